@@ -1,5 +1,6 @@
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
+import type { Clock } from "../../../src/machinery/api/clock.ts";
 import type { Caller } from "../../../src/machinery/registry/caller.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { nameColumn } from "../../../src/machinery/registry/columns.ts";
@@ -94,10 +95,12 @@ export const toyClock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
 export async function toyBox({
   admission = [],
   definition = toys,
+  clock = toyClock,
   historyLength = 1000,
 }: {
   readonly admission?: readonly AdmissionRule[];
   readonly definition?: ResourceDefinition<Toy>;
+  readonly clock?: Clock;
   readonly historyLength?: number;
 } = {}): Promise<ToyBox> {
   const store = new MemoryStore();
@@ -105,7 +108,7 @@ export async function toyBox({
     definition,
     store,
     admission: () => admission,
-    clock: toyClock,
+    clock,
     historyLength,
     futureWaitMilliseconds: 1,
   });

@@ -11,6 +11,7 @@ import type { ChangeType } from "../../registry/watch-objects.ts";
 import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
+import { RecentFrames } from "./recent-frames.ts";
 
 /** Marks the bookmark after which the initial state of a list-watch is complete. */
 const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
@@ -27,27 +28,48 @@ export interface FramesRequest {
   readonly includeObject: IncludeObject;
 }
 
-/** A frame that is the same for every watch of a representation is created once and shared. */
+/**
+ * The frames of the most recently changed objects: all watches need them at about the same time. Keeping them longer
+ * would double the memory of every object.
+ */
+const recent = new RecentFrames({ maximumObjects: 512, maximumBytes: 32 * 2 ** 20 });
+
+/** A frame is made once for all watches of a representation: a large object and hundreds of watches would hold up everything else. */
 export function watchFrames<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { mediaType, includeObject }: FramesRequest,
 ): WatchFrames<T> {
   const { format, conversion } = mediaType;
-  const encode = objectEncoder(registry, { mediaType, includeObject });
+  const isTable = conversion?.kind === "Table";
   const isPlainJson = conversion === undefined && format === "json";
-  // Tables are not shared: ages differ, and only the first event has columns.
-  const isShared = conversion?.kind !== "Table";
-  const form = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
+  /** Only the first event of a watch has the columns of its table. */
+  let isFirst = isTable;
+  const encode = objectEncoder(registry, {
+    mediaType,
+    includeObject,
+    takeColumns() {
+      const hasColumns = isFirst;
+      isFirst = false;
+      return hasColumns;
+    },
+  });
+  const form = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""} ${isTable ? includeObject : ""}`;
   const names = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` } as const;
   const make = (type: ChangeType, stored: StoredObject<T>): Buffer =>
     isPlainJson ? spliced(type, registry.textOf(stored)) : encode(type, stored.object);
   return {
     change(type, stored) {
-      if (!isShared) return make(type, stored);
-      const known = sharedFrames(stored);
-      let frame = known.get(names[type]);
-      if (frame === undefined) known.set(names[type], (frame = make(type, stored)));
-      return frame;
+      // Ages are in seconds.
+      const second = isTable ? Math.floor(registry.clock.now() / 1000) : 0;
+      const name = isFirst ? `first ${names[type]}` : names[type];
+      const known = recent.of(stored)?.get(name);
+      if (known?.second === second) {
+        isFirst = false;
+        return known.bytes;
+      }
+      const bytes = make(type, stored);
+      recent.add(stored, { name, frame: { bytes, second } });
+      return bytes;
     },
     bookmark(revision, { isInitialEventsEnd }) {
       const bookmark = {
@@ -69,7 +91,14 @@ type EncodeEvent<V> = (type: string, value: V) => Buffer;
 /** Encodes objects as the representation shows them: whole, as their metadata, or as a table of one row. */
 function objectEncoder<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { mediaType: { format, conversion }, includeObject }: FramesRequest,
+  {
+    mediaType: { format, conversion },
+    includeObject,
+    takeColumns,
+  }: FramesRequest & {
+    /** Asked for each table: whether it has columns. */
+    readonly takeColumns: () => boolean;
+  },
 ): EncodeEvent<T> {
   if (conversion === undefined) {
     const encodeServed = valueEncoder(registry.compiled.schema, format);
@@ -80,7 +109,6 @@ function objectEncoder<T extends ApiObject>(
     const encodePartial = valueEncoder(compiledPartialMetadata, format);
     return (type, object) => encodePartial(type, partialObjectMetadata(object, version));
   }
-  let isFirst = true;
   return (type, object) => {
     const table = tableOf([object], {
       registry,
@@ -88,9 +116,8 @@ function objectEncoder<T extends ApiObject>(
       includeObject,
       now: registry.clock.now(),
       metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
-      hasColumnDefinitions: isFirst,
+      hasColumnDefinitions: takeColumns(),
     });
-    isFirst = false;
     return jsonFrame(type, table);
   };
 }
@@ -110,24 +137,3 @@ const jsonFrame = (type: string, object: unknown): Buffer =>
 
 /** Wraps an object's stored text in a frame. */
 const spliced = (type: ChangeType, text: string): Buffer => Buffer.from(`{"type":"${type}","object":${text}}\n`);
-
-/**
- * The frames of the most recently changed objects: all watches need them at about the same time. Keeping them longer
- * would double the memory of every object.
- */
-const recentFrames = new Map<StoredObject, Map<string, Buffer>>();
-const maximumRecentObjects = 512;
-
-function sharedFrames<T extends ApiObject>(stored: StoredObject<T>): Map<string, Buffer> {
-  const key = stored as unknown as StoredObject; // used only as a map key
-  let frames = recentFrames.get(key);
-  if (frames === undefined) {
-    frames = new Map();
-    recentFrames.set(key, frames);
-    if (recentFrames.size > maximumRecentObjects) {
-      const [oldest] = recentFrames.keys();
-      if (oldest !== undefined) recentFrames.delete(oldest);
-    }
-  }
-  return frames;
-}

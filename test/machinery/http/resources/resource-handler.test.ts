@@ -8,10 +8,11 @@ import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
-import type { Schedule } from "../../../../src/machinery/api/clock.ts";
+import type { Clock, Schedule } from "../../../../src/machinery/api/clock.ts";
+import type { Column } from "../../../../src/machinery/registry/resource-definition.ts";
 import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
-import type { ToyBox } from "../../registry/toy-resource.ts";
+import type { Toy, ToyBox } from "../../registry/toy-resource.ts";
 
 interface Sent {
   readonly method?: string;
@@ -31,9 +32,15 @@ const collection = "/apis/toys.example.com/v1/namespaces/box/toys";
 async function scene({
   decision = "allow",
   definition = toys,
+  clock = toyClock,
   refuseRevoked = () => {},
-}: { decision?: "allow" | "deny"; definition?: typeof toys; refuseRevoked?: () => void } = {}): Promise<Scene> {
-  const box = await toyBox({ definition });
+}: {
+  decision?: "allow" | "deny";
+  definition?: typeof toys;
+  clock?: Clock;
+  refuseRevoked?: () => void;
+} = {}): Promise<Scene> {
+  const box = await toyBox({ definition, clock });
   const timers: Scene["timers"] = [];
   const schedule: Schedule = (callback, milliseconds) => {
     timers.push({ milliseconds, callback });
@@ -44,7 +51,7 @@ async function scene({
     reviews: [],
     admission: [],
     authorize: () => ({ decision, reason: "" }),
-    clock: toyClock,
+    clock,
     schedule,
   });
   return {
@@ -292,6 +299,46 @@ describe("a watch", () => {
     assert.equal(first?.object.columnDefinitions?.length, 2);
     assert.equal(second?.object.columnDefinitions, null);
     assert.deepEqual(second?.object.rows[0]?.cells, ["wolf", ""]);
+  });
+
+  it("shares the bytes of a table with all watches of the same form", async () => {
+    const { box, send } = await scene();
+    const open = async (query: string): Promise<Reader> => read(await send(`?watch=1${query}`, { headers: table }));
+    const [one, two, other] = [await open(""), await open(""), await open("&includeObject=Object")];
+    await box.add("bear");
+    await nextTurn();
+    await box.add("wolf");
+    await nextTurn();
+    assert.deepEqual([one.frames.length, two.frames.length], [2, 2]);
+    assert.equal(one.frames[0], two.frames[0]);
+    assert.equal(one.frames[1], two.frames[1]);
+    assert.notEqual(one.frames[0], other.frames[0]);
+  });
+
+  it("sends a table with columns first and ages of its own second, whatever other watches got", async () => {
+    let now = toyClock.now();
+    const age: Column<Toy> = { name: "Now", type: "string", description: "", cell: (_toy, at) => at.now };
+    const { box, send } = await scene({ definition: { ...toys, columns: [age] }, clock: { now: () => now } });
+    const open = async (): Promise<Reader> => read(await send("?watch=1", { headers: table }));
+    const tables = async (reader: Reader): Promise<unknown[]> =>
+      (await events(reader)).map(({ object: { columnDefinitions, rows } }) => [
+        columnDefinitions !== null,
+        rows[0]?.cells[0],
+      ]);
+    await box.add("bear");
+    const started = now;
+    const one = await open();
+    now += 1000;
+    const two = await open();
+    await box.add("wolf");
+    assert.deepEqual(await tables(one), [
+      [true, started],
+      [false, now],
+    ]);
+    assert.deepEqual(await tables(two), [
+      [true, now],
+      [false, now],
+    ]);
   });
 
   it("sends bookmarks where they are allowed, and marks the one at the end of the initial state", async () => {

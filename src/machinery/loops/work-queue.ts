@@ -51,7 +51,11 @@ export class WorkQueue {
   readonly #schedule: Schedule;
   readonly #count: QueueCount;
   readonly #waiting = new Set<string>();
+  /** Goes on with the waiting keys: one that began anew would search through all that were taken before. */
+  #order = this.#waiting.values();
   readonly #working = new Set<string>();
+  /** Keys that were added while they were reconciled. */
+  readonly #again = new Set<string>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { readonly cancel: () => void; readonly dueAfter: number }>();
   /** What was reconciled in this turn of the event loop. Undefined: nothing. */
@@ -68,8 +72,9 @@ export class WorkQueue {
   /** Queues a key for reconciliation now. */
   add(key: string): void {
     if (this.#isStopped) return;
-    if (!this.#waiting.has(key)) this.#count.adds++;
-    this.#waiting.add(key);
+    const added = this.#working.has(key) ? this.#again : this.#waiting;
+    if (!added.has(key)) this.#count.adds++;
+    added.add(key);
     this.#next();
   }
 
@@ -97,6 +102,7 @@ export class WorkQueue {
     for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#waiting.clear();
+    this.#again.clear();
     this.#count.depth = 0;
     await this.whenIdle();
   }
@@ -109,12 +115,14 @@ export class WorkQueue {
 
   #next(): void {
     const concurrency = this.#options.concurrency ?? 4;
-    for (const key of this.#waiting) {
-      if (this.#working.size >= concurrency) break;
-      if (this.#working.has(key)) continue;
-      this.#waiting.delete(key);
-      this.#working.add(key);
-      void this.#work(key);
+    while (this.#working.size < concurrency && this.#waiting.size > 0) {
+      const { value: key, done } = this.#order.next();
+      if (done === true) this.#order = this.#waiting.values();
+      else {
+        this.#waiting.delete(key);
+        this.#working.add(key);
+        void this.#work(key);
+      }
     }
     this.#count.depth = this.#waiting.size;
     if (this.#waiting.size === 0 && this.#working.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -143,6 +151,7 @@ export class WorkQueue {
       this.addAfter(key, Math.min(longestRetryMilliseconds, firstRetryMilliseconds * 2 ** failures));
     }
     this.#working.delete(key);
+    if (this.#again.delete(key)) this.#waiting.add(key);
     this.#next();
   }
 }

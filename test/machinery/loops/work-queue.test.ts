@@ -51,15 +51,32 @@ test("no more keys are processed at once than the queue allows", async () => {
     concurrency: 2,
     async reconcile() {
       most = Math.max(most, ++running);
+      if (running === 2) open.resolve();
       await open.promise;
       running--;
     },
     onError: (_, error) => assert.fail(String(error)),
   });
   for (const key of ["a", "b", "c", "d"]) queue.add(key);
-  open.resolve();
   await queue.whenIdle();
   assert.equal(most, 2);
+});
+
+test("a key that is added while it is being processed comes after those that wait", async () => {
+  const first = gate();
+  const order: string[] = [];
+  const queue = new WorkQueue({
+    concurrency: 1,
+    async reconcile(key) {
+      order.push(key);
+      await first.promise;
+    },
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  for (const key of ["a", "a", "b", "c"]) queue.add(key);
+  first.resolve();
+  await queue.whenIdle();
+  assert.deepEqual(order, ["a", "b", "c", "a"]);
 });
 
 test("a failure is reported and tried again, later each time, until it succeeds", async () => {

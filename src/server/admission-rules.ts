@@ -42,6 +42,7 @@ export const admissionRules = ({
   access.admission.roleEscalation,
   access.admission.bindingEscalation,
   admission.admission.policyExpressions,
+  admission.admission.paramPermission,
   admission.admission.validatingAdmissionPolicy,
   nodes.admission.nodeLock,
   // Last: it spends a token, which nothing after it may refuse.

@@ -7,6 +7,7 @@ import { kind } from "../../machinery/registry/kind.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import type { PolicyDecisions, PolicyObserver } from "./evaluation/policy-decisions.ts";
 import { KnownPolicies } from "./known-policies.ts";
+import { paramPermission } from "./param-permission.ts";
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
 import { validatingAdmissionPolicies } from "./policies/validating-admission-policies.ts";
 import { validatingAdmissionPolicyBindings } from "./policies/validating-admission-policy-bindings.ts";
@@ -29,7 +30,9 @@ export interface AdmissionConnection {
 }
 
 export interface ConnectedAdmission {
-  readonly admission: Readonly<Record<"policyExpressions" | "validatingAdmissionPolicy", AdmissionRule>>;
+  readonly admission: Readonly<
+    Record<"policyExpressions" | "paramPermission" | "validatingAdmissionPolicy", AdmissionRule>
+  >;
 }
 
 /**
@@ -52,6 +55,7 @@ export async function connectAdmission(connection: AdmissionConnection): Promise
   return {
     admission: {
       policyExpressions: policyExpressions(names),
+      paramPermission: paramPermission({ names, stores, authorize }),
       validatingAdmissionPolicy: {
         name: "ValidatingAdmissionPolicy",
         appliesTo: (attributes) =>

@@ -36,6 +36,7 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   kind: "Any",
   namespace: "",
   name: "a",
+  pathName: more.name ?? "a",
   isDryRun: false,
   requestedVersion: "v1",
   listener: { warn: () => {} },

@@ -787,6 +787,34 @@ describe("a server, like upstream,", () => {
     assert.equal(await asWriter("PUT", `${roles}/strong`, stored), 200);
   });
 
+  it("let a user who may escalate one role by its name write it by its path, but not create it by a body that names it", async () => {
+    const group = "rbac.authorization.k8s.io";
+    const place = `/apis/${group}/v1`;
+    const rules = [
+      { apiGroups: [group], resources: ["clusterroles"], verbs: ["create", "update", "patch"] },
+      { apiGroups: [group], resources: ["clusterroles"], verbs: ["escalate"], resourceNames: ["strong"] },
+    ];
+    await answer({ method: "POST", path: `${place}/clusterroles`, body: { metadata: { name: "escalates" }, rules } });
+    const roleRef = { apiGroup: group, kind: "ClusterRole", name: "escalates" };
+    const subjects = [{ apiGroup: group, kind: "User", name: "erin" }];
+    const bindings = `${place}/clusterrolebindings`;
+    await answer({ method: "POST", path: bindings, body: { metadata: { name: "escalates" }, roleRef, subjects } });
+    const path = `${place}/clusterroles`;
+    const body = {
+      apiVersion: `${group}/v1`,
+      kind: "ClusterRole",
+      metadata: { name: "strong" },
+      rules: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }],
+    };
+    const byErin = async (request: ApiRequest): Promise<number> =>
+      (await answer({ ...request, body, headers: { "impersonate-user": "erin", ...request.headers } }))[0];
+    assert.equal(await byErin({ method: "POST", path }), 403);
+    assert.equal(await byErin({ method: "PUT", path: `${path}/strong?dryRun=All` }), 201);
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    assert.equal(await byErin({ method: "PATCH", path: `${path}/strong?fieldManager=erin`, headers }), 201);
+    assert.equal(await byErin({ method: "PUT", path: `${path}/strong` }), 200);
+  });
+
   it("read the kind and the apiVersion of a body in any case", async () => {
     const path = `${objects}/configmaps?dryRun=All`;
     const create = async (type: object): Promise<number> =>

@@ -62,6 +62,8 @@ export interface AdmissionAttributes {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+  /** The name in the path of the request: empty for a create by POST. */
+  readonly pathName: string;
   /** The new object; absent for DELETE. Rules must not modify it. */
   readonly object?: ApiObject | undefined;
   /** The stored object; absent for CREATE. */

@@ -22,6 +22,8 @@ interface AdmissionSubject<T extends ApiObject> {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
+  /** Default: the name. */
+  readonly pathName?: string;
   readonly object?: T;
   readonly oldObject?: T;
 }
@@ -136,7 +138,7 @@ class AdmittedWrite {
 
 function attributesOf<T extends ApiObject>(
   { definition }: AdmissionTarget,
-  { operation, caller, subresource, namespace, name, object, oldObject }: AdmissionSubject<T>,
+  { operation, caller, subresource, namespace, name, pathName = name, object, oldObject }: AdmissionSubject<T>,
 ): AdmissionAttributes {
   const { plural, kind } = definition;
   const { group, version } = storedAs(definition);
@@ -155,6 +157,7 @@ function attributesOf<T extends ApiObject>(
     // collection.
     namespace: isNamespace ? name : namespace,
     name,
+    pathName,
     object,
     oldObject,
     isDryRun: caller.isDryRun,

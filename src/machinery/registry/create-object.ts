@@ -72,7 +72,8 @@ export async function createTracked<T extends ApiObject>(
   { object, namespace, caller, isThroughUpdate = false }: TrackedCreation<T>,
 ): Promise<StoredObject<T>> {
   const { definition } = registry;
-  const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
+  const pathName = isThroughUpdate ? (object.metadata.name ?? "") : "";
+  const subject = { operation: "CREATE", caller, subresource: "", namespace, pathName } as const;
   const mutated = withoutRepeatedOwners(
     (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
     { when: "after admission", caller },

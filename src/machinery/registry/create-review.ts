@@ -47,7 +47,7 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const { group, version, plural } = resource;
   const storedAs = subresource === "" ? review.storedAs : { group, version };
   const target = { definition: { group, version, plural, kind: review.kind, storedAs }, admission };
-  const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
+  const subject = { operation: "CREATE", caller, subresource, namespace, name, pathName: request.name } as const;
   const admitting = admit(target, { ...subject, object: tracked });
   const admitted = (admitting instanceof Promise ? await admitting : admitting) ?? tracked;
   const context = {

@@ -31,6 +31,7 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   kind: object.kind,
   namespace: object.metadata.namespace ?? "",
   name: object.metadata.name ?? "",
+  pathName: object.metadata.name ?? "",
   object,
   isDryRun: false,
   requestedVersion: "v1",
@@ -118,6 +119,8 @@ describe("the author of a role", () => {
     const admit = guards(new TestRbac().grantIn("ns", [escalate], toAlice));
     await admit(written(role([everything])));
     await assert.rejects(admit(written(role([everything], { metadata: { name: "other", namespace: "ns" } }))), is403);
+    // A POST names the role in its body alone, and names of roles do not limit that.
+    await assert.rejects(admit(written(role([everything]), { pathName: "" })), is403);
   });
 
   it("may be in system:masters; dry runs are checked; deletes and other groups' roles are not", async () => {

@@ -30,9 +30,10 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       attributes.subresource === "" &&
       attributes.operation !== "DELETE",
     async admit(attributes) {
-      const { user, resource, name, object, oldObject } = attributes;
+      const { user, resource, name, pathName, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
-      if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return undefined;
+      if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name: pathName }))
+        return undefined;
       const refusal = await escalationError(options, {
         attributes,
         wanted: options.resolver.ownRules(asRole(object).rules ?? []),
@@ -110,13 +111,13 @@ async function hasEscalationVerb(
   { authorize }: EscalationOptions,
   { attributes, verb, resource, name }: EscalationQuestion,
 ): Promise<boolean> {
-  const { user, group, version, namespace } = attributes;
+  const { user, group, namespace } = attributes;
   const decision = await authorize({
     kind: "resource",
     user,
     verb,
     group,
-    version,
+    version: "*",
     resource,
     subresource: "",
     namespace,

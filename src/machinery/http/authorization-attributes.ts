@@ -1,7 +1,7 @@
-import { ApiError } from "../api/api-error.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import { parseLabelSelector } from "../api/label-selector.ts";
+import { readableTerms } from "../api/readable-terms.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { mayHaveParameter } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
@@ -29,25 +29,13 @@ type Selectors = Pick<ResourceAttributes, "fieldSelector" | "labelSelector"> & {
 function selectorsOf(query: string): Selectors {
   if (!mayHaveParameter(query, "fieldSelector") && !mayHaveParameter(query, "labelSelector")) return {};
   const parameters = new URLSearchParams(query);
-  const labelSelector = readable(parseLabelSelector, parameters.get("labelSelector") ?? "");
+  // A caller who is allowed anyway gets the 400 for one that cannot be parsed.
+  const labelSelector = readableTerms(parseLabelSelector, parameters.get("labelSelector") ?? "") ?? [];
   const labels = labelSelector.length === 0 ? {} : { labelSelector };
-  const fieldSelector = readable(parseFieldSelector, parameters.get("fieldSelector") ?? "");
+  const fieldSelector = readableTerms(parseFieldSelector, parameters.get("fieldSelector") ?? "") ?? [];
   if (fieldSelector.length === 0) return labels;
   const name = requiredFieldValue(fieldSelector, "metadata.name");
   return { fieldSelector, ...labels, ...(name !== undefined && canStandInPath(name) && { name }) };
-}
-
-/**
- * The requirements of a selector. One that cannot be parsed does not narrow the request: a caller who is allowed anyway
- * gets the 400.
- */
-function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof ApiError) return [];
-    throw error;
-  }
 }
 
 const canStandInPath = (name: string): boolean => name !== "" && name !== "." && name !== ".." && !/[/%]/.test(name);

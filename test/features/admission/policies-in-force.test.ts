@@ -474,6 +474,61 @@ describe("a policy in force", () => {
     assert.match(ada.message, /denied request: secrets$/);
   });
 
+  it("asks what a user or an account may do as Kubernetes does, with selectors that cannot be parsed left out", async () => {
+    const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["list"] }];
+    const group = "rbac.authorization.k8s.io";
+    await scene.send("POST", `/apis/${group}/v1/clusterroles`, { metadata: { name: "lists-pods" }, rules });
+    const bind = (name: string): Promise<unknown> =>
+      scene.send("PUT", `/apis/${group}/v1/clusterrolebindings/lists-pods`, {
+        metadata: { name: "lists-pods" },
+        roleRef: { apiGroup: group, kind: "ClusterRole", name: "lists-pods" },
+        subjects: [{ apiGroup: group, kind: "Group", name }],
+      });
+    const answersTo = async (...questions: readonly string[]): Promise<readonly string[]> => {
+      const validations = questions.map((question, index) => ({
+        expression: `!authorizer.${question}.allowed()`,
+        message: `${index}: yes`,
+      }));
+      const warning = { validationActions: ["Warn"] };
+      await scene.policy("asks", { matchConstraints: matching(["configmaps"]), validations }, warning);
+      const { warnings } = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("asked"), { token: "ada" });
+      await scene.clear();
+      return warnings.map((one) => one.replace(/^.*(?:with binding 'asks'|resulted in error): /, ""));
+    };
+    const pods = "group('').resource('pods')";
+    await scene.send("POST", `/apis/${group}/v1/clusterroles`, {
+      metadata: { name: "creates" },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }],
+    });
+    await scene.send("POST", `/apis/${group}/v1/clusterrolebindings`, {
+      metadata: { name: "creates" },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name: "creates" },
+      subjects: [{ apiGroup: group, kind: "User", name: "ada" }],
+    });
+    const ofAccounts = ["default", "other"].map((where) => `serviceAccount('${where}', 'a.b').${pods}.check('list')`);
+    await bind("system:authenticated");
+    assert.deepEqual(await answersTo(`${pods}.check('list')`, ...ofAccounts), ["0: yes"]);
+    await bind("system:serviceaccounts:default");
+    assert.deepEqual(await answersTo(`${pods}.check('list')`, ...ofAccounts), ["1: yes"]);
+    await bind("dev");
+    const unreadable = ["fieldSelector('a in b')", "labelSelector('a in (')"];
+    assert.deepEqual(await answersTo(...unreadable.map((one) => `${pods}.${one}.check('list')`)), ["0: yes", "1: yes"]);
+    assert.deepEqual(
+      await answersTo(
+        `serviceAccount('Default', 'a').${pods}.check('list')`,
+        `serviceAccount('default', 'a b').${pods}.check('list')`,
+        "group('').resource(' ').check('list')",
+        "path(' ').check('get')",
+      ),
+      [
+        "Invalid service account namespace",
+        "Invalid service account name",
+        "resource must not be empty",
+        "path must not be empty",
+      ],
+    );
+  });
+
   it("warns or annotates the audit event if its binding says so", async () => {
     const spec = {
       matchConstraints: matching(["configmaps"]),

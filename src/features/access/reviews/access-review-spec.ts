@@ -1,7 +1,7 @@
-import { ApiError } from "../../../machinery/api/api-error.ts";
 import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import { readableTerms } from "../../../machinery/api/readable-terms.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { atomicList, mapOf, named, namedStringList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
@@ -99,14 +99,14 @@ export function reviewedAttributes(request: AccessRequest, user: UserInfo): Auth
 }
 
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
-  const raw = readable(parseFieldSelector, selector?.rawSelector ?? "");
+  const raw = readableTerms(parseFieldSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { fieldSelector: raw };
   const terms = (selector?.requirements ?? []).flatMap((one) => fieldTerm(one) ?? []);
   return terms.length === 0 ? {} : { fieldSelector: terms };
 }
 
 function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
-  const raw = readable(parseLabelSelector, selector?.rawSelector ?? "");
+  const raw = readableTerms(parseLabelSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { labelSelector: raw };
   const terms = (selector?.requirements ?? []).flatMap((one) => labelTerm(one) ?? []);
   return terms.length === 0 ? {} : { labelSelector: terms };
@@ -128,16 +128,6 @@ function fieldTerm({ key: field, operator, values: [value, ...others] = [] }: Re
 const labelTerm = ({ key, operator, values = [] }: Requirement) =>
   isLabelOperator(operator) ? { key, operator: labelOperators[operator], values } : undefined;
 
-/** The terms of a selector. Undefined when it cannot be parsed: then it narrows nothing. */
-function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] | undefined {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof ApiError) return undefined;
-    throw error;
-  }
-}
-
 const readers = {
   fieldSelector: { parse: parseFieldSelector, term: fieldTerm },
   labelSelector: { parse: parseLabelSelector, term: labelTerm },
@@ -149,7 +139,7 @@ export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | un
     const { rawSelector = "", requirements = [] } = attributes?.[key] ?? {};
     const { parse, term } = readers[key];
     const ignored = requirements.filter((one) => term(one) === undefined).length;
-    const isReadable = readable<unknown>(parse, rawSelector) !== undefined;
+    const isReadable = readableTerms<unknown>(parse, rawSelector) !== undefined;
     if (ignored === 0 && isReadable) return [];
     const how = ignored === requirements.length ? "ignored" : "partially ignored";
     return [`spec.resourceAttributes.${key} ${how} due to parse error`];

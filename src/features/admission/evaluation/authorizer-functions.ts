@@ -2,6 +2,8 @@ import type { Environment } from "@marcbachmann/cel-js";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import { readableTerms } from "../../../machinery/api/readable-terms.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addFunctions } from "../../../machinery/expressions/add-functions.ts";
@@ -106,7 +108,7 @@ export function addAuthorizerFunctions(environment: Environment): void {
     .registerType(authorizer, { ctor: CelAuthorizer, fields: { requestResource: resource } });
   addFunctions(environment, {
     [`${authorizer}.path(string): ${path}`]: ({ asking }: CelAuthorizer, text: string) => {
-      if (text === "") throw new Error("path must not be empty");
+      if (text.trim() === "") throw new Error("path must not be empty");
       return new PathCheck(asking, text);
     },
     [`${authorizer}.group(string): ${group}`]: ({ asking }: CelAuthorizer, name: string) =>
@@ -115,14 +117,17 @@ export function addAuthorizerFunctions(environment: Environment): void {
       { asking }: CelAuthorizer,
       ...[namespace, name]: [string, string]
     ) => {
+      if (dnsSubdomainFaults(name).length > 0) throw new Error("Invalid service account name");
+      if (dnsLabelFaults(namespace).length > 0) throw new Error("Invalid service account namespace");
       const username = serviceAccountUsername(namespace, name);
-      const groups = [...serviceAccountGroups(namespace), "system:authenticated"];
+      // As in upstream: what every authenticated user may do does not count.
+      const groups = serviceAccountGroups(namespace);
       return new CelAuthorizer({ ...asking, user: { username, groups, extra: {} } }, {});
     },
     [`${path}.check(string): ${decision}`]: ({ asking, path: asked }: PathCheck, verb: string) =>
       check(asking, { path: asked, verb }),
     [`${group}.resource(string): ${resource}`]: ({ asking, group: name }: GroupCheck, plural: string) => {
-      if (plural === "") throw new Error("resource must not be empty");
+      if (plural.trim() === "") throw new Error("resource must not be empty");
       return new ResourceCheck(asking, { ...anyResource, group: name, resource: plural });
     },
     ...Object.fromEntries(
@@ -132,9 +137,9 @@ export function addAuthorizerFunctions(environment: Environment): void {
       ]),
     ),
     [`${resource}.fieldSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
-      one.with({ fieldSelector: parseFieldSelector(text) }),
+      one.with({ fieldSelector: readableTerms(parseFieldSelector, text) ?? [] }),
     [`${resource}.labelSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
-      one.with({ labelSelector: parseLabelSelector(text) }),
+      one.with({ labelSelector: readableTerms(parseLabelSelector, text) ?? [] }),
     [`${resource}.check(string): ${decision}`]: ({ asking, question }: ResourceCheck, verb: string) =>
       check(asking, { ...question, verb }),
     [`${decision}.allowed(): bool`]: ({ decision: one }: AccessDecision) => one.decision === "allow",

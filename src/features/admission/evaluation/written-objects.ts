@@ -74,7 +74,6 @@ export class WrittenObjects {
         { user, checkAccess: this.checks.check },
         {
           group: requested.group,
-          version: requested.version,
           resource: requested.resource,
           subresource,
           namespace,

@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
+import type { Clock } from "../api/clock.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import type { LineLinks } from "../files/appended-file.ts";
 import { AppendedFile } from "../files/appended-file.ts";
 import { SqliteLock } from "../files/sqlite-lock.ts";
-import { tidyBackups } from "../files/log-backups.ts";
+import { LogBackups } from "../files/log-backups.ts";
 import { openLogFile, standardOutput } from "../files/log-output.ts";
 import { StreamOutput } from "../files/stream-output.ts";
 import type { LineTarget } from "./event-queue.ts";
@@ -20,7 +21,8 @@ export interface FileTargetOptions {
   readonly maximumBackups: number;
   readonly isCompressed: boolean;
   readonly chain: FileChain | undefined;
-  readonly now: () => number;
+  readonly clock: Clock;
+  readonly monotonic: Clock;
   /** Backups could not be compressed or removed. */
   readonly onTidyFailure: (error: unknown) => void;
 }
@@ -30,9 +32,12 @@ export interface FileChain {
   readonly checkpointMilliseconds: number;
 }
 
+/** How often to look for backups that have become too old. */
+const tidyMilliseconds = 3_600_000;
+
 /** Events in a file that is rotated, or on standard output, a pipe or a device. Throws the system's error. */
 export function fileTarget(options: FileTargetOptions): LineTarget {
-  const { path, now, onTidyFailure } = options;
+  const { path, clock, onTidyFailure } = options;
   const isFile = path !== "-" && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true);
   if (!isFile) {
     const stream = new StreamOutput(path === "-" ? standardOutput(1) : openLogFile(path, { tornLine: "end" }));
@@ -44,14 +49,16 @@ export function fileTarget(options: FileTargetOptions): LineTarget {
   }
   const lock = new SqliteLock(options.lockFile);
   const tidyLock = new SqliteLock(options.tidyLockFile);
+  const backups = new LogBackups({ ...options, maximumCount: options.maximumBackups, lock: tidyLock });
   let tidying: Promise<void> | undefined;
   const tidy = (): void => {
-    tidying ??= tidyBackups({ ...options, maximumCount: options.maximumBackups, lock: tidyLock })
+    tidying ??= backups
+      .tidy()
       .catch(onTidyFailure)
       .finally(() => (tidying = undefined));
   };
   const { chain } = options;
-  const file = new AppendedFile({ ...options, links: chain?.links, lock, now, onMoved: tidy });
+  const file = new AppendedFile({ ...options, links: chain?.links, lock, now: () => clock.now(), onMoved: tidy });
   // One write at a time.
   let writing: Promise<void> = Promise.resolve();
   const append = (lines: readonly string[]): Promise<void> => {
@@ -66,13 +73,18 @@ export function fileTarget(options: FileTargetOptions): LineTarget {
       task: () => (chain.links.isUnsigned ? append([]) : undefined),
       onFailure: () => {}, // the next events fail too, and that is reported
     });
+  const tidyings =
+    options.maximumBytes > 0
+      ? periodically({ milliseconds: tidyMilliseconds, task: tidy, onFailure: onTidyFailure })
+      : undefined;
   // What an earlier process did not finish, and what became too old while none ran.
-  if (options.maximumBytes > 0) tidy();
+  if (tidyings !== undefined) tidy();
   return {
     deliver: append,
     deliverAtExit: (lines) => file.appendNow(lines),
     async close() {
       checkpoints?.stop();
+      tidyings?.stop();
       await writing;
       try {
         file.close();

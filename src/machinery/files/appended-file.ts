@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, ftruncateSync, readSync, renameSync, statSync, write, writeSync } from "node:fs";
-import { extname } from "node:path";
 import { promisify } from "node:util";
 import type { SqliteLock } from "./sqlite-lock.ts";
+import { newBackupPath } from "./log-backups.ts";
 import { openLogFile } from "./log-output.ts";
 
 /** Adds to lines what depends on the lines before them, whichever process wrote these. */
@@ -174,7 +174,7 @@ export class AppendedFile {
 
   #move(): void {
     const { path, onMoved } = this.#options;
-    const backup = backupPath(path, this.#options.now());
+    const backup = newBackupPath(path, this.#options.now());
     renameSync(path, backup);
     this.#reopen();
     onMoved(backup);
@@ -196,17 +196,6 @@ export class AppendedFile {
 }
 
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
-
-/** Names a backup as the library that upstream uses: `audit-2026-11-22T06-30-59.123.log`. */
-function backupPath(path: string, now: number): string {
-  const extension = extname(path);
-  for (let at = now; ; at++) {
-    const time = new Date(at).toISOString().slice(0, -1).replaceAll(":", "-");
-    const backup = `${path.slice(0, path.length - extension.length)}-${time}${extension}`;
-    const isTaken = [backup, `${backup}.gz`].some((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
-    if (!isTaken) return backup;
-  }
-}
 
 /** The last line of a file that is not empty and ends with a line break. */
 function lastLineOf(fd: number, size: number): string {

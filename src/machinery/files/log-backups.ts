@@ -1,8 +1,9 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { open, readdir, rename, rm } from "node:fs/promises";
+import { createReadStream, createWriteStream, readdirSync, statSync } from "node:fs";
+import { open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import type { Clock } from "../api/clock.ts";
 import type { SqliteLock } from "./sqlite-lock.ts";
 
 export interface LogBackupsOptions {
@@ -15,36 +16,93 @@ export interface LogBackupsOptions {
   readonly isCompressed: boolean;
   /** Held meanwhile: another process that wants to tidy leaves it to this one. */
   readonly lock: SqliteLock;
-  readonly now: () => number;
+  readonly clock: Clock;
+  readonly monotonic: Clock;
 }
 
 const backupTime = /^-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
+const hourMilliseconds = 3_600_000;
+
+/** The files to which a log was moved. */
+export class LogBackups {
+  readonly #options: LogBackupsOptions;
+  /** Since when this process has seen that they are too old, by the monotonic clock. */
+  #tooOldSince: ReadonlyMap<string, number> = new Map();
+
+  constructor(options: LogBackupsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Removes the backups that are too many, and those that were too old an hour ago too: a clock that was ahead for less than an hour, as
+   * after a start, removes nothing. Compresses the others. A crash at any point leaves each backup as it was, or compressed. Rejects with
+   * the system's error; the rest is done the next time.
+   */
+  async tidy(): Promise<void> {
+    const { path, lock, monotonic, isCompressed, maximumCount } = this.#options;
+    if (!lock.lockExclusive({ waitMilliseconds: 0 })) return;
+    try {
+      const folder = dirname(path);
+      const backups = backupsOf(path, await readdir(folder));
+      for (const { name } of backups.filter(({ isPartial }) => isPartial))
+        await rm(join(folder, name), { force: true });
+      const whole = backups.filter(({ isPartial }) => !isPartial);
+      const now = monotonic.now();
+      this.#tooOldSince = new Map(
+        (await this.#tooOld(whole)).map((name) => [name, this.#tooOldSince.get(name) ?? now]),
+      );
+      for (const [index, { name, plainName, isPacked }] of whole.entries()) {
+        const isOneTooMany = maximumCount > 0 && index >= maximumCount;
+        const isTooOld = now - (this.#tooOldSince.get(plainName) ?? now) >= hourMilliseconds;
+        const file = join(folder, name);
+        if (isOneTooMany || isTooOld) await rm(file, { force: true });
+        else if (isCompressed && !isPacked) await compressFile(file);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The plain names of the backups that are too old now. */
+  async #tooOld(backups: readonly Backup[]): Promise<readonly string[]> {
+    const { path, clock, maximumAgeMilliseconds } = this.#options;
+    if (maximumAgeMilliseconds === 0) return [];
+    const names: string[] = [];
+    for (const { at, name, plainName } of backups) {
+      // When the clock was set back, only the file's own time says how old it is.
+      const time = at <= clock.now() ? at : await modifiedAt(join(dirname(path), name));
+      if (time < clock.now() - maximumAgeMilliseconds) names.push(plainName);
+    }
+    return names;
+  }
+}
 
 /**
- * Removes the backups of a log that are too old or too many, and compresses the others. A crash at any point leaves each
- * backup as it was, or compressed. Rejects with the system's error; the rest is done the next time.
+ * Where to move a log now: a name as the library that upstream uses gives, `audit-2026-11-22T06-30-59.123.log`. It is later than the names
+ * of all backups that are there, also when the clock was set back: the names say which of them are the oldest.
  */
-export async function tidyBackups(options: LogBackupsOptions): Promise<void> {
-  const { path, lock, isCompressed } = options;
-  if (!lock.lockExclusive({ waitMilliseconds: 0 })) return;
+export function newBackupPath(path: string, now: number): string {
+  const extension = extname(path);
+  for (let at = Math.max(now, newestBackupAt(path) + 1); ; at++) {
+    const time = new Date(at).toISOString().slice(0, -1).replaceAll(":", "-");
+    const backup = `${path.slice(0, path.length - extension.length)}-${time}${extension}`;
+    const isTaken = [backup, `${backup}.gz`].some((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
+    if (!isTaken) return backup;
+  }
+}
+
+function newestBackupAt(path: string): number {
   try {
-    const folder = dirname(path);
-    const names = await readdir(folder);
-    const backups = names.flatMap((name) => backupOf(name, basename(path)) ?? []).toSorted((a, b) => b.at - a.at);
-    for (const { name } of backups.filter(({ isPartial }) => isPartial)) await rm(join(folder, name), { force: true });
-    const whole = backups.filter(({ isPartial }) => !isPartial);
-    for (const [index, { name, at, isPacked }] of whole.entries()) {
-      const file = join(folder, name);
-      if (isSurplus({ index, at }, options)) await rm(file, { force: true });
-      else if (isCompressed && !isPacked) await compressFile(file);
-    }
-  } finally {
-    lock.unlock();
+    return backupsOf(path, readdirSync(dirname(path)))[0]?.at ?? 0;
+  } catch {
+    return 0; // a folder may take files and not show them
   }
 }
 
 interface Backup {
   readonly name: string;
+  /** Without what the compression adds. */
+  readonly plainName: string;
   /** When the file was moved away: milliseconds since the epoch. */
   readonly at: number;
   readonly isPacked: boolean;
@@ -52,23 +110,29 @@ interface Backup {
   readonly isPartial: boolean;
 }
 
+/** Those of a log among the files of its folder, newest first. */
+const backupsOf = (path: string, names: readonly string[]): readonly Backup[] =>
+  names.flatMap((name) => backupOf(name, basename(path)) ?? []).toSorted((a, b) => b.at - a.at);
+
 function backupOf(name: string, logName: string): Backup | undefined {
   const extension = extname(logName);
   const prefix = logName.slice(0, logName.length - extension.length);
   const isPartial = name.endsWith(".gz.new");
   const isPacked = isPartial || name.endsWith(".gz");
-  const plain = name.replace(/\.gz(\.new)?$/, "");
-  if (!plain.startsWith(prefix) || !plain.endsWith(extension)) return undefined;
-  const [, hour, minute, second] = backupTime.exec(plain.slice(prefix.length, plain.length - extension.length)) ?? [];
+  const plainName = name.replace(/\.gz(\.new)?$/, "");
+  if (!plainName.startsWith(prefix) || !plainName.endsWith(extension)) return undefined;
+  const time = plainName.slice(prefix.length, plainName.length - extension.length);
+  const [, hour, minute, second] = backupTime.exec(time) ?? [];
   const at = Date.parse(`${hour}:${minute}:${second}Z`);
-  return Number.isNaN(at) ? undefined : { name, at, isPacked, isPartial };
+  return Number.isNaN(at) ? undefined : { name, plainName, at, isPacked, isPartial };
 }
 
-const isSurplus = (
-  { index, at }: { readonly index: number; readonly at: number },
-  { maximumCount, maximumAgeMilliseconds, now }: LogBackupsOptions,
-): boolean =>
-  (maximumCount > 0 && index >= maximumCount) || (maximumAgeMilliseconds > 0 && at < now() - maximumAgeMilliseconds);
+/** In milliseconds since the epoch. Infinity when the file is gone. */
+const modifiedAt = async (file: string): Promise<number> =>
+  await stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => Infinity,
+  );
 
 /** The compressed file is whole and flushed before the other is removed. */
 async function compressFile(file: string): Promise<void> {

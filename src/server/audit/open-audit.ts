@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { issuedCredential } from "../../features/accounts/issued-credential.ts";
-import { systemSchedule, unreferencedSleep } from "../../machinery/api/clock.ts";
+import { monotonicClock, systemSchedule, unreferencedSleep } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { recoveryReport } from "../../machinery/audit/recovery-report.ts";
@@ -122,7 +122,6 @@ function policyOf(
 function openLog(settings: AuditLogSettings, options: OpenAuditOptions): Backend {
   const { path, chain, format, backend } = settings;
   const { dataDirectory, clock, log } = options;
-  const now = (): number => clock.now();
   const onTidyFailure = rateLimitedReport<unknown>((error) =>
     log.error({ path, err: error }, "could not compress or remove old audit logs"),
   );
@@ -133,7 +132,8 @@ function openLog(settings: AuditLogSettings, options: OpenAuditOptions): Backend
       lockFile: join(dataDirectory, "audit-log.lock"),
       tidyLockFile: join(dataDirectory, "audit-log-backups.lock"),
       chain: chain && openChain(chain, options),
-      now,
+      clock,
+      monotonic: monotonicClock,
       onTidyFailure,
     });
   } catch (cause) {

@@ -19,8 +19,9 @@ import { after, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
 import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
-import { tidyBackups } from "../../../src/machinery/files/log-backups.ts";
+import { LogBackups } from "../../../src/machinery/files/log-backups.ts";
 import { openLogFile } from "../../../src/machinery/files/log-output.ts";
+import { ManualTime } from "../../manual-time.ts";
 
 const root = mkdtempSync(join(tmpdir(), "signet-appended-"));
 let files = 0;
@@ -121,19 +122,27 @@ describe("backups of a log", () => {
     readdirSync(join(path, ".."))
       .filter((name) => !name.endsWith(".lock"))
       .toSorted();
-  const tidy = (
+  const backupsOf = (
     path: string,
-    options: { maximumCount?: number; maximumAgeMilliseconds?: number; isCompressed?: boolean },
-  ): Promise<void> =>
-    tidyBackups({
+    options: {
+      maximumCount?: number;
+      maximumAgeMilliseconds?: number;
+      isCompressed?: boolean;
+      time?: ManualTime;
+    },
+  ): LogBackups => {
+    const { clock, monotonic } = options.time ?? new ManualTime(noon);
+    return new LogBackups({
       path,
       maximumCount: 0,
       maximumAgeMilliseconds: 0,
       isCompressed: false,
       lock: new SqliteLock(`${path}.tidy.lock`),
-      now: () => noon,
+      clock,
+      monotonic,
       ...options,
     });
+  };
   const write = (path: string, ...names: readonly string[]): void => {
     for (const name of names) {
       writeFileSync(join(path, "..", name), `${name}\n`, { mode: 0o600 });
@@ -142,20 +151,77 @@ describe("backups of a log", () => {
   };
   const dated = (day: number): string => `audit-2026-11-${day}T00-00-00.000.log`;
 
-  it("are removed when they are too many or too old, and nothing else is", async () => {
+  const hour = 3_600_000;
+  const day = 24 * hour;
+
+  it("are removed when they are too many, or too old at two looks that are an hour apart, and nothing else is", async () => {
     const path = newPath();
     const others = ["audit.log", "audit-notes.log", "other-2026-11-01T00-00-00.000.log"];
     write(path, ...others, dated(17), dated(18), `${dated(19)}.gz`, dated(20), dated(21));
-    await tidy(path, { maximumCount: 4 });
+    await backupsOf(path, { maximumCount: 4 }).tidy();
     assert.deepEqual(backups(path), [dated(18), `${dated(19)}.gz`, dated(20), dated(21), ...others].toSorted());
-    await tidy(path, { maximumAgeMilliseconds: 3 * 86_400_000 });
+    const time = new ManualTime(noon);
+    const aged = backupsOf(path, { maximumAgeMilliseconds: 3 * day, time });
+    await aged.tidy();
+    time.pass(hour - 1);
+    await aged.tidy();
+    assert.equal(backups(path).length, 4 + others.length);
+    time.pass(1);
+    await aged.tidy();
     assert.deepEqual(backups(path), [dated(20), dated(21), ...others].toSorted());
+  });
+
+  it("stay when the clock was ahead of their end for less than an hour", async () => {
+    const path = newPath();
+    write(path, dated(20), dated(21));
+    const time = new ManualTime(noon);
+    const aged = backupsOf(path, { maximumAgeMilliseconds: 3 * day, time });
+    time.setClock(30 * day);
+    await aged.tidy();
+    time.pass(hour - 1);
+    time.setClock(-30 * day);
+    await aged.tidy();
+    time.pass(hour);
+    time.setClock(30 * day);
+    await aged.tidy();
+    assert.deepEqual(backups(path), [dated(20), dated(21)]);
+  });
+
+  it("are named in the order in which they were moved when the clock was set back, and the newest are kept", async () => {
+    const path = newPath();
+    write(path, "audit-2026-12-24T00-00-00.000.log", "audit-2026-12-24T00-00-01.000.log.gz");
+    const file = openFile(path, { maximumBytes: 10 });
+    for (const line of ["first line", "second line", "third line"]) await file.append([line]);
+    await backupsOf(path, { maximumCount: 3 }).tidy();
+    const names = ["audit-2026-12-24T00-00-01.001.log", "audit-2026-12-24T00-00-01.002.log"];
+    assert.deepEqual(
+      backups(path),
+      [...names.slice(0, 1), "audit-2026-12-24T00-00-01.000.log.gz", ...names.slice(1), "audit.log"].toSorted(),
+    );
+    assert.deepEqual(
+      names.map((name) => text(join(path, "..", name))),
+      ["first line\n", "second line\n"],
+    );
+  });
+
+  it("are as old as their files say when the clock was set back and their names are of the future", async () => {
+    const path = newPath();
+    const [old, young] = ["audit-2036-11-22T00-00-00.000.log", "audit-2036-11-22T00-00-00.001.log"];
+    write(path, old, young);
+    const time = new ManualTime(noon);
+    utimesSync(join(path, "..", old), 0, (noon - 4 * day) / 1000);
+    utimesSync(join(path, "..", young), 0, (noon - 2 * day) / 1000);
+    const aged = backupsOf(path, { maximumAgeMilliseconds: 3 * day, time });
+    await aged.tidy();
+    time.pass(hour);
+    await aged.tidy();
+    assert.deepEqual(backups(path), [young]);
   });
 
   it("are compressed whole and private, also after a crash in the middle", async () => {
     const path = newPath();
     write(path, dated(20), dated(21), `${dated(20)}.gz.new`);
-    await tidy(path, { isCompressed: true });
+    await backupsOf(path, { isCompressed: true }).tidy();
     assert.deepEqual(backups(path), [`${dated(20)}.gz`, `${dated(21)}.gz`]);
     const file = join(path, "..", `${dated(20)}.gz`);
     assert.equal(gunzipSync(readFileSync(file)).toString("utf8"), `${dated(20)}\n`);
@@ -167,7 +233,7 @@ describe("backups of a log", () => {
     write(path, dated(20));
     const busy = new SqliteLock(`${path}.tidy.lock`);
     busy.lockExclusive({ waitMilliseconds: 0 });
-    await tidy(path, { isCompressed: true });
+    await backupsOf(path, { isCompressed: true }).tidy();
     assert.deepEqual(backups(path), [dated(20)]);
     busy.release();
   });

@@ -20,6 +20,11 @@ import type { Log } from "../../machinery/logging/log.ts";
 const controllerName = "nodelifecycle";
 
 /**
+ * How long this process must have heard nothing of a node that it deletes: a clock that is ahead for less, as after a start, deletes nothing.
+ */
+const seenMilliseconds = 3_600_000;
+
+/**
  * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
  * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
  * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count. Whether a
@@ -132,8 +137,10 @@ class NodeLifecycle {
     const { name = "", uid = "" } = node.metadata;
     const { retentionMilliseconds } = this.#settings;
     if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
-    const now = this.#clock.now();
-    const wait = (lostSince(this.#names, node) ?? now) + retentionMilliseconds - now;
+    const [now, monotonicNow] = [this.#clock.now(), this.#monotonic.now()];
+    const end = (lostSince(this.#names, node) ?? now) + retentionMilliseconds;
+    const seenEnd = (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, seenMilliseconds);
+    const wait = Math.max(end - now, seenEnd - monotonicNow);
     if (wait > 0) {
       this.#queue.addAfter(name, wait);
       return `waits: the Node is deleted in ${Math.ceil(wait / 1000)} s`;

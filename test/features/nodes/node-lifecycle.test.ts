@@ -236,4 +236,18 @@ describe("a node without a heartbeat", () => {
     await node((found) => found === undefined);
     await event("RemovingNode");
   });
+
+  it("stays while the clock is ahead, until nothing was heard of it for the configured time or for an hour", async () => {
+    time.pass(51 * seconds);
+    await node(isLost);
+    await event("NodeNotReady");
+    time.setClock(30 * 86_400 * seconds);
+    loop.queue.add("edge-1");
+    await loop.queue.whenIdle();
+    time.pass(540 * seconds);
+    await loop.queue.whenIdle();
+    assert.notEqual(await server.client.resource(references.nodes).find("edge-1"), undefined);
+    time.pass(20 * seconds);
+    await node((found) => found === undefined);
+  });
 });

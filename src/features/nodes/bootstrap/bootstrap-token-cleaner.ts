@@ -5,24 +5,40 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
 
-/** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
+/** How long this process must have seen that a token has expired. */
+const seenMilliseconds = 3_600_000;
+
+/**
+ * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits until a token has been expired for an
+ * hour: a clock that is ahead for less, as after a start, would take the tokens of machines that have yet to join.
+ */
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
   start(context) {
-    const { client, clock, informers, names } = context;
+    const { client, clock, monotonic, informers, names } = context;
     const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
+    /** Since when this process has seen that a token has expired, by its key and the monotonic clock. */
+    const expiredSince = new Map<string, number>();
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (key) => {
         const secret = secrets.get(key);
         const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
+        const left = (end ?? Infinity) - clock.now();
+        if (secret === undefined || left > 0) expiredSince.delete(key);
         if (secret === undefined) return "nothing to do: the token is gone";
         if (end === undefined) return "nothing to do: the token never expires";
-        const wait = end - clock.now();
+        if (left > 0) {
+          queue.addAfter(key, left);
+          return `waits: the token expires in ${Math.ceil(left / 1000)} s`;
+        }
+        const since = expiredSince.get(key) ?? monotonic.now();
+        expiredSince.set(key, since);
+        const wait = since + seenMilliseconds - monotonic.now();
         if (wait > 0) {
           queue.addAfter(key, wait);
-          return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
+          return `waits: the token has expired, and is removed in ${Math.ceil(wait / 1000)} s`;
         }
         const { name = "", uid = "" } = secret.metadata;
         await ignoreCodes([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));

@@ -8,6 +8,9 @@ import type { ExchangeContext } from "./exchange.ts";
 import type { Http1Head } from "./http1-head.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
+/** How many times as long as the longest body is one that is still dropped, for clients that read no answer before they have sent all. */
+const droppedBodies = 4;
+
 export interface Http1Request {
   readonly head: Http1Head;
   readonly request: IncomingMessage;
@@ -97,7 +100,8 @@ export class Http1Exchange extends Exchange {
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
     if (this.#request.complete || (length === undefined && coding === undefined)) return false;
     // Node.js reads and drops a body that no handler has begun to read. To close would take the answer from a client that still sends.
-    return this.failBody !== undefined || coding !== undefined || Number(length) > this.longestBody();
+    const droppedBytes = this.longestBody() * droppedBodies;
+    return this.failBody !== undefined || coding !== undefined || Number(length) > droppedBytes;
   }
 
   override write(bytes: Uint8Array): void {

@@ -159,7 +159,7 @@ function writeVersion(
       makeFolder(join(folder, version), { mode: 0o755 });
       for (const [file, bytes] of contents) {
         const place = join(folder, version, file.slice(folder.length + 1));
-        writeVersionFile(file, { place, bytes, ownership });
+        writeFileAtomically(place, { contents: bytes, ...ownership, knownAs: file });
       }
       replaceLink(join(folder, currentLink), version);
     } catch (error) {
@@ -187,16 +187,6 @@ function writeVersion(
   } catch (error) {
     if (error instanceof UnusableFile) throw error;
     throw new UnusableFile(`cannot write to ${folder}: ${fileFailureReason(error)}`, { cause: error });
-  }
-}
-
-/** Its failure names the file that people know. The place is another one at each try, and the log has each failure once. */
-function writeVersionFile(file: string, { place, bytes, ownership }: FileContents & { readonly place: string }): void {
-  try {
-    writeFileAtomically(place, { contents: bytes, ...ownership });
-  } catch (error) {
-    const cause = error instanceof UnusableFile ? error.cause : error;
-    throw new UnusableFile(`cannot write ${file}: ${fileFailureReason(cause)}`, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { writePrivateFile, replaceLink } from "../machinery/files/atomic-file.ts";
+import { replaceLink, writeFileAtomically, writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -81,7 +81,8 @@ export class CertificateStore {
     for (const file of readdirSync(this.#directory)) {
       if (this.#isDated(file) && file !== previous) rmSync(join(this.#directory, file));
     }
-    writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
+    const contents = formatKeyPair(pair);
+    writeFileAtomically(join(this.#directory, dated), { contents, mode: 0o600, knownAs: this.file });
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
     writePrivateFile(this.#wantedDigestFile, wantedDigest);

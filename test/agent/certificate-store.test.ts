@@ -92,6 +92,18 @@ describe("the files of a certificate", () => {
     }
   });
 
+  it("have the same failure at each try, which names the file that people know", (context) => {
+    const folder = folderFor(context);
+    // With a date, the name is longer than any file's.
+    const store = new CertificateStore(folder, "a".repeat(240));
+    for (const second of [1, 2]) {
+      assert.throws(() => store.install(newPair(), { now: second * 1000, wantedDigest }), {
+        name: "UnusableFile",
+        message: `cannot write ${store.file}: the name is too long; name a shorter one`,
+      });
+    }
+  });
+
   it("leave other certificates' files alone, also those whose name begins with this one's", (context) => {
     const folder = folderFor(context);
     const serving = new CertificateStore(folder, "client-1234");

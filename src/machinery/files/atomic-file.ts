@@ -43,15 +43,23 @@ export function writeNewPrivateFile(file: string, contents: string | Uint8Array)
  */
 export const writeFileAtomically = (
   file: string,
-  written: FileOwnership & { readonly contents: string | Uint8Array },
+  written: FileOwnership & {
+    readonly contents: string | Uint8Array;
+    /** The name of the file that people know, for the failure: the file's own may be another one at each try. */
+    readonly knownAs?: string;
+  },
 ): void => writeReplacement(file, { ...written, commit: (replacement) => replacement.commit() });
 
 interface WrittenReplacement extends FileOwnership {
   readonly contents: string | Uint8Array;
+  readonly knownAs?: string;
   readonly commit: (replacement: Replacement) => void;
 }
 
-function writeReplacement(file: string, { contents, commit, ...ownership }: WrittenReplacement): void {
+function writeReplacement(
+  file: string,
+  { contents, knownAs = file, commit, ...ownership }: WrittenReplacement,
+): void {
   try {
     const replacement = openReplacement(file, ownership);
     try {
@@ -63,7 +71,7 @@ function writeReplacement(file: string, { contents, commit, ...ownership }: Writ
     commit(replacement);
   } catch (error) {
     if (error instanceof UnusableFile) throw error;
-    throw new UnusableFile(`cannot write ${file}: ${fileFailureReason(error)}`, { cause: error });
+    throw new UnusableFile(`cannot write ${knownAs}: ${fileFailureReason(error)}`, { cause: error });
   }
 }
 

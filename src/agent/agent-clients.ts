@@ -24,7 +24,6 @@ export interface AgentClientsOptions {
   /** The client certificate in use now. */
   readonly clientCertificate: () => KeyPair | undefined;
   readonly serverClock: ServerClock;
-  readonly localClock: Clock;
   /** A clock that is never set. */
   readonly monotonic: Clock;
   readonly userAgent: string;
@@ -109,7 +108,7 @@ export class AgentClients {
   }
 
   #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
-    const { access, serverClock, localClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
+    const { access, serverClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
     const { servers, serverName, proxyUrl, caSource } = access;
     const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
     const transports = servers.map((server) =>
@@ -127,7 +126,7 @@ export class AgentClients {
         { server, caSource },
       ),
     );
-    const timed = setsClock(firstReachable(transports, { monotonic }), { serverClock, local: localClock });
+    const timed = setsClock(firstReachable(transports, { monotonic }), serverClock);
     const read = pacedTransport(observed(timed, onSend), { monotonic: monotonicClock, sleep });
     return new ApiClient(read, { explain });
   }

@@ -214,7 +214,6 @@ async function asAgent(
   const identity = new NodeIdentity({
     settings,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
-    localClock: systemClock,
     monotonic: monotonicClock,
     userAgent: `signet-agent/${version}`,
   });

@@ -22,7 +22,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   const serverClock = new ServerClock({ local: systemClock, onSkew: (skew) => logSkew(skew, log) });
   const toServer = (): ReturnType<typeof connect> =>
     connect(program.connection, {
-      observed: (transport) => setsClock(transport, { serverClock, local: systemClock }),
+      observed: (transport) => setsClock(transport, serverClock),
     });
   let connection = await toServer();
   let reconnection = Promise.resolve();

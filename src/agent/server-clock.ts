@@ -43,17 +43,23 @@ export class ServerClock implements Clock {
     return this.#monotonicSkew === undefined ? this.#local.now() : this.#monotonic.now() + this.#monotonicSkew;
   }
 
+  /** Returns a function that says how many milliseconds have passed since, also when the machine's clock was set meanwhile. */
+  stopwatch(): () => number {
+    const since = this.#monotonic.now();
+    return () => this.#monotonic.now() - since;
+  }
+
   /**
-   * Compares an answer's Date with the machine's clock. `sentAt` is when the request left, by that clock. A Date before 1970 or
+   * Compares an answer's Date with the machine's clock. `tookMilliseconds` is how long ago the request left. A Date before 1970 or
    * from the year 9999 on is ignored.
    */
-  observe({ headers }: Pick<ClientResponse, "headers">, sentAt: number): void {
+  observe({ headers }: Pick<ClientResponse, "headers">, tookMilliseconds: number): void {
     const date = Date.parse(String(headers["date"] ?? ""));
     if (!(date >= 0 && date < firstImpossibleDate)) return;
     const receivedAt = this.#local.now();
     // The header was written between sending and receiving, and its fraction of a second is cut off.
-    const difference = date + 500 - (sentAt + receivedAt) / 2;
-    const uncertainty = toleranceMilliseconds + (receivedAt - sentAt) / 2;
+    const difference = date + 500 - (receivedAt - tookMilliseconds / 2);
+    const uncertainty = toleranceMilliseconds + tookMilliseconds / 2;
     const skew = Math.abs(difference) > uncertainty ? difference : 0;
     const isNews = (skew === 0) !== (this.#skew === 0) || Math.abs(skew - this.#skew) > toleranceMilliseconds;
     this.#skew = skew;
@@ -62,15 +68,12 @@ export class ServerClock implements Clock {
   }
 }
 
-/** A transport whose answers set the clock. `local` is the machine's own clock. */
-export const setsClock = (
-  transport: Transport,
-  { serverClock, local }: { readonly serverClock: ServerClock; readonly local: Clock },
-): Transport => ({
+/** A transport whose answers set the clock. */
+export const setsClock = (transport: Transport, serverClock: ServerClock): Transport => ({
   async send(request) {
-    const sentAt = local.now();
+    const elapsed = serverClock.stopwatch();
     const response = await transport.send(request);
-    serverClock.observe(response, sentAt);
+    serverClock.observe(response, elapsed());
     return response;
   },
   close: () => transport.close(),

@@ -73,7 +73,6 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const identity = new NodeIdentity({
     settings,
     serverClock,
-    localClock: clock,
     monotonic,
     userAgent: `signet-agent/${version}`,
     connect: options.connect,

@@ -26,7 +26,6 @@ test("a refused certificate and a refused token are tried in turn, and the one t
       monotonic: performance,
       onSkew: () => assert.fail("the clock is right"),
     }),
-    localClock: systemClock,
     monotonic: performance,
     userAgent: "test",
   });

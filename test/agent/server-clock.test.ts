@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerClock } from "../../src/agent/server-clock.ts";
+import { ServerClock, setsClock } from "../../src/agent/server-clock.ts";
+import type { ClientResponse } from "../../src/machinery/client/transport.ts";
 
 test("the server's time is the machine's until an answer differs by more than half a minute", () => {
   let machine = Date.UTC(2026, 0);
@@ -8,9 +9,8 @@ test("the server's time is the machine's until an answer differs by more than ha
   const local = { now: () => machine };
   const clock = new ServerClock({ local, monotonic: local, onSkew: (skew) => told.push(skew) });
   const observe = (aheadMilliseconds: number, tookMilliseconds = 0): void => {
-    const sentAt = machine;
     machine += tookMilliseconds;
-    clock.observe({ headers: { date: new Date(machine + aheadMilliseconds).toUTCString() } }, sentAt);
+    clock.observe({ headers: { date: new Date(machine + aheadMilliseconds).toUTCString() } }, tookMilliseconds);
   };
   observe(20_000);
   observe(-20_000);
@@ -26,7 +26,7 @@ test("the server's time is the machine's until an answer differs by more than ha
   // A slow answer says little about the time.
   observe(-35_000, 60_000);
   assert.equal(clock.now(), machine);
-  for (const headers of [{}, { date: "soon" }]) clock.observe({ headers }, machine);
+  for (const headers of [{}, { date: "soon" }]) clock.observe({ headers }, 0);
   assert.equal(told.length, 3);
 });
 
@@ -38,8 +38,7 @@ test("a clock that is set brings no other time before the next answer of the ser
   const clock = new ServerClock({ local: { now: () => machine }, monotonic, onSkew: () => {} });
   const pass = (milliseconds: number): void =>
     void ([machine, elapsed] = [machine + milliseconds, elapsed + milliseconds]);
-  const observe = (): void =>
-    clock.observe({ headers: { date: new Date(start + elapsed - 500).toUTCString() } }, machine);
+  const observe = (): void => clock.observe({ headers: { date: new Date(start + elapsed - 500).toUTCString() } }, 0);
   const isRight = (): void => assert.ok(Math.abs(clock.now() - start - elapsed) <= 1000, `${clock.now() - start}`);
   machine += day;
   assert.equal(clock.now(), start + day, "before the first answer there is nothing to compare with");
@@ -62,11 +61,47 @@ test("a clock that is set brings no other time before the next answer of the ser
   isRight();
 });
 
+test("a clock that is set while an answer is under way brings no other time", async () => {
+  const start = Date.UTC(2026, 0);
+  const year = 365 * 86_400_000;
+  for (const setBy of [year, -year]) {
+    let [machine, elapsed] = [start, 0];
+    const told: number[] = [];
+    const clock = new ServerClock({
+      local: { now: () => machine },
+      monotonic: { now: () => elapsed },
+      onSkew: (skew) => told.push(skew),
+    });
+    const answer: ClientResponse = {
+      status: 200,
+      headers: { date: new Date(start).toUTCString() },
+      body: (async function* () {})(),
+    };
+    const transport = setsClock(
+      {
+        async send() {
+          machine += setBy + 500;
+          elapsed += 500;
+          return answer;
+        },
+        close: () => {},
+      },
+      clock,
+    );
+    await transport.send({ method: "GET", path: "/" });
+    assert.ok(Math.abs(clock.now() - start - elapsed) <= 1000, `${clock.now() - start}`);
+    assert.deepEqual(
+      told.map((skew) => Math.round(skew / year)),
+      [-setBy / year],
+    );
+  }
+});
+
 test("without a monotonic clock, the time after a sleep is the machine's", () => {
   const hour = 3_600_000;
   let machine = Date.UTC(2026, 0);
   const clock = new ServerClock({ local: { now: () => machine }, onSkew: () => {} });
-  clock.observe({ headers: { date: new Date(machine).toUTCString() } }, machine);
+  clock.observe({ headers: { date: new Date(machine).toUTCString() } }, 0);
   machine += 8 * hour;
   assert.equal(clock.now(), machine);
 });
@@ -76,7 +111,7 @@ test("a date that no server's clock has is ignored", () => {
   const local = { now: () => machine };
   const clock = new ServerClock({ local, monotonic: local, onSkew: () => assert.fail("there is no skew") });
   for (const year of ["275760", "10000", "9999", "1969", "1601"]) {
-    clock.observe({ headers: { date: `Sat, 13 Sep ${year} 00:00:00 GMT` } }, machine);
+    clock.observe({ headers: { date: `Sat, 13 Sep ${year} 00:00:00 GMT` } }, 0);
   }
   assert.equal(clock.now(), machine);
 });

@@ -12,16 +12,11 @@ import type { MachineServer } from "../agent/machine-server.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { ProgramProcess } from "../end-to-end/program-process.ts";
 import { dpkg, purge } from "./dpkg.ts";
+import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
 const state = "/var/lib/signet-agent";
 const configuration = "/etc/signet/agent.yaml";
-
-function run(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 600_000 });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}:\n${stdout}${stderr}`);
-  return stdout;
-}
 
 const isInstalled = (name: string): boolean => spawnSync("dpkg", ["--status", name]).status === 0;
 

@@ -9,14 +9,9 @@ import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
 import { dpkg, purge } from "./dpkg.ts";
+import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
-
-function run(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 600_000 });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}:\n${stdout}${stderr}`);
-  return stdout;
-}
 
 function reasonToSkip(): string | false {
   if (process.getuid?.() !== 0) return "only root can install packages";

@@ -26,12 +26,9 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
-  const signet = (line: string) => host.run([...line.split(" "), "--kubeconfig", server.kubeconfigFile]);
-  const succeed = async (line: string): Promise<string> => {
-    const { code, stdout, stderr } = await signet(line);
-    assert.equal(code, 0, `${line}: ${stderr}`);
-    return stdout;
-  };
+  const here = (line: string): string[] => [...line.split(" "), "--kubeconfig", server.kubeconfigFile];
+  const signet = (line: string) => host.run(here(line));
+  const succeed = (line: string): Promise<string> => host.succeed(here(line));
 
   it("grant permissions that take effect, show them, and revoke them", async () => {
     const before = await signet("auth can-i list csr --as anna --as-group dev");

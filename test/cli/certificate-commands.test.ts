@@ -32,13 +32,9 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     await server.stop();
     folder.remove();
   });
-  const signet = (...args: string[]): Promise<HostedOutcome> =>
-    host.run([...args, "--kubeconfig", server.kubeconfigFile]);
-  const succeed = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await signet(...args);
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
+  const here = (args: readonly string[]): string[] => [...args, "--kubeconfig", server.kubeconfigFile];
+  const signet = (...args: string[]): Promise<HostedOutcome> => host.run(here(args));
+  const succeed = (...args: string[]): Promise<string> => host.succeed(here(args));
 
   it("create a key, request a certificate, approve and fetch it", async () => {
     const keyFile = folder.file("walk.key");

@@ -137,11 +137,8 @@ describe("every command", { concurrency: 1 }, () => {
     writeFileSync(file(name), JSON.stringify(contents), { mode: 0o600 });
     return file(name);
   };
-  const succeed = async (words: string, connection = `--kubeconfig ${server.kubeconfigFile}`): Promise<string> => {
-    const { code, stdout, stderr } = await signet.run(split(`${words} ${connection}`));
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
+  const succeed = (words: string, connection = `--kubeconfig ${server.kubeconfigFile}`): Promise<string> =>
+    signet.succeed(split(`${words} ${connection}`));
 
   before(async () => {
     writeFileSync(file("signers.yaml"), signers);

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -24,6 +25,13 @@ export class HostedSignet {
     const [outcome] = (await answer) as [HostedOutcome]; // what command-host.ts sends
     this.#host.off("exit", onExit);
     return outcome;
+  }
+
+  /** What a command prints that must succeed. */
+  async succeed(words: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(words);
+    assert.equal(code, 0, `signet ${words.join(" ")}: ${stderr}`);
+    return stdout;
   }
 
   stop(): void {

@@ -21,13 +21,12 @@ describe("the commands for revocations", () => {
     hosted.stop();
     await server.stop();
   });
-  const signet = (...args: string[]): Promise<HostedOutcome> =>
-    hosted.run([...args, "--kubeconfig", server.kubeconfigFile, "--token", server.adminToken]);
-  const succeed = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await signet(...args);
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
+  const here = (args: readonly string[]): string[] => [
+    ...args,
+    ...["--kubeconfig", server.kubeconfigFile, "--token", server.adminToken],
+  ];
+  const signet = (...args: string[]): Promise<HostedOutcome> => hosted.run(here(args));
+  const succeed = (...args: string[]): Promise<string> => hosted.succeed(here(args));
   const reviewed = async (token: string): Promise<number | null> => (await signet("token", "review", token)).code;
 
   it("revoke a token, and all tokens that were issued to an account so far", async () => {

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-settings.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
@@ -16,7 +15,6 @@ import type { RunningAgent } from "../../src/agent/start-agent.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
-import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
@@ -25,16 +23,12 @@ import { servicesSigner, startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
 import { logTo } from "./log-to.ts";
+import { quickSleep } from "./quick-sleep.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
 const serviceNames = ["web", "db", "api"] as const;
 const minute = 60_000;
-
-/** A heartbeat every ten seconds is one every twenty milliseconds here. */
-const quickSleep: Sleep = async (milliseconds, signal) => {
-  await delay(milliseconds / 500, undefined, { signal }).catch(() => {}); // a sleep that is ended is no failure
-};
 
 const service = (name: string, file: string): ServiceCertificate => ({
   name,

@@ -8,12 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import { serverAccess } from "../../src/cli/agent-server-access.ts";
 import { writePrivateFile, writePublicFile } from "../../src/machinery/files/atomic-file.ts";
-import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { signCertificate } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
@@ -27,15 +25,11 @@ import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
 import { logTo } from "./log-to.ts";
+import { quickSleep } from "./quick-sleep.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
 const hour = 3_600_000;
-
-/** A heartbeat every ten seconds is one every twenty milliseconds here. */
-const quickSleep: Sleep = async (milliseconds, signal) => {
-  await delay(milliseconds / 500, undefined, { signal }).catch(() => {}); // a sleep that is ended is no failure
-};
 
 describe("an agent of several servers", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-several-"));

@@ -17,6 +17,7 @@ import { eventually } from "./eventually.ts";
 import { newAuthority, useAuthority } from "./signing-authority.ts";
 import { SignetProcess } from "./signet-process.ts";
 import { SteadyRequests } from "./steady-requests.ts";
+import { userOf } from "../user-of.ts";
 
 const names = platformNames;
 const references = resourceReferences(names);
@@ -95,24 +96,10 @@ const servesItsNewest = (agent: AgentUnderTest): Promise<boolean> =>
     async () => (await agent.servedSerial(await publishedAnchors())) === agent.serials()[1],
   );
 
-interface SelfSubjectReview {
-  readonly status: { readonly userInfo: { readonly username: string; readonly groups: readonly string[] } };
-}
-
-async function whoIs(client: ApiClient): Promise<SelfSubjectReview["status"]["userInfo"]> {
-  const group = names.group("authentication");
-  const body = { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" };
-  const review = await client.request<SelfSubjectReview>(`/apis/${group}/v1/selfsubjectreviews`, {
-    method: "POST",
-    body,
-  });
-  return review.status.userInfo;
-}
-
-async function whoIsNode(agent: AgentUnderTest): Promise<SelfSubjectReview["status"]["userInfo"]> {
+async function whoIsNode(agent: AgentUnderTest): ReturnType<typeof userOf> {
   const client = agent.apiClient();
   try {
-    return await whoIs(client);
+    return await userOf(client);
   } finally {
     client.close();
   }
@@ -271,7 +258,7 @@ describe("two agents and a server, each in a separate process", () => {
       await servesItsNewest(agent);
     }
     for (const [index, client] of old.entries()) {
-      assert.equal((await whoIs(client)).username, `system:node:${agents[index]?.nodeName}`);
+      assert.equal((await userOf(client)).username, `system:node:${agents[index]?.nodeName}`);
       client.close();
     }
     await requests.stop();

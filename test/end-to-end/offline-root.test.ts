@@ -23,6 +23,7 @@ import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { CertificateFolder, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { userOf } from "../user-of.ts";
 
 const folder = new CertificateFolder();
 const file = (name: string): string => folder.file(name);
@@ -145,13 +146,8 @@ describe("a server with an online intermediate of an offline root", () => {
     const clientCertificate = { certificate: pemOf(certificates), key: encodePrivateKeyPem(nodeKey) };
     const trusted = server.url === url ? read("root.crt") : caCertificates;
     const client = new ApiClient(httpsTransport({ server: url, caCertificates: trusted, clientCertificate }));
-    const group = names.group("authentication");
     try {
-      const review = await client.request<{ status: { userInfo: { username: string } } }>(
-        `/apis/${group}/v1/selfsubjectreviews`,
-        { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
-      );
-      return review.status.userInfo.username;
+      return (await userOf(client)).username;
     } catch (error) {
       return error instanceof Error && "code" in error ? String(error.code) : String(error);
     } finally {

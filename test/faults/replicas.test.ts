@@ -22,6 +22,7 @@ import { rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-ke
 import { sharedFiles } from "./replica.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
+import { userOf } from "../user-of.ts";
 
 const { serviceAccounts, namespaces, leases } = resourceReferences(namesFor("platform"));
 const clusterRoleBindings: ResourceType = {
@@ -39,10 +40,6 @@ interface ApiList {
 
 interface TokenRequest extends ApiObject {
   readonly status?: { readonly token: string };
-}
-
-interface UserReview {
-  readonly status: { readonly userInfo: { readonly username: string } };
 }
 
 const holderOf = (lease: (ApiObject & { readonly spec?: { readonly holderIdentity?: string } }) | undefined): string =>
@@ -111,13 +108,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     });
     return request.status?.token ?? "";
   };
-  const whoAmI = async (client: ApiClient): Promise<string> => {
-    const review = await client.request<UserReview>("/apis/authentication.platform.io/v1/selfsubjectreviews", {
-      method: "POST",
-      body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
-    });
-    return review.status.userInfo.username;
-  };
+  const whoAmI = async (client: ApiClient): Promise<string> => (await userOf(client)).username;
 
   it("show each other's writes and deletions at once: objects, tokens and permissions", async () => {
     for (let round = 0; round < 20; round++) {

@@ -30,6 +30,7 @@ import { directoryAuthority, issuePair } from "../features/certificates/director
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import { userOf } from "../user-of.ts";
 
 const apiserverClient = signerNames.apiserverClient(names);
 const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
@@ -50,12 +51,7 @@ async function whoIs(
   const { caCertificates } = server;
   const client = new ApiClient(httpsTransport({ server: server.url, caCertificates, clientCertificate }));
   try {
-    const group = names.group("authentication");
-    const review = await client.request<{ status: { userInfo: { username: string } } }>(
-      `/apis/${group}/v1/selfsubjectreviews`,
-      { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
-    );
-    return review.status.userInfo.username;
+    return (await userOf(client)).username;
   } catch (error) {
     return error instanceof Error && "code" in error ? String(error.code) : "no connection";
   } finally {

@@ -11,6 +11,7 @@ import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
+import { userOf } from "../user-of.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "start-server-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -25,16 +26,6 @@ const start = async (settings: Record<string, unknown> = {}): Promise<RunningSer
 const clientOf = ({ kubeconfigFile }: RunningServer): ApiClient =>
   new ApiClient(httpsTransport(readKubeconfig({ file: kubeconfigFile }).transport));
 
-interface UserReview {
-  readonly status: { readonly userInfo: { readonly username: string; readonly groups: readonly string[] } };
-}
-
-const whoAmI = (client: ApiClient): Promise<UserReview> =>
-  client.request("/apis/authentication.platform.io/v1/selfsubjectreviews", {
-    method: "POST",
-    body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
-  });
-
 describe("a server on an empty folder", () => {
   test("creates its files, keeps secrets private, and writes the administrator's kubeconfig", async () => {
     const server = await start();
@@ -46,7 +37,7 @@ describe("a server on an empty folder", () => {
       for (const file of secret) assert.equal(statSync(join(dataDirectory, file)).mode & 0o777, 0o600, file);
       assert.equal(statSync(dataDirectory).mode & 0o777, 0o700);
       const client = clientOf(server);
-      const { username, groups } = (await whoAmI(client)).status.userInfo;
+      const { username, groups } = await userOf(client);
       assert.equal(username, "admin");
       assert.ok(groups.includes("system:masters"));
       client.close();
@@ -79,7 +70,7 @@ describe("a server on an empty folder", () => {
           bearerToken: () => status.token,
         }),
       );
-      assert.equal((await whoAmI(client)).status.userInfo.username, "system:serviceaccount:kept:robot");
+      assert.equal((await userOf(client)).username, "system:serviceaccount:kept:robot");
       client.close();
     } finally {
       await second.stop();

@@ -15,6 +15,7 @@ import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateFolder, CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
+import { userOf } from "../../user-of.ts";
 
 const day = 86_400_000;
 const noneReplaced: ReadonlyMap<string, number> = new Map();
@@ -216,11 +217,7 @@ async function clientCertificate(server: TestServer, user: string): Promise<Pair
 async function whoIs(server: TestServer, clientCertificate: Pair): Promise<string | undefined> {
   const transport = httpsTransport({ server: server.url, caCertificates: server.caCertificates, clientCertificate });
   const client = new ApiClient(transport);
-  const group = names.group("authentication");
-  const review = await client.request<{ status: { userInfo: { username: string } } }>(
-    `/apis/${group}/v1/selfsubjectreviews`,
-    { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
-  );
+  const { username } = await userOf(client);
   client.close();
-  return review.status.userInfo.username;
+  return username;
 }

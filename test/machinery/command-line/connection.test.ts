@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
-import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { connect } from "../../../src/machinery/command-line/connection.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import { userOf } from "../../user-of.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-connection-"));
 const file = (name: string): string => join(folder, name);
@@ -47,14 +47,6 @@ function writeCertificate(commonName: string): void {
   writeFileSync(file("user.key"), key, { mode: 0o600 });
 }
 
-const userOf = async (client: ApiClient): Promise<string> => {
-  const review = await client.request<{ status: { userInfo: { username: string } } }>(
-    "/apis/authentication.platform.io/v1/selfsubjectreviews",
-    { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" } },
-  );
-  return review.status.userInfo.username;
-};
-
 it("a followed kubeconfig gives the next request its new certificate or token; one that cannot be used changes nothing", async () => {
   const errors: unknown[] = [];
   using followed = new FollowedFiles({ log: { info() {}, error: (fields) => void errors.push(fields["setting"]) } });
@@ -62,10 +54,10 @@ it("a followed kubeconfig gives the next request its new certificate or token; o
   writeFileSync(file("kubeconfig"), kubeconfig({ "client-certificate": "user.crt", "client-key": "user.key" }));
   const { client } = await connect({ kubeconfig: file("kubeconfig") }, { followed });
   try {
-    assert.equal(await userOf(client), "ann");
+    assert.equal((await userOf(client)).username, "ann");
     writeCertificate("bob");
     followed.refresh({ isForced: false });
-    assert.equal(await userOf(client), "bob");
+    assert.equal((await userOf(client)).username, "bob");
     const ofAdmin = { token: server.adminToken };
     const unusables = [
       "{",
@@ -76,12 +68,12 @@ it("a followed kubeconfig gives the next request its new certificate or token; o
     for (const unusable of unusables) {
       writeFileSync(file("kubeconfig"), unusable);
       followed.refresh({ isForced: false });
-      assert.equal(await userOf(client), "bob");
+      assert.equal((await userOf(client)).username, "bob");
       assert.deepEqual(errors.splice(0), ["kubeconfig"]);
     }
     writeFileSync(file("kubeconfig"), kubeconfig(ofAdmin));
     followed.refresh({ isForced: false });
-    assert.equal(await userOf(client), "admin");
+    assert.equal((await userOf(client)).username, "admin");
   } finally {
     client.close();
   }

@@ -3,7 +3,7 @@ import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts
 import { parseLabelSelector } from "../api/label-selector.ts";
 import { readableTerms } from "../api/readable-terms.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { mayHaveParameter } from "../registry/query-values.ts";
+import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
@@ -28,7 +28,7 @@ type Selectors = Pick<ResourceAttributes, "fieldSelector" | "labelSelector"> & {
 
 function selectorsOf(query: string): Selectors {
   if (!mayHaveParameter(query, "fieldSelector") && !mayHaveParameter(query, "labelSelector")) return {};
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   // A caller who is allowed anyway gets the 400 for one that cannot be parsed.
   const labelSelector = readableTerms(parseLabelSelector, parameters.get("labelSelector") ?? "") ?? [];
   const labels = labelSelector.length === 0 ? {} : { labelSelector };

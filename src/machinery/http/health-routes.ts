@@ -2,6 +2,7 @@ import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { plainText } from "./plain-text.ts";
+import { parametersOf } from "../registry/query-values.ts";
 
 type HealthEndpoint = "healthz" | "livez" | "readyz";
 
@@ -64,7 +65,7 @@ interface SummaryOptions {
 }
 
 async function summary(request: HttpRequest, { endpoint, checks, run }: SummaryOptions): Promise<HttpResponse> {
-  const query = new URLSearchParams(request.query);
+  const query = parametersOf(request.query);
   const excluded = new Set(query.getAll("exclude"));
   const lines: string[] = [];
   let hasFailed = false;

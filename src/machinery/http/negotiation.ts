@@ -1,7 +1,7 @@
 import { protobufMediaType } from "../schema/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
-import { mayHaveParameter } from "../registry/query-values.ts";
+import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";
 import type { AcceptClause } from "./accept-header.ts";
 
@@ -88,7 +88,7 @@ export function isPretty(
 ): boolean {
   if (mediaType.isPretty) return true;
   if (mayHaveParameter(request.query, "pretty")) {
-    const value = new URLSearchParams(request.query).get("pretty");
+    const value = parametersOf(request.query).get("pretty");
     if (value) return ["1", "t", "T", "true", "TRUE", "True"].includes(value);
   }
   const userAgent = request.headers["user-agent"];

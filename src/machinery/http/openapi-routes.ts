@@ -7,6 +7,7 @@ import { apiPathOf } from "../api/resource-type.ts";
 import { openApiV2, openApiV3 } from "../schema/openapi.ts";
 import type { ApiDescription } from "../schema/openapi.ts";
 import { encodeOpenApiV2 } from "../schema/openapi-v2-protobuf.ts";
+import { parametersOf } from "../registry/query-values.ts";
 
 /**
  * The type that clients ask for. It is not a valid media type (RFC 9110 does not allow `@`), so Go cannot parse it in
@@ -66,7 +67,7 @@ function hashedResponse(
   request: HttpRequest,
   { path, document }: { readonly path: string; readonly document: TaggedDocument },
 ): HttpResponse {
-  const hash = new URLSearchParams(request.query).get("hash");
+  const hash = parametersOf(request.query).get("hash");
   if (hash !== null && hash !== document.tag) {
     return { status: 301, headers: { location: `/openapi/v3/${path}?hash=${document.tag}` }, body: "" };
   }

@@ -4,6 +4,7 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
+import { parametersOf } from "../registry/query-values.ts";
 
 /** Records every request. Its promises are awaited. */
 export interface RequestAudit {
@@ -68,7 +69,7 @@ const knownParameters: ReadonlySet<string> = new Set(
 /** The path and query to record: truncated, and only with the API's own parameters. Others may carry a token by mistake. */
 export function requestUri({ path, query }: Pick<HttpRequest, "path" | "query">): string {
   if (query === "") return truncated(path, longestUri);
-  const names = [...new URLSearchParams(query).keys()];
+  const names = [...parametersOf(query).keys()];
   const known = parametersIn(query).filter((_, index) => knownParameters.has(names[index] ?? ""));
   return truncated(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
 }

@@ -1,7 +1,7 @@
 import type { Verb } from "../api/attributes.ts";
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
-import { mayHaveParameter, parseBoolean } from "../registry/query-values.ts";
+import { mayHaveParameter, parametersOf, parseBoolean } from "../registry/query-values.ts";
 
 /** A request to the resource API, parsed from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
@@ -126,7 +126,7 @@ export function isApiPath(path: string): boolean {
 
 /** Whether a GET of a collection is a watch. Most queries cannot have the parameter: they cost only a search. */
 const isWatchQuery = (query: string): boolean =>
-  mayHaveParameter(query, "watch") && parseBoolean(new URLSearchParams(query), "watch") === true;
+  mayHaveParameter(query, "watch") && parseBoolean(parametersOf(query), "watch") === true;
 
 function decodePath(path: string): string {
   try {

@@ -1,6 +1,6 @@
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
-import { mayHaveParameter } from "../registry/query-values.ts";
+import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import { timeQuoted } from "../schema/go-time.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
@@ -9,25 +9,23 @@ import type { ParsedRequestInfo } from "./request-info.ts";
  */
 export function refuseMalformedTimeout({ query }: Pick<HttpRequest, "query">, info: ParsedRequestInfo): void {
   if (!mayHaveParameter(query, "timeout") || (info.kind !== "path" && info.verb === "watch")) return;
-  const fault = durationFault(new URLSearchParams(query).get("timeout") ?? "");
+  const fault = durationFault(parametersOf(query).get("timeout") ?? "");
   if (fault !== undefined) throw badRequest(`invalid timeout specified in the request URL - time: ${fault}`);
 }
 
-const units = new Set(["ns", "us", "µs", "μs", "ms", "s", "m", "h"]);
+/** What is right at the beginning: each amount with its unit. */
+const wholeAmounts = /^[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[nuµμm]s|[smh])(?![^.\d]))*/;
 
 /** What Go's `time.ParseDuration` says is wrong with a text. */
 function durationFault(text: string): string | undefined {
+  if (text === "" || /^[-+]?0$/.test(text)) return undefined;
+  const whole = wholeAmounts.exec(text)?.[0] ?? "";
+  const hasAmount = /[smh]$/.test(whole);
+  if (whole === text && hasAmount) return undefined;
+  const [, amount, unit = ""] = /^(\d+(?:\.\d*)?|\.\d+)([^.\d]*)/.exec(text.slice(whole.length)) ?? [];
   const duration = timeQuoted(text);
-  const amounts = text.replace(/^[-+]/, "");
-  if (text === "" || amounts === "0") return undefined;
-  if (amounts === "") return `invalid duration ${duration}`;
-  for (let rest = amounts; rest !== "";) {
-    const amount = /^(?:\d+(?:\.\d*)?|\.\d+)/.exec(rest)?.[0];
-    if (amount === undefined) return `invalid duration ${duration}`;
-    const unit = /^[^.\d]*/.exec(rest.slice(amount.length))?.[0] ?? "";
-    if (unit === "") return `missing unit in duration ${duration}`;
-    if (!units.has(unit)) return `unknown unit ${timeQuoted(unit)} in duration ${duration}`;
-    rest = rest.slice(amount.length + unit.length);
-  }
-  return undefined;
+  if (amount === undefined) return `invalid duration ${duration}`;
+  return unit === ""
+    ? `missing unit in duration ${duration}`
+    : `unknown unit ${timeQuoted(unit)} in duration ${duration}`;
 }

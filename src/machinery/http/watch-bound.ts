@@ -2,6 +2,7 @@ import { tooManyRequests } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
+import { parametersOf } from "../registry/query-values.ts";
 
 /** What limits how many requests there are at once. */
 export interface RequestBound {
@@ -32,7 +33,7 @@ type Kept = Pick<HttpRequest, "query" | "headers">;
 
 /** As how many watches one counts that keeps a request: its query and headers, and its selectors in parsed form. */
 function placesOf({ query, headers }: Kept): number {
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   const selectors = [parameters.get("labelSelector"), parameters.get("fieldSelector")].join("");
   let characters = query.length;
   for (const [name, value = ""] of Object.entries(headers)) {

@@ -4,7 +4,7 @@ import { invalidValue, notSupported } from "../api/field-error.ts";
 import { deleteOptionsSchema } from "../schema/meta-schemas.ts";
 import { TypeMismatch } from "../schema/decode-faults.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
-import { parseBoolean, parseInteger } from "./query-values.ts";
+import { parametersOf, parseBoolean, parseInteger } from "./query-values.ts";
 import { invalidOptions, validateDryRun } from "./write-options.ts";
 
 /** The options of a deletion. Options that were not given are absent. */
@@ -33,7 +33,7 @@ interface SentOptions {
 /** Parses the query of a deletion that has no body. Throws 400 and 422. */
 export function deleteOptionsOfQuery(query: string): DeleteOptions {
   if (query === "") return { isDryRun: false };
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   const gracePeriodSeconds = parseInteger(parameters, "gracePeriodSeconds");
   const orphanDependents = parseBoolean(parameters, "orphanDependents");
   const propagationPolicy = parameters.get("propagationPolicy");

@@ -6,7 +6,8 @@ import { parseLabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { objectSelector } from "./object-selector.ts";
 import type { ObjectSelector } from "./object-selector.ts";
-import { parseBoolean, parseInteger } from "./query-values.ts";
+import { parametersOf, parseBoolean, parseInteger } from "./query-values.ts";
+import type { QueryParameters } from "./query-values.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { invalidOptions } from "./write-options.ts";
 
@@ -40,7 +41,7 @@ export function parseListOptions<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { query, namespace, name, isWatch }: ListOptionsRequest,
 ): ListOptions<T> {
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
   const limit = parseInteger(parameters, "limit") ?? 0;
   const resourceVersion = parameters.get("resourceVersion") ?? "";
@@ -66,13 +67,13 @@ export function parseListOptions<T extends ApiObject>(
 
 type VersionMatch = Pick<SentVersions, "match" | "sendsInitialEvents">;
 
-const versionMatchOf = (parameters: URLSearchParams): VersionMatch => ({
+const versionMatchOf = (parameters: QueryParameters): VersionMatch => ({
   match: parameters.get("resourceVersionMatch") ?? "",
   sendsInitialEvents: parseBoolean(parameters, "sendInitialEvents"),
 });
 
 /** A watch without a version begins with the state as if it had asked for that (upstream: `SetListOptionsDefaults`). */
-function initialStateOf(parameters: URLSearchParams): VersionMatch {
+function initialStateOf(parameters: QueryParameters): VersionMatch {
   const sent = versionMatchOf(parameters);
   const hasNoVersion = ["", "0"].includes(parameters.get("resourceVersion") ?? "");
   const isDefaulted = hasNoVersion && sent.match === "" && sent.sendsInitialEvents === undefined;

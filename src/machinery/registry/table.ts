@@ -4,6 +4,7 @@ import { partialObjectMetadata } from "./partial-object-metadata.ts";
 import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
 import type { ResourceDefinition, RowCondition } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import { parametersOf } from "./query-values.ts";
 
 /** What a row contains of its object in addition to the cells. */
 export type IncludeObject = "None" | "Metadata" | "Object";
@@ -46,7 +47,7 @@ export interface TableOptions<T extends ApiObject> {
 
 /** Reads the `includeObject` parameter. Throws a 400. */
 export function parseIncludeObject(query: string): IncludeObject {
-  const value = query === "" ? "" : (new URLSearchParams(query).get("includeObject") ?? "");
+  const value = query === "" ? "" : (parametersOf(query).get("includeObject") ?? "");
   if (value === "" || value === "Metadata") return "Metadata";
   if (value === "None" || value === "Object") return value;
   throw badRequest(

@@ -2,7 +2,7 @@ import { invalid } from "../api/api-error.ts";
 import { forbiddenField, notSupported, required } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import { validateFieldManager } from "../api/object-meta-validation.ts";
-import { parseBoolean } from "./query-values.ts";
+import { parametersOf, parseBoolean } from "./query-values.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
@@ -29,7 +29,7 @@ export function parseWriteOptions(
   { kind, isApply = false }: { readonly kind: WriteOptionsKind; readonly isApply?: boolean },
 ): WriteOptions {
   if (query === "" && !isApply) return defaultOptions;
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   const fieldManager = parameters.get("fieldManager") ?? "";
   const fieldValidation = parameters.get("fieldValidation") ?? "";
   const dryRun = parameters.getAll("dryRun");

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../api/http-message.ts";
 import { shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
-import { parseBoolean } from "../../registry/query-values.ts";
+import { parametersOf, parseBoolean } from "../../registry/query-values.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
@@ -54,7 +54,7 @@ async function inTurn(
 /** The version that a GET of an object asks for. Throws a 400 for `export`, which upstream refuses too. */
 function resourceVersionOf(query: string): string {
   if (query === "") return "";
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersOf(query);
   if (parseBoolean(parameters, "export") === true) {
     throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
   }

@@ -1,3 +1,4 @@
+import { maximumShownLength } from "../api/format-value.ts";
 import { TypeMismatch } from "./decode-faults.ts";
 
 const secondsLayout = "2006-01-02T15:04:05Z07:00";
@@ -161,10 +162,14 @@ class LayoutReader {
   }
 }
 
-/** Like the `quote` of Go's package time: bytes that are not printable ASCII are escaped one by one. */
-export const timeQuoted = (text: string): string => `"${text.replaceAll(/["\\]|[^ -\x7f]/gu, escaped)}"`;
+/** Like the `quote` of Go's package time: bytes that are not printable ASCII are escaped one by one. A long text is cut. */
+export function timeQuoted(text: string): string {
+  const shown = text.slice(0, maximumShownLength);
+  const quoted = `"${shown.replaceAll(/["\\]|[^ -\x7f]+/g, escaped)}"`;
+  return shown === text ? quoted : `${quoted}... (${text.length} characters)`;
+}
 
-const escaped = (character: string): string =>
-  character === '"' || character === "\\"
-    ? `\\${character}`
-    : Array.from(new TextEncoder().encode(character), (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+const escaped = (characters: string): string =>
+  characters === '"' || characters === "\\"
+    ? `\\${characters}`
+    : Buffer.from(characters).toString("hex").replaceAll(/../g, "\\x$&");

@@ -37,11 +37,19 @@ test("the message for a time that is none quotes it as Go does, byte by byte", (
     ["\u0000", String.raw`"\x00"`],
     ["é", String.raw`"\xc3\xa9"`],
     ['a"\\', String.raw`"a\"\\"`],
+    ["\n\ud800~é\u007f", String.raw`"\x0a\xef\xbf\xbd~\xc3\xa9` + '\u007f"'],
   ] as const) {
     assert.throws(() => normalizeTime(text), {
       message: `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`,
     });
   }
+});
+
+test("the message for a long text that is no time shows only its beginning", () => {
+  const quoted = `"${String.raw`\xc3\xa9`.repeat(4096)}"... (1000000 characters)`;
+  assert.throws(() => normalizeTime("é".repeat(1_000_000)), {
+    message: `parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`,
+  });
 });
 
 test("Go's zero time is decoded as no time", () => {

@@ -37,6 +37,8 @@ class GarbageCollector {
   readonly #informers: InformerSet;
   readonly #queue: WorkQueue;
   readonly #graph = new DependencyGraph();
+  /** Owners that are gone, and whose dependents do not know yet. */
+  readonly #gone = new Set<string>();
 
   constructor(context: ControllerContext, { resources }: GarbageCollectorOptions) {
     this.#resources = resources;
@@ -73,13 +75,16 @@ class GarbageCollector {
 
   #forget(object: ApiObject): void {
     const { uid = "" } = object.metadata;
-    const dependents = this.#graph.dependentsOf(uid);
     this.#graph.remove(uid);
-    for (const dependent of dependents) this.#queue.add(dependent.object.metadata.uid ?? "");
+    if (this.#graph.hasDependents(uid)) {
+      this.#gone.add(uid);
+      this.#queue.add(uid);
+    }
     for (const owner of ownersOf(object)) this.#queue.add(owner.uid);
   }
 
   async #reconcile(uid: string): Promise<string> {
+    if (this.#gone.delete(uid)) await eachInTurns(this.#graph.dependentsOf(uid), (node) => this.#queueNode(node));
     const node = this.#graph.get(uid);
     if (node === undefined) return "nothing to do: the object is gone";
     const { deletionTimestamp, finalizers = [] } = node.object.metadata;
@@ -101,17 +106,23 @@ class GarbageCollector {
       await this.#patch(node, { ownerReferences: kept });
       return "dropped the references to owners that are gone";
     }
-    const isAwaited = states.includes("awaits its dependents");
-    const dependents = this.#graph.dependentsOf(uid);
-    const propagationPolicy = isAwaited && dependents.length > 0 ? "Foreground" : "Background";
+    const isAwaited = states.includes("awaits its dependents") && this.#graph.hasDependents(uid);
+    const propagationPolicy = isAwaited ? "Foreground" : "Background";
     // In a circle of owners, each would wait for the next (upstream: `unblockOwnerReferencesStrategicMergePatch`).
-    if (isAwaited && dependents.some(({ object }) => awaitsDependents(object))) {
+    if (isAwaited && (await this.#isInCircle(uid))) {
       await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
     }
     // Its owners may have been changed while they were asked for: then this is looked at again, as after each change.
     const deleting = this.#clientOf(node).delete(name, { uid, resourceVersion, propagationPolicy });
     await ignoreCodes([404, 409], deleting);
     return "deleted the object: its owners are gone";
+  }
+
+  /** Whether a dependent waits for its own ones. */
+  async #isInCircle(uid: string): Promise<boolean> {
+    let isFound = false;
+    await eachInTurns(this.#graph.dependentsOf(uid), ({ object }) => (isFound ||= awaitsDependents(object)));
+    return isFound;
   }
 
   async #stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
@@ -131,7 +142,7 @@ class GarbageCollector {
 
   async #orphanDependents(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    await inTurns(this.#graph.dependentsOf(uid), (dependent) => {
+    await inTurns([...this.#graph.dependentsOf(uid)], (dependent) => {
       const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
       return this.#patch(dependent, { ownerReferences });
     });
@@ -141,13 +152,15 @@ class GarbageCollector {
 
   async #finishForeground(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    // An object may name itself as its owner.
-    const dependents = this.#graph.dependentsOf(uid).filter(({ object }) => object.metadata.uid !== uid);
-    // One that waits itself has had its turn: in a circle of owners, each would call the next for ever.
-    for (const { object } of dependents) if (!awaitsDependents(object)) this.#queue.add(object.metadata.uid ?? "");
-    const isBlocked = dependents.some(({ object }) =>
-      ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
-    );
+    let isBlocked = false;
+    await eachInTurns(this.#graph.dependentsOf(uid), (dependent) => {
+      const { object } = dependent;
+      // An object may name itself as its owner.
+      if (object.metadata.uid === uid) return;
+      // One that waits itself has had its turn: in a circle of owners, each would call the next for ever.
+      if (!awaitsDependents(object)) this.#queueNode(dependent);
+      isBlocked ||= ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true);
+    });
     if (isBlocked) return "waits for dependents that block the deletion";
     await this.#removeFinalizer(node, foregroundFinalizer);
     return "finished the deletion: no dependent blocks it";
@@ -162,6 +175,10 @@ class GarbageCollector {
   async #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
     const { name = "", resourceVersion } = node.object.metadata;
     await ignoreCodes([404], this.#clientOf(node).patch(name, { body: { metadata: { resourceVersion, ...changed } } }));
+  }
+
+  #queueNode({ object }: GraphNode): void {
+    this.#queue.add(object.metadata.uid ?? "");
   }
 
   #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {
@@ -182,6 +199,16 @@ async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>):
     if (pause !== undefined) await pause;
   }
   return answers;
+}
+
+/** Requests go on in between. */
+async function eachInTurns<T>(items: Iterable<T>, look: (item: T) => void): Promise<void> {
+  const work = new LongWork();
+  for (const item of items) {
+    look(item);
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+  }
 }
 
 /** A stored object and its resource. */
@@ -215,8 +242,16 @@ class DependencyGraph {
     this.#nodes.delete(uid);
   }
 
-  dependentsOf(uid: string): GraphNode[] {
-    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => this.#nodes.get(dependent) ?? []);
+  hasDependents(uid: string): boolean {
+    return this.#dependents.has(uid);
+  }
+
+  /** For a reader that takes several turns of the event loop: a dependent that is added meanwhile comes too. */
+  *dependentsOf(uid: string): Generator<GraphNode> {
+    for (const dependent of this.#dependents.get(uid) ?? []) {
+      const node = this.#nodes.get(dependent);
+      if (node !== undefined) yield node;
+    }
   }
 
   #unlink(uid: string): void {

@@ -163,6 +163,16 @@ describe("decideApproval", () => {
     }
   });
 
+  it("approves an organization without a name where the rule lists the empty one", () => {
+    const outcome = (organizations: readonly string[]): ApprovalDecision["type"] => {
+      const rule = `{ name: r, match: { signers: [example.com/x] }, action: approve, require: { commonNames: [w], organizations: [""] } }`;
+      const asked = question({ signerName: "example.com/x", subject: { commonName: "w", organizations }, names: {} });
+      return decideApproval(asked, { ...context, policy: parseApprovalPolicy(`rules: [${rule}]`) }).type;
+    };
+    assert.equal(outcome([""]), "approved");
+    assert.equal(outcome(["", "other"]), "denied");
+  });
+
   it("refuses the names of a node that does not exist", () => {
     const gone = {
       username: "system:node:n9",

@@ -248,11 +248,18 @@ describe("a signer of --signer-config", () => {
     }
   });
 
-  it("signs an organization without a name where it allows every organization", async () => {
-    const signer = { ...withFiles("example.com/any", { commonName: "any" }), subject: { organizations: ["*"] } };
-    const scene = await start({ "signer-config": fileOf(configurationOf(signer)) });
-    const names = { dnsNames: ["a.example.com"] };
-    await scene.obtain({ ...serving, signerName: "example.com/any", organizations: [""], commonName: "", names });
+  it("signs an organization without a name where it allows that one, or every organization", async () => {
+    const any = { ...withFiles("example.com/any", { commonName: "any" }), subject: { organizations: ["*"] } };
+    const none = { ...withFiles("example.com/none", { commonName: "none" }), subject: { organizations: [""] } };
+    const scene = await start({ "signer-config": fileOf(configurationOf(any, none)) });
+    const wish = { ...serving, commonName: "", names: { dnsNames: ["a.example.com"] } };
+    for (const signerName of [any.name, none.name]) {
+      await scene.obtain({ ...wish, name: signerName.slice(-3), signerName, organizations: [""] });
+    }
+    await scene.request({ ...wish, name: "named", signerName: none.name, organizations: ["", "Example"] });
+    await scene.approve("named");
+    const failed = await scene.settled("named", (request) => conditionOf(request, "Failed") !== undefined);
+    assert.match(conditionOf(failed, "Failed")?.message ?? "", /subject\.organizations: "Example" is not allowed/);
   });
 
   it("follows its file: a new signer signs and is published, and a broken file leaves the old ones", async () => {

@@ -115,7 +115,11 @@ describe("the signer configuration", () => {
     ],
     ["a subject that is a list", { subject: [] }, /^signers\[0\]\.subject: must be a mapping/],
     ["a common name that is a number", { subject: { commonNames: [1] } }, /^signers\[0\]\.subject\.commonNames\[0\]/],
-    ["an empty organization", { subject: { organizations: ["a", ""] } }, /^signers\[0\]\.subject\.organizations\[1\]/],
+    [
+      "an organization that is a number",
+      { subject: { organizations: ["", 1] } },
+      /^signers\[0\]\.subject\.organizations\[1\]/,
+    ],
     ["no names at all", { dnsNames: undefined }, /^signers\[0\]\.dnsNames: is required: set the names/],
     ["a DNS name with a blank", { dnsNames: ["a.b", "c.d", "a b.c"] }, /^signers\[0\]\.dnsNames\[2\]: must consist/],
     ["every DNS name", { dnsNames: ["**"] }, /^signers\[0\]\.dnsNames\[0\]: must end with a label without a wildcard/],

@@ -142,7 +142,7 @@ function parseRequirements(fields: PatternFields): ApprovalRule["require"] {
   if (unrecognized.length > 0) fields.fault("usages", `unknown: ${unrecognized.join(", ")}`);
   const requirements = {
     commonNames: fields.patterns("commonNames", { separator: "", mayBeEmpty: true }),
-    organizations: fields.patterns("organizations", { separator: "" }),
+    organizations: fields.patterns("organizations", { separator: "", mayBeEmpty: true }),
     dnsNames: fields.patterns("dnsNames", { separator: "." }),
     ipRanges: fields.list("ipRanges", (value, path) => fields.ipRange(value, path)),
     emailAddresses: fields.patterns("emailAddresses", { separator: "@" }),

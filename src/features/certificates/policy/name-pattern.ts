@@ -74,14 +74,14 @@ function reach(
   return places;
 }
 
-/** Matches a name that is left out. */
+/** Matches a name that is left out or empty. */
 const noName: NamePattern = { source: "", matches: (name) => name === "" };
 
 interface PatternOptions {
   readonly separator: "." | "/" | "@" | "";
   /** Why a valid pattern is not allowed here. */
   readonly faultOf?: (pattern: string) => string | undefined;
-  /** Whether the empty text is a pattern too: for a name that may be left out. */
+  /** Whether the empty text is a pattern too: for a name that may be left out or empty. */
   readonly mayBeEmpty?: boolean;
 }
 

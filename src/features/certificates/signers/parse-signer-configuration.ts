@@ -86,7 +86,10 @@ function parseSigner(
     "subject.commonNames",
     subject.patterns("commonNames", { separator: "", mayBeEmpty: true }),
   );
-  const organizations = bounded("subject.organizations", subject.patterns("organizations", { separator: "" }));
+  const organizations = bounded(
+    "subject.organizations",
+    subject.patterns("organizations", { separator: "", mayBeEmpty: true }),
+  );
   subject.refuseOthers();
   const dnsNames = bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault }));
   const ipRanges = bounded(

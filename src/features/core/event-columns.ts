@@ -29,7 +29,7 @@ export const eventColumns = (names: Names): readonly Column<Event>[] => [
     name: "Object",
     type: "string",
     description: "The object that this event is about.",
-    cell: ({ involvedObject: { kind = "", name = "" } }) => (name === "" ? kind : `${kind.toLowerCase()}/${name}`),
+    cell: ({ involvedObject: { kind = "", name = "" } }) => kind.toLowerCase() + (name === "" ? "" : `/${name}`),
   },
   {
     name: "Subobject",
@@ -44,8 +44,11 @@ export const eventColumns = (names: Names): readonly Column<Event>[] => [
     type: "string",
     priority: 1,
     description: "The component reporting this event. Should be a short machine understandable string.",
-    cell: ({ source, reportingComponent, reportingInstance }) =>
-      [source.component ?? reportingComponent, source.host ?? reportingInstance].filter(Boolean).join(", "),
+    cell({ source, reportingComponent, reportingInstance }) {
+      const component = source.component || reportingComponent || "";
+      const instance = source.host || reportingInstance || "";
+      return instance === "" ? component : `${component}, ${instance}`;
+    },
   },
   {
     name: "Message",

@@ -73,6 +73,16 @@ describe("an event", () => {
     );
   });
 
+  it("shows in a table the kind of an object without a name, and the host of a source without a component", () => {
+    const [, , , object, , source] = cells(definition, {
+      ...event,
+      involvedObject: { kind: "Node", namespace: "ns" },
+      source: { host: "edge-1" },
+    });
+    assert.deepEqual([object, source], ["node", ", edge-1"]);
+    assert.equal(cells(definition, { ...reported, source: { component: "" } })[5], "example.com/agent, agent-1");
+  });
+
   it("shows in a table only what its series says, once it has one", () => {
     const [seen, , , , , , , , count] = cells(definition, { ...event, series: {} } as Event);
     assert.deepEqual([seen, count], ["<unknown>", 0]);

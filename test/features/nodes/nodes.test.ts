@@ -5,7 +5,7 @@ import type { Node } from "../../../src/features/nodes/nodes/node-schema.ts";
 import { nodes } from "../../../src/features/nodes/nodes/nodes.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
-import { context, faultsOfChange, faultsOfNew, messages } from "../resource-scene.ts";
+import { cells, context, faultsOfChange, faultsOfNew, messages } from "../resource-scene.ts";
 
 const definition = nodes(platformNames);
 const decode = compileDecoder(nodeSchema);
@@ -106,5 +106,14 @@ describe("the resources of a node", () => {
       messages(status.validateUpdate?.(next, { ...context, previous }));
     assert.deepEqual(faults(after, before), faultsOfCounted);
     assert.deepEqual(faults(after, after), []);
+  });
+});
+
+describe("a node's row", () => {
+  it("shows its architecture behind its kernel", () => {
+    const kernel = (nodeInfo: object): unknown => cells(definition, node({ status: { nodeInfo } })).at(-2);
+    assert.equal(kernel({ kernelVersion: "6.1.0", architecture: "arm64" }), "6.1.0 (arm64)");
+    assert.equal(kernel({ architecture: "arm64" }), "<unknown> (arm64)");
+    assert.equal(kernel({ kernelVersion: "6.1.0" }), "6.1.0");
   });
 });

@@ -469,6 +469,18 @@ describe("a pod's row", () => {
     assert.equal(row({ phase: "Running", containerStatuses, conditions: [condition("Ready")] })[1], "Running");
   });
 
+  it("says that a container has failed when the one before it is through", () => {
+    const ended = (exitCode: number, reason: string) => ({
+      ...container,
+      state: { terminated: { exitCode, reason, startedAt: at, finishedAt: at } },
+    });
+    const containerStatuses = [ended(0, "Completed"), ended(1, "Error"), ended(137, "OOMKilled")];
+    assert.equal(row({ phase: "Failed", containerStatuses })[1], "Error");
+    const running = { ...container, ready: true, state: { running: { startedAt: at } } };
+    assert.equal(row({ phase: "Running", containerStatuses: [...containerStatuses, running] })[1], "Error");
+    assert.equal(row({ phase: "Succeeded", containerStatuses: [ended(0, "Completed")] })[1], "Completed");
+  });
+
   it("tells programs that it has ended", () => {
     const conditions = (phase: string) => definition.rowConditions?.({ ...pod(), status: { phase } });
     const completed = { type: "Completed", status: "True" };

@@ -113,6 +113,7 @@ function nodeColumns(names: Names): Column<Node>[] {
       name: "Kernel-Version",
       field: "kernelVersion",
       description: "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
+      addition: ({ architecture }) => (architecture === "" ? "" : ` (${architecture})`),
     }),
     infoColumn({
       name: "Container-Runtime",
@@ -148,12 +149,13 @@ interface InfoColumn {
   readonly name: string;
   readonly field: "osImage" | "kernelVersion" | "containerRuntimeVersion";
   readonly description: string;
+  readonly addition?: (nodeInfo: Node["status"]["nodeInfo"]) => string;
 }
 
-const infoColumn = ({ name, field, description }: InfoColumn): Column<Node> => ({
+const infoColumn = ({ name, field, description, addition = () => "" }: InfoColumn): Column<Node> => ({
   name,
   type: "string",
   priority: 1,
   description,
-  cell: ({ status }) => status.nodeInfo[field] || "<unknown>",
+  cell: ({ status: { nodeInfo } }) => (nodeInfo[field] || "<unknown>") + addition(nodeInfo),
 });

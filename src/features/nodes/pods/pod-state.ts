@@ -36,10 +36,13 @@ export function podState(pod: Pod): PodState {
   const counted = areShown ? [...begun.filter(({ name }) => sidecars.has(name)), ...containerStatuses] : begun;
   const initReason = stopped && `Init:${initStop(stopped) ?? `${stop}/${(spec.initContainers ?? []).length}`}`;
   const general = isGated(conditions) ? "SchedulingGated" : (status.reason ?? phase);
-  const stoppedReason = areShown ? containerStatuses.map(stopReason).find((one) => one !== undefined) : undefined;
-  const reason = stoppedReason ?? initReason ?? general;
+  const stopReasons = areShown ? containerStatuses.map(stopReason) : [];
+  const failure = containerStatuses.findIndex(hasFailed);
+  const reason = stopReasons.find((one) => one !== undefined) ?? initReason ?? general;
   return {
-    reason: deletionReason(metadata.deletionTimestamp, status) ?? afterCompletion(reason, { running, conditions }),
+    reason:
+      deletionReason(metadata.deletionTimestamp, status) ??
+      afterCompletion(reason, { running, conditions, failure: stopReasons[failure] }),
     readyContainers: readySidecars.length + running.length,
     totalContainers: (spec.containers ?? []).length + sidecars.size,
     restarts: counted.reduce((sum, { restartCount }) => sum + restartCount, 0),
@@ -69,6 +72,9 @@ function stopReason({ state: { waiting, terminated } }: ContainerStatus): string
   return reason === "" ? terminated && endOf(terminated) : reason;
 }
 
+const hasFailed = ({ state: { waiting, terminated } }: ContainerStatus): boolean =>
+  !waiting?.reason && terminated !== undefined && terminated.exitCode !== 0;
+
 /** Why an init container keeps the others from starting, where it says so. */
 function initStop({ state: { waiting, terminated } }: ContainerStatus): string | undefined {
   if (terminated !== undefined) return endOf(terminated);
@@ -81,20 +87,19 @@ function endOf({ reason = "", signal = 0, exitCode }: Terminated): string {
   return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
 }
 
-/** A Pod of which one container is through, and another one runs, is not through. */
-function afterCompletion(
-  reason: string,
-  {
-    running,
-    conditions,
-  }: {
-    readonly running: readonly ContainerStatus[];
-    readonly conditions: NonNullable<Pod["status"]["conditions"]>;
-  },
-): string {
-  if (reason !== "Completed" || running.length === 0) return reason;
-  const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
-  return isReady ? "Running" : "NotReady";
+interface Others {
+  readonly running: readonly ContainerStatus[];
+  readonly conditions: NonNullable<Pod["status"]["conditions"]>;
+  /** Why the first of those that have failed did. */
+  readonly failure: string | undefined;
+}
+
+/** A Pod of which one container is through, and another one runs or has failed, is not through. */
+function afterCompletion(reason: string, { running, conditions, failure }: Others): string {
+  if (reason !== "Completed") return reason;
+  const isRunning = running.length > 0;
+  if (isRunning && conditions.some(({ type, status }) => type === "Ready" && status === "True")) return "Running";
+  return failure ?? (isRunning ? "NotReady" : reason);
 }
 
 function deletionReason(deletionTimestamp: string | undefined, { reason, phase }: Pod["status"]): string | undefined {

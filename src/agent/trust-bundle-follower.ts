@@ -75,26 +75,39 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   await informer.start(signal);
   let wake = new AbortController();
   let last: Outcome | undefined;
-  /** Of the file's contents that have the anchors which the server has now: many anchors take seconds to read. */
+  // Many anchors take seconds to read, and to compare.
+  /** What the server has now, until it is in the file. */
+  let wanted: WantedAnchors | undefined;
+  /** Of the file's contents that have these anchors. */
   let rightDigest: string | undefined;
+  /** Of the file's contents that have others, and could not be replaced. */
+  let wrongDigest: string | undefined;
   const changed = (): void => {
+    wanted = undefined;
     rightDigest = undefined;
+    wrongDigest = undefined;
     wake.abort();
   };
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   while (!signal.aborted) {
     wake = new AbortController();
     const found = savedContents(file);
-    if (rightDigest === undefined || found === undefined || digestOf(found) !== rightDigest) {
-      const wanted = [...informer.list()].filter((bundle) => isFollowed(bundle, source));
-      const outcome = writeAnchors(wanted, { ...options, found: found?.toString("utf8") });
+    const digest = found && digestOf(found);
+    if (digest === undefined || digest !== rightDigest) {
+      wanted ??= wantedAnchors([...informer.list()].filter((bundle) => isFollowed(bundle, source)));
+      const outcome = writeAnchors(wanted, {
+        ...options,
+        found: digest === wrongDigest ? undefined : found?.toString("utf8"),
+      });
       if (outcome.state === "absent" && last?.state !== "absent") {
         log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
       }
       if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
         log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
       }
+      if (outcome.state !== "failed") wanted = undefined; // it may be large
       rightDigest = outcome.state === "written" ? outcome.digest : undefined;
+      wrongDigest = outcome.state === "failed" ? digest : undefined;
       last = outcome;
     }
     await options.sleep(shortestPauseMilliseconds, signal);
@@ -121,22 +134,35 @@ type Outcome =
   | { readonly state: "failed"; readonly fault: string };
 
 interface FoundFile extends TrustBundleFollowerOptions {
-  /** What is in the file now. */
+  /** What is in the file now. Undefined: nothing, or something else than what is wanted. */
   readonly found: string | undefined;
 }
 
-function writeAnchors(bundles: readonly ClusterTrustBundle[], { found, ...options }: FoundFile): Outcome {
+/** `fault`: the server's answer is nothing to write. */
+type WantedAnchors = JoinedAnchors | { readonly fault: string };
+
+function wantedAnchors(bundles: readonly ClusterTrustBundle[]): WantedAnchors {
+  try {
+    return joinedAnchors(bundles);
+  } catch (error) {
+    return { fault: failureReason(error) };
+  }
+}
+
+function writeAnchors(wanted: WantedAnchors, { found, ...options }: FoundFile): Outcome {
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
-  let anchors = 0;
+  if ("fault" in wanted) {
+    onAnchors(file, { anchors: 0, ...wanted });
+    return { state: "failed", ...wanted };
+  }
+  const { pem, count: anchors } = wanted;
+  if (anchors === 0) {
+    onAnchors(file, { anchors });
+    return { state: "absent" };
+  }
   let written: string;
   try {
-    const { pem, count } = joinedAnchors(bundles);
-    anchors = count;
-    if (anchors === 0) {
-      onAnchors(file, { anchors });
-      return { state: "absent" };
-    }
     // Their order means nothing, so programs need not be reloaded for another order.
     const isWritten = found !== undefined && isSameAnchors(found, pem);
     if (!isWritten) {
@@ -191,11 +217,16 @@ function anchorsOf({ metadata, spec }: ClusterTrustBundle): string[] {
   }
 }
 
+interface JoinedAnchors {
+  readonly pem: string;
+  readonly count: number;
+}
+
 /**
  * The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. Throws Error for
  * an anchor that is no certificate: programs refuse a whole file for one of them.
  */
-export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {
+export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): JoinedAnchors {
   const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
   const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
   const anchors = new Set(sorted.flatMap(anchorsOf));

@@ -11,6 +11,7 @@ import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { encodePem } from "../../src/pki/pem.ts";
+import type { ResourceClient } from "../../src/machinery/client/api-client.ts";
 import type { ClusterTrustBundle } from "../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
@@ -85,6 +86,21 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
     });
   const holds = (text: string) => soon("the file's contents", () => readFileSync(file, "utf8") === text);
   return { bundles, asNode, file, folder, follow, soon, holds, seen, time };
+}
+
+/** Returns how often the anchors of listed bundles have been read. */
+function countReads(bundles: ResourceClient<ClusterTrustBundle>): () => number {
+  let reads = 0;
+  const list = bundles.list.bind(bundles);
+  bundles.list = async (...options) => {
+    const counted = await list(...options);
+    for (const { spec } of counted.items) {
+      const { trustBundle } = spec;
+      Object.defineProperty(spec, "trustBundle", { get: () => (reads++, trustBundle) });
+    }
+    return counted;
+  };
+  return () => reads;
 }
 
 describe("a followed trust bundle", () => {
@@ -227,31 +243,37 @@ describe("a followed trust bundle", () => {
 
   it("is read again only when it or its file has changed", async (context) => {
     const { bundles, asNode, file, follow, holds, time } = await scene(context, { bundleName: "mine" });
-    let reads = 0;
-    const list = asNode.list.bind(asNode);
-    asNode.list = async (...options) => {
-      const counted = await list(...options);
-      for (const { spec } of counted.items) {
-        const { trustBundle } = spec;
-        Object.defineProperty(spec, "trustBundle", { get: () => (reads++, trustBundle) });
-      }
-      return counted;
-    };
+    const reads = countReads(asNode);
     await bundles.create(bundle("mine", one));
     follow();
     await holds(one);
-    assert.equal(reads, 1);
+    assert.equal(reads(), 1);
     await time.advance(600_000);
-    assert.equal(reads, 1);
+    assert.equal(reads(), 1);
     writeFileSync(file, two);
     await time.advance(60_000);
     assert.equal(readFileSync(file, "utf8"), one);
-    assert.equal(reads, 2);
+    assert.equal(reads(), 2);
     await bundles.patch("mine", { body: { spec: { trustBundle: three } } });
     await holds(three);
     writeFileSync(file, one);
     await time.advance(60_000);
     assert.equal(readFileSync(file, "utf8"), three);
+  });
+
+  it("is read once while its file cannot be written", async (context) => {
+    const { bundles, asNode, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
+    const reads = countReads(asNode);
+    writeFileSync(join(folder, "trust"), "in the way of the folder");
+    await bundles.create(bundle("mine", one));
+    follow();
+    await eventually("the fault", () => seen.faults === 1);
+    await time.advance(600_000);
+    assert.equal(reads(), 1);
+    rmSync(join(folder, "trust"));
+    await time.advance(10_000);
+    await holds(one);
+    assert.equal(reads(), 1);
   });
 
   it("is written once the pipe in the place of its file is gone, and does not wait for the pipe's writer", async (context) => {

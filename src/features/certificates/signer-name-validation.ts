@@ -1,5 +1,5 @@
 import { goQuoted } from "../../machinery/api/format-value.ts";
-import { invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import {
   dnsLabelFaults,
@@ -22,9 +22,7 @@ export function validateSignerName(signerName: string, field: string): FieldErro
   const domainLabels = domain.split(".");
   return [
     ...(Buffer.byteLength(domain) > maximumSubdomainLength ? [tooLong(field, maximumSubdomainLength)] : []),
-    ...firstBadLabel(domainLabels, dnsLabelFaults).map((fault) =>
-      invalidValue(field, { value: domain, detail: fault }),
-    ),
+    ...invalidValues(field, { value: domain, details: firstBadLabel(domainLabels, dnsLabelFaults) }),
     ...(domainLabels.length < 2
       ? [
           invalidValue(field, {
@@ -33,9 +31,7 @@ export function validateSignerName(signerName: string, field: string): FieldErro
           }),
         ]
       : []),
-    ...firstBadLabel(path.split("."), dnsSubdomainFaults).map((fault) =>
-      invalidValue(field, { value: path, detail: fault }),
-    ),
+    ...invalidValues(field, { value: path, details: firstBadLabel(path.split("."), dnsSubdomainFaults) }),
     ...(Buffer.byteLength(signerName) > maximumSignerNameLength ? [tooLong(field, maximumSignerNameLength)] : []),
   ];
 }

@@ -1,6 +1,6 @@
 import type { Names } from "../../machinery/api/names.ts";
 import { configMapResource } from "./resources.ts";
-import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
@@ -60,16 +60,14 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   const faults: FieldError[] = [];
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, { value: key, detail: fault })));
+    faults.push(...invalidValues(`data[${key}]`, { value: key, details: configKeyFaults(key) }));
     if (Object.hasOwn(binaryData, key)) {
       faults.push(invalidValue(`data[${key}]`, { value: key, detail: "duplicate of key present in binaryData" }));
     }
     size += Buffer.byteLength(value);
   }
   for (const [key, value] of Object.entries(binaryData)) {
-    faults.push(
-      ...configKeyFaults(key).map((fault) => invalidValue(`binaryData[${key}]`, { value: key, detail: fault })),
-    );
+    faults.push(...invalidValues(`binaryData[${key}]`, { value: key, details: configKeyFaults(key) }));
     size += Buffer.byteLength(value, "base64");
   }
   // The size is a fault of the whole object: this is how upstream writes a path without a field.

@@ -1,4 +1,4 @@
-import { invalidValue, required } from "../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
@@ -25,7 +25,7 @@ export function validateEvent(
   const reporter = isOfNewGroup(names, context) ? "reportingController" : "reportingComponent";
   if (event.reportingComponent === "") faults.push(required(reporter, ""));
   const nameFaults = qualifiedNameFaults(event.reportingComponent);
-  faults.push(...nameFaults.map((fault) => invalidValue(reporter, { value: event.reportingComponent, detail: fault })));
+  faults.push(...invalidValues(reporter, { value: event.reportingComponent, details: nameFaults }));
   for (const field of ["reportingInstance", "action", "reason", "message"] as const) {
     const text = event[field] ?? "";
     if (text === "" && field !== "message") faults.push(required(field, ""));

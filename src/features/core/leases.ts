@@ -1,5 +1,5 @@
 import { leaseResource } from "./resources.ts";
-import { forbiddenField, invalidValue, notSupported } from "../../machinery/api/field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, notSupported } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
@@ -115,8 +115,7 @@ function validate({ spec }: Lease): FieldError[] {
 /** The only strategy that Kubernetes defines, or a name with a domain. */
 function validateStrategy(strategy: string): FieldError[] {
   const field = "spec.strategy.strategy";
-  if (strategy.includes("/"))
-    return qualifiedNameFaults(strategy).map((fault) => invalidValue(field, { value: strategy, detail: fault }));
+  if (strategy.includes("/")) return invalidValues(field, { value: strategy, details: qualifiedNameFaults(strategy) });
   return strategy === "OldestEmulationVersion"
     ? []
     : [notSupported(field, { value: strategy, supported: ["OldestEmulationVersion"] })];

@@ -3,7 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { NamedText } from "../../machinery/api/format-value.ts";
-import { invalidValue } from "../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
@@ -155,7 +155,7 @@ const validateFinalizersInPlace = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer, index) => validateFinalizer(finalizer, `spec.finalizers[${index}]`));
 
 const validateFinalizer = (finalizer: string, field: string): FieldError[] => [
-  ...qualifiedNameFaults(finalizer).map((detail) => invalidValue(field, { value: finalizer, detail })),
+  ...invalidValues(field, { value: finalizer, details: qualifiedNameFaults(finalizer) }),
   ...validateQualifiedFinalizer(finalizer, field),
 ];
 

@@ -2,7 +2,7 @@ import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
 import { NamedText } from "../../machinery/api/format-value.ts";
-import { forbiddenField, invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { isJsonObject, jsonTypeName } from "../../machinery/api/json-object.ts";
@@ -97,7 +97,7 @@ function validateData(data: Readonly<Record<string, string>>): FieldError[] {
   const faults: FieldError[] = [];
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, { value: key, detail: fault })));
+    faults.push(...invalidValues(`data[${key}]`, { value: key, details: configKeyFaults(key) }));
     size += Buffer.byteLength(value, "base64");
   }
   if (size > maximumBytes) faults.push(tooLong("data", maximumBytes));

@@ -1,4 +1,4 @@
-import { duplicate, invalidValue, notSupported, required, tooLong } from "./field-error.ts";
+import { duplicate, invalidValue, invalidValues, notSupported, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { NamedText } from "./format-value.ts";
 import { qualifiedNameFaults } from "./label-validation.ts";
@@ -37,7 +37,7 @@ export function validateConditions(conditions: readonly Condition[], field: stri
 
 function validateCondition(condition: Condition, field: string): FieldError[] {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition;
-  const faults = qualifiedNameFaults(type).map((detail) => invalidValue(`${field}.type`, { value: type, detail }));
+  const faults = invalidValues(`${field}.type`, { value: type, details: qualifiedNameFaults(type) });
   if (!statuses.includes(status)) {
     faults.push(notSupported(`${field}.status`, { value: new NamedText(status), supported: statuses }));
   }

@@ -58,6 +58,12 @@ export const invalidValue = (
   { value, detail }: { readonly value: unknown; readonly detail: string },
 ): FieldError => fault("FieldValueInvalid", { field, summary: `Invalid value: ${formatValue(value)}`, detail });
 
+/** A fault for each of the details. */
+export const invalidValues = (
+  field: string,
+  { value, details }: { readonly value: unknown; readonly details: readonly string[] },
+): FieldError[] => details.map((detail) => invalidValue(field, { value, detail }));
+
 export const notSupported = (
   field: string,
   { value, supported }: { readonly value: unknown; readonly supported: readonly string[] },

@@ -1,4 +1,4 @@
-import { invalidValue, tooLong } from "./field-error.ts";
+import { invalidValues, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { dnsSubdomainFaults, maximumLabelLength, maximumSubdomainLength, patternMessage } from "./name-validation.ts";
 
@@ -61,8 +61,8 @@ export function labelValueFaults(value: string): string[] {
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const faults: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
-    faults.push(...qualifiedNameFaults(key).map((fault) => invalidValue(field, { value: key, detail: fault })));
-    faults.push(...labelValueFaults(value).map((fault) => invalidValue(field, { value, detail: fault })));
+    faults.push(...invalidValues(field, { value: key, details: qualifiedNameFaults(key) }));
+    faults.push(...invalidValues(field, { value, details: labelValueFaults(value) }));
   }
   return faults;
 }
@@ -79,9 +79,7 @@ export function validateAnnotations(
   let size = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
-    faults.push(
-      ...qualifiedNameFaults(key.toLowerCase()).map((fault) => invalidValue(field, { value: key, detail: fault })),
-    );
+    faults.push(...invalidValues(field, { value: key, details: qualifiedNameFaults(key.toLowerCase()) }));
   }
   if (size > maximumAnnotationBytes) faults.push(tooLong(field, maximumAnnotationBytes));
   return faults;

@@ -1,5 +1,5 @@
 import { NamedText } from "./format-value.ts";
-import { forbiddenField, invalidValue, required, tooLong } from "./field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
 import { validateDnsLabelName, validatePathSegmentName } from "./name-validation.ts";
@@ -174,9 +174,7 @@ function validateNamespace(namespace: string, { isNamespaced }: Pick<ObjectMetaR
   const field = "metadata.namespace";
   if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
   if (namespace === "") return [required(field, "")];
-  return validateDnsLabelName(namespace, { isPrefix: false }).map((fault) =>
-    invalidValue(field, { value: namespace, detail: fault }),
-  );
+  return invalidValues(field, { value: namespace, details: validateDnsLabelName(namespace, { isPrefix: false }) });
 }
 
 function validateOwnerReferences(references: readonly OwnerReference[]): FieldError[] {
@@ -241,7 +239,7 @@ const inFieldOrder = ({
 function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   const field = "metadata.finalizers";
   const faults = finalizers.flatMap((finalizer) =>
-    qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, { value: finalizer, detail: fault })),
+    invalidValues(field, { value: finalizer, details: qualifiedNameFaults(finalizer) }),
   );
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;

@@ -1,5 +1,5 @@
 import { NamedText } from "../api/format-value.ts";
-import { forbiddenField, invalidValue, required } from "../api/field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, required } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/label-validation.ts";
 import { metaPackage } from "./object-meta-schema.ts";
@@ -56,9 +56,9 @@ function validateRequirement(requirement: Requirement, field: string): FieldErro
   const { key, values = [] } = requirement;
   return [
     ...validateOperator(requirement, field),
-    ...qualifiedNameFaults(key).map((fault) => invalidValue(`${field}.key`, { value: key, detail: fault })),
+    ...invalidValues(`${field}.key`, { value: key, details: qualifiedNameFaults(key) }),
     ...values.flatMap((value, index) =>
-      labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, { value, detail: fault })),
+      invalidValues(`${field}.values[${index}]`, { value, details: labelValueFaults(value) }),
     ),
   ];
 }

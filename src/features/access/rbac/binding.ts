@@ -3,7 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
-import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
@@ -106,9 +106,7 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
     ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", { value: kind, supported: kinds })]),
     ...(name === ""
       ? [required("roleRef.name", "")]
-      : validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
-          invalidValue("roleRef.name", { value: name, detail: fault }),
-        )),
+      : invalidValues("roleRef.name", { value: name, details: validatePathSegmentName(name, { isPrefix: false }) })),
     ...(binding.subjects ?? []).flatMap((one, index) =>
       validateSubject(one, { ...rules, field: `subjects[${index}]` }),
     ),
@@ -146,9 +144,7 @@ function validateSubject(
     case "ServiceAccount":
       return [
         ...faults,
-        ...(name === ""
-          ? []
-          : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, { value: name, detail: fault }))),
+        ...(name === "" ? [] : invalidValues(`${field}.name`, { value: name, details: dnsSubdomainFaults(name) })),
         ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, { value: apiGroup, supported: [""] })]),
         ...(isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
       ];

@@ -1,4 +1,4 @@
-import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
+import { forbiddenField, invalidValue, invalidValues, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
@@ -106,11 +106,9 @@ const validateFieldRequirement: ValidateRequirement = (requirement, field) => [
 
 const validateLabelRequirement: ValidateRequirement = (requirement, field) => [
   ...validateValues(requirement, field),
-  ...qualifiedNameFaults(requirement.key).map((fault) =>
-    invalidValue(`${field}.key`, { value: requirement.key, detail: fault }),
-  ),
+  ...invalidValues(`${field}.key`, { value: requirement.key, details: qualifiedNameFaults(requirement.key) }),
   ...(requirement.values ?? []).flatMap((value, index) =>
-    labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, { value, detail: fault })),
+    invalidValues(`${field}.values[${index}]`, { value, details: labelValueFaults(value) }),
   ),
 ];
 

@@ -3,7 +3,14 @@ import { atomicList, embeddedIn, named, oneOf, string } from "../../../machinery
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer } from "../../../machinery/schema/struct.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  notSupported,
+  required,
+} from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 
@@ -103,9 +110,7 @@ function validateRule(rule: NamedRule, field: string): FieldError[] {
       const at = `${field}.resourceNames[${index}]`;
       if (names.has(name)) return [duplicate(at, name)];
       names.add(name);
-      return validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
-        invalidValue(at, { value: name, detail: fault }),
-      );
+      return invalidValues(at, { value: name, details: validatePathSegmentName(name, { isPrefix: false }) });
     }),
     ...validateWords(given, { field: `${field}.operations`, others: "operations" }),
     ...given.flatMap((one, index) =>

@@ -1,6 +1,13 @@
 import { validateConditions } from "../../../machinery/api/condition-validation.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, invalidValue, notSupported, required, tooMany } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  invalidValue,
+  invalidValues,
+  notSupported,
+  required,
+  tooMany,
+} from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
@@ -172,14 +179,12 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
               detail: `unexpected GroupVersion string: ${apiVersion}`,
             }),
           ]
-        : joined(groupFaults).map((fault) => invalidValue(`${field}.apiVersion`, { value: group, detail: fault }))),
+        : invalidValues(`${field}.apiVersion`, { value: group, details: joined(groupFaults) })),
     ...(apiVersion === "" || rest.length > 0
       ? []
       : version === ""
         ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
-        : joined(dns1035LabelFaults(version)).map((detail) =>
-            invalidValue(`${field}.apiVersion`, { value: version, detail }),
-          )),
+        : invalidValues(`${field}.apiVersion`, { value: version, details: joined(dns1035LabelFaults(version)) })),
     ...(kind === ""
       ? [required(`${field}.kind`, "")]
       : joined(dns1035LabelFaults(kind.toLowerCase())).map((faults) =>
@@ -208,7 +213,7 @@ function validateMatchConditions(conditions: NonNullable<PolicySpec["matchCondit
       ...(expression.trim() === "" ? [required(`${at}.expression`, "")] : []),
       ...(name === ""
         ? [required(`${at}.name`, "")]
-        : qualifiedNameFaults(name).map((fault) => invalidValue(`${at}.name`, { value: name, detail: fault }))),
+        : invalidValues(`${at}.name`, { value: name, details: qualifiedNameFaults(name) })),
       ...(isKnown ? [duplicate(`${at}.name`, name)] : []),
     ];
   });
@@ -264,9 +269,7 @@ function validateAuditAnnotations(
     return [
       ...(name === ""
         ? [invalidValue(`${at}.key`, { value: key, detail: "requires metadata.name be non-empty" })]
-        : qualifiedNameFaults(`${name}/${key}`).map((fault) =>
-            invalidValue(`${at}.key`, { value: `${name}/${key}`, detail: fault }),
-          )),
+        : invalidValues(`${at}.key`, { value: `${name}/${key}`, details: qualifiedNameFaults(`${name}/${key}`) })),
       ...(expression === ""
         ? [required(`${at}.valueExpression`, "valueExpression is not specified")]
         : expression.length > longestValueExpression

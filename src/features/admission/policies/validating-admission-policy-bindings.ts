@@ -1,5 +1,5 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
@@ -104,9 +104,10 @@ function validateSpec({
   return [
     ...(policyName === ""
       ? [required("spec.policyName", "")]
-      : validateDnsSubdomainName(policyName, { isPrefix: false }).map((fault) =>
-          invalidValue("spec.policyName", { value: policyName, detail: fault }),
-        )),
+      : invalidValues("spec.policyName", {
+          value: policyName,
+          details: validateDnsSubdomainName(policyName, { isPrefix: false }),
+        })),
     ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
     ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResources")),
     ...validateActions(validationActions, "spec.validationActions"),
@@ -122,9 +123,7 @@ function validateParamRef(
   return [
     ...(name === ""
       ? []
-      : validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
-          invalidValue(`${field}.name`, { value: name, detail: fault }),
-        )),
+      : invalidValues(`${field}.name`, { value: name, details: validatePathSegmentName(name, { isPrefix: false }) })),
     ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
     ...(selector === undefined ? [] : validateUsedLabelSelector(selector, `${field}.selector`)),
     ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),

@@ -1,6 +1,6 @@
 import { ownSignerName } from "../signer-names.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
-import { invalidValue, tooLong } from "../../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, tooLong } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -118,7 +118,5 @@ const validateSigner = (signerName: string): FieldError[] =>
 function validateBundle(trustBundle: string): FieldError[] {
   const field = "spec.trustBundle";
   if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return [tooLong(field, maximumTrustBundleBytes)];
-  return validateTrustAnchors(trustBundle).map((fault) =>
-    invalidValue(field, { value: "<value omitted>", detail: fault }),
-  );
+  return invalidValues(field, { value: "<value omitted>", details: validateTrustAnchors(trustBundle) });
 }

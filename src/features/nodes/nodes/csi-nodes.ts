@@ -1,4 +1,10 @@
-import { duplicate, invalidValue, required as missing, tooLong } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  invalidValue,
+  invalidValues,
+  required as missing,
+  tooLong,
+} from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
@@ -145,7 +151,7 @@ function driverNameFaults(name: string, field: string): FieldError[] {
   if (name === "") return [missing(field, "")];
   return [
     ...(Buffer.byteLength(name) > maximumLabelLength ? [tooLong(field, maximumLabelLength)] : []),
-    ...dnsSubdomainFaults(name.toLowerCase()).map((detail) => invalidValue(field, { value: name, detail })),
+    ...invalidValues(field, { value: name, details: dnsSubdomainFaults(name.toLowerCase()) }),
   ];
 }
 
@@ -157,7 +163,7 @@ function topologyFaults(keys: readonly string[], field: string): FieldError[] {
     return [
       ...(key === "" ? [missing(field, "")] : []),
       ...(isRepeated ? [duplicate(field, key)] : []),
-      ...qualifiedNameFaults(key).map((detail) => invalidValue(field, { value: key, detail })),
+      ...invalidValues(field, { value: key, details: qualifiedNameFaults(key) }),
     ];
   });
 }

@@ -1,5 +1,12 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  notSupported,
+  required,
+} from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
@@ -56,7 +63,7 @@ function validateTaints(taints: readonly Taint[]): FieldError[] {
     const { key, value = "", effect } = taint;
     const field = `metadata.taints[${index}]`;
     const valueFaults = labelValueFaults(value);
-    const faults = qualifiedNameFaults(key).map((detail) => invalidValue(`${field}.key`, { value: key, detail }));
+    const faults = invalidValues(`${field}.key`, { value: key, details: qualifiedNameFaults(key) });
     if (valueFaults.length > 0) {
       faults.push(invalidValue(`${field}.value`, { value, detail: valueFaults.join(";") }));
     }

@@ -1,5 +1,11 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  required,
+} from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
@@ -62,7 +68,7 @@ function validatePod({ spec }: Pod): FieldError[] {
 }
 
 const validateSubdomain = (field: string, value: string): FieldError[] =>
-  value === "" ? [] : dnsSubdomainFaults(value).map((fault) => invalidValue(field, { value, detail: fault }));
+  value === "" ? [] : invalidValues(field, { value, details: dnsSubdomainFaults(value) });
 
 function validateContainers(containers: readonly Container[], field: string): FieldError[] {
   const seen = new Set<string>();
@@ -70,7 +76,7 @@ function validateContainers(containers: readonly Container[], field: string): Fi
     const faults =
       name === ""
         ? [required(`${field}[${index}].name`, "")]
-        : dnsLabelFaults(name).map((fault) => invalidValue(`${field}[${index}].name`, { value: name, detail: fault }));
+        : invalidValues(`${field}[${index}].name`, { value: name, details: dnsLabelFaults(name) });
     if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}[${index}].name`, name));
     if (image === "") faults.push(required(`${field}[${index}].image`, ""));
     seen.add(name);

@@ -1,5 +1,5 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateLabels } from "../../../machinery/api/label-validation.ts";
 import { dnsLabelFaults } from "../../../machinery/api/name-validation.ts";
@@ -108,7 +108,7 @@ const validateProfiles = (
   );
 
 const validateLabel = (field: string, value = ""): FieldError[] =>
-  value === "" ? [] : dnsLabelFaults(value).map((detail) => invalidValue(field, { value, detail }));
+  value === "" ? [] : invalidValues(field, { value, details: dnsLabelFaults(value) });
 
 /** A value that is left out has none to be wrong: it has a default, or the kubelet chooses. */
 const oneOf = (

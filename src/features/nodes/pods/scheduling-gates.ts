@@ -1,4 +1,4 @@
-import { duplicate, forbiddenField, invalidValue } from "../../../machinery/api/field-error.ts";
+import { duplicate, forbiddenField, invalidValue, invalidValues } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
@@ -27,7 +27,7 @@ export function validateSchedulingGates({ spec: { schedulingGates = [] } }: Pod)
   const seen = new Set<string>();
   return schedulingGates.flatMap(({ name }, index) => {
     const at = `${field}[${index}]`;
-    const faults = qualifiedNameFaults(name).map((detail) => invalidValue(at, { value: name, detail }));
+    const faults = invalidValues(at, { value: name, details: qualifiedNameFaults(name) });
     if (seen.has(name)) faults.push(duplicate(at, name));
     seen.add(name);
     return faults;

@@ -102,7 +102,7 @@ export const revocations = (names: Names): ResourceDefinition<Revocation> =>
     ...revocationResource(names),
     singular: "revocation",
     schema: revocationSchema,
-    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    validateName: validateDnsSubdomainName,
     validate: ({ spec }, { now }) => validateSpec(spec, now),
     validateUpdate: ({ spec }, { previous }) =>
       isSemanticallyEqual(spec, previous.spec)

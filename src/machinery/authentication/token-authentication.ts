@@ -14,7 +14,8 @@ export type TokenOutcome =
   | { readonly outcome: "authenticated"; readonly user: UserInfo; readonly audiences: readonly string[] };
 
 /** Members of `requested` that are in `held`, in the order of the request (upstream: `Audiences.Intersect`). */
-export function commonAudiences(requested: readonly string[], held: readonly string[]): string[] {
+export function commonAudiences(requested: readonly string[], held: readonly string[]): readonly string[] {
+  if (requested === held) return held;
   const all = new Set(held);
   return requested.filter((audience) => all.has(audience));
 }
@@ -96,7 +97,7 @@ export function forApiAudiences(
   apiAudiences: readonly string[],
 ): VerifyTokenInMemory {
   return (token, audiences) => {
-    const common = audiences === apiAudiences ? apiAudiences : commonAudiences(audiences, apiAudiences);
+    const common = commonAudiences(audiences, apiAudiences);
     if (common.length === 0) return notApplicable;
     const user = find(token);
     return user === undefined ? notApplicable : { outcome: "authenticated", user, audiences: common };

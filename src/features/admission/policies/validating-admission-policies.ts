@@ -47,7 +47,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     singular: "validatingadmissionpolicy",
     categories: ["api-extensions"],
     schema: policySchema,
-    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    validateName: validateDnsSubdomainName,
     allowsShortFinalizers: true,
     allowsUnconditionalUpdate: false,
     prepareForCreate: (policy) => ({

@@ -62,7 +62,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     singular: "validatingadmissionpolicybinding",
     categories: ["api-extensions"],
     schema: bindingSchema,
-    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    validateName: validateDnsSubdomainName,
     allowsShortFinalizers: true,
     allowsUnconditionalUpdate: false,
     prepareForCreate: (binding) => ({ ...binding, metadata: { ...binding.metadata, generation: 1 } }),

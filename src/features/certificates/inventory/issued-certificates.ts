@@ -66,7 +66,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     singular: "issuedcertificate",
     shortNames: ["issued"],
     schema: issuedCertificateSchema,
-    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    validateName: validateDnsSubdomainName,
     keptFor: ({ spec }) => spec.username ?? "",
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: ({ spec }, { previous }) =>

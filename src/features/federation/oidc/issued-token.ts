@@ -76,7 +76,7 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     return { outcome: "authenticated", user: verified.user, audiences };
   };
   return (token, audiences) => {
-    const common = audiences === apiAudiences ? apiAudiences : commonAudiences(audiences, apiAudiences);
+    const common = commonAudiences(audiences, apiAudiences);
     // Tokens of other kinds contain no dots: do not compute a digest for them.
     if (common.length === 0 || !token.includes(".")) return notApplicable;
     const answer = verifyOnce(token, common);

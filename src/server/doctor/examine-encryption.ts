@@ -3,7 +3,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
-import { surveyEncryption } from "../encryption/stored-encryption.ts";
+import { objectsOf, surveyEncryption } from "../encryption/stored-encryption.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -18,15 +18,14 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
   try {
     const opened = await openReadableStore(location);
     try {
-      const { groups } = await surveyEncryption(opened);
-      const count = (wanted: string): number =>
-        groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
-      const unreadable = count("unreadable");
+      const survey = await surveyEncryption(opened);
+      const { groups } = survey;
+      const unreadable = objectsOf(survey, "unreadable");
       if (unreadable > 0) {
         const advice = "see signet encryption status; put their key back";
         findings.push(bad(subject, { found: `${counted(unreadable, "object")} can't be decrypted`, advice }));
       }
-      const stale = count("stale");
+      const stale = objectsOf(survey, "stale");
       if (stale > 0) {
         findings.push(
           warning(subject, {

@@ -15,7 +15,7 @@ import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
 import type { ReadableStore } from "./readable-store.ts";
-import { rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
+import { objectsOf, rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
 import { storedEntry } from "../../machinery/storage/stored-entries.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
@@ -193,9 +193,6 @@ function ownKeys(config: ServerConfig): OwnKeys {
   }
   return { file, keys };
 }
-
-const objectsOf = ({ groups }: EncryptionSurvey, wanted: string): number =>
-  groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
 
 function writtenWithOneOf({ groups }: EncryptionSurvey, keys: readonly { readonly name: string }[]): number {
   const providers = new Set(keys.map(({ name }) => `aesgcmderived:v1:${name}`));

@@ -22,6 +22,10 @@ export interface EncryptionSurvey {
   readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
 }
 
+/** How many objects are in a state. */
+export const objectsOf = ({ groups }: EncryptionSurvey, wanted: EncryptionState): number =>
+  groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
+
 /** Few enough that a page of the largest objects fits in memory. */
 const pageLength = 100;
 const shownObjects = 100;

@@ -73,12 +73,13 @@ function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | 
     : undefined;
 }
 
-const keptNames = (directory: string): string[] =>
-  folders
+const keptNames = (directory: string): string[] => namesIn(directory, folders).filter(isKeptFile).toSorted();
+
+/** What is in those folders of a directory that are there, each by its path in the directory. */
+export const namesIn = (directory: string, among: readonly string[]): string[] =>
+  among
     .filter((folder) => existsSync(join(directory, folder)))
-    .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
-    .filter(isKeptFile)
-    .toSorted();
+    .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)));
 
 /** Throws UnusableFile for a file of more than 1 MiB. */
 export function readEntry(directory: string, file: string): BackupFileEntry {

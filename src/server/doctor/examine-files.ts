@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { join } from "node:path";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
@@ -6,7 +6,7 @@ import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
-import { filesThatAreNone } from "../backup/data-directory-files.ts";
+import { filesThatAreNone, namesIn } from "../backup/data-directory-files.ts";
 import { unfinishedRestore } from "../lock-data-directory.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -91,9 +91,7 @@ const smallestFreeBytes = 256 * 2 ** 20;
 /** The files of a data directory, by their path in it. */
 export function dataDirectoryPaths(directory: string): string[] {
   return (
-    folders
-      .filter((folder) => existsSync(join(directory, folder)))
-      .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
+    namesIn(directory, folders)
       // A running server replaces files, and removes its temporary ones; a link may lead in a circle.
       .filter((path) => existsSync(join(directory, path)))
       .filter((path) => statSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)

@@ -121,7 +121,8 @@ export class Http2Stream {
     if (receivedBytes > contentLength || (isEnd && receivedBytes < contentLength)) return errorCodes.protocolError;
     this.#receivedBytes = receivedBytes;
     this.isRequestWhole = isEnd;
-    if (part.length > 0) (this.#body ??= new ByteAccumulator()).add(part);
+    // Nobody reads the body of a request that is answered, and one byte can keep all in memory that came with it.
+    if (part.length > 0 && !this.isEnding) (this.#body ??= new ByteAccumulator()).add(part);
     const reader = this.#reader;
     if (reader === undefined) this.unreadFrameBytes += frameBytes;
     else {
@@ -151,6 +152,7 @@ export class Http2Stream {
   /** Sends a whole answer. Undefined: it has no body. */
   respond(head: ResponseHead, body: WholeBody | undefined): void {
     if (this.isClosed) return;
+    this.#body = undefined;
     this.unsentHead = head;
     this.unsentBody = body;
     this.isEnding = true;

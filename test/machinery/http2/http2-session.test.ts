@@ -612,6 +612,25 @@ describe("an HTTP/2 session", () => {
       assert.equal(client.streams.length, 0);
     });
 
+    it("the memory of a request that is answered: nothing of its body", async () => {
+      const client = new FrameClient((stream) => stream.id === 1 && answerText(stream, "no"));
+      client.open().send(settings([settingIds.initialWindowSize, 0]));
+      client.send(post(1), post(3), data(1, "before"), data(3, "before"));
+      await client.settle();
+      answerText(client.streams[1] as Http2Stream, "no");
+      client.send(data(1, "after"), data(3, "after"));
+      await client.settle();
+      const bodies: string[] = [];
+      for (const stream of client.streams) {
+        assert.equal(stream.isClosed, false);
+        const whole = (body: Buffer): void => void bodies.push(String(body));
+        stream.readBody({ maximumBytes: 100, whole, tooLarge: never, brokenOff: never });
+        client.send(data(stream.id, "", { isEnd: true }));
+      }
+      await client.settle();
+      assert.deepEqual(bodies, ["", ""]);
+    });
+
     it("the memory of a body in parts of one byte", async () => {
       const client = new FrameClient(never).open().send(post(1));
       client.send(...times(60_000, () => [data(1, "x")]));

@@ -9,7 +9,7 @@ import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
-import type { Store } from "../../../src/machinery/storage/store.ts";
+import type { Store, WriteRequest } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
@@ -49,6 +49,35 @@ describe("a directory of the LMDB store", () => {
       assert.deepEqual(texts(), [undefined, "two", undefined, undefined, undefined]);
       await store.close();
       assert.throws(() => store.valueAt(second), StoreUnavailable);
+    }),
+  );
+
+  it(
+    "delivers what was written at once in turns, each transaction in one, before the writes resolve",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const events: string[] = [];
+      const watch = store.watch({
+        afterRevision: store.latestRevision(),
+        onChanges: (changes) => {
+          events.push(changes.map(({ key }) => key).join());
+          if (events.length === 1) {
+            setImmediate(() => {
+              events.push("others");
+              store.notify();
+            });
+          }
+          const now = performance.now();
+          while (performance.now() - now < 10); // longer than a turn
+        },
+        onEnd: (error) => assert.fail(error),
+      });
+      const request = (key: string): WriteRequest => ({ key, value: Buffer.of(1), expectedRevision: 0 });
+      const writes = [store.writeTogether([request("/a/1"), request("/a/2")]), store.write(request("/a/3"))];
+      await Promise.all(writes.map((write) => write.then(() => events.push("resolved"))));
+      watch.stop();
+      await store.close();
+      assert.deepEqual(events, ["/a/1,/a/2", "others", "/a/3", "resolved", "resolved"]);
     }),
   );
 

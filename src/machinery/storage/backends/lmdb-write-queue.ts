@@ -23,8 +23,8 @@ const maximumLosses = 1000;
 export interface WriteQueueOptions {
   readonly environment: LmdbEnvironment;
   readonly entryAt: (revision: number) => Entry | undefined;
-  /** Called when the changes are on disk, before their writes resolve. */
-  readonly onCommitted: (changes: readonly Change[]) => void;
+  /** Called with the changes of each transaction when all are on disk. Their writes resolve when it resolves. */
+  readonly onCommitted: (transactions: readonly (readonly Change[])[]) => Promise<void>;
   /** Waits before a batch that keeps losing to other processes is planned again. Default: up to 10 ms, by chance. */
   readonly pause?: () => Promise<void>;
 }
@@ -55,6 +55,8 @@ interface Plan {
   /** The results of each transaction. */
   readonly results: readonly (readonly WriteResult[])[];
   readonly writes: readonly PlannedWrite[];
+  /** Of the transactions that are written. */
+  readonly changes: readonly (readonly Change[])[];
 }
 
 /**
@@ -99,7 +101,7 @@ export class WriteQueue {
       this.#batchTakenAt = performance.now();
       try {
         const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
-        this.#options.onCommitted(changes);
+        await this.#options.onCommitted(changes);
         for (const [index, { resolve, reject }] of batch.entries()) {
           const ofTransaction = results[index];
           if (ofTransaction === undefined) reject(new Error("a write was not planned"));
@@ -134,19 +136,14 @@ export class WriteQueue {
     return this.#pending.splice(0, length);
   }
 
-  async #commit(
-    transactions: readonly Transaction[],
-  ): Promise<{ readonly results: Plan["results"]; readonly changes: readonly Change[] }> {
+  async #commit(transactions: readonly Transaction[]): Promise<Pick<Plan, "results" | "changes">> {
     const { pause = shortPause } = this.#options;
     for (let losses = 0; losses < maximumLosses; losses++) {
       if (losses >= lossesBeforePauses) await pause();
       this.#options.environment.root.resetReadTxn();
       const latestRevision = counterOf(this.#options.environment, "revision");
-      const { results, writes } = this.#plan(transactions, latestRevision);
-      if (writes.length === 0) return { results, changes: [] };
-      if (await this.#write(latestRevision, writes)) {
-        return { results, changes: writes.map(({ change }) => change) };
-      }
+      const plan = this.#plan(transactions, latestRevision);
+      if (plan.writes.length === 0 || (await this.#write(latestRevision, plan.writes))) return plan;
     }
     throw new Error("other processes write to it without a pause");
   }
@@ -154,6 +151,7 @@ export class WriteQueue {
   #plan(transactions: readonly Transaction[], latestRevision: number): Plan {
     const heads = new Map<string, Head>();
     const planned = new Map<number, PlannedWrite>();
+    const changes: Change[][] = [];
     let revision = latestRevision;
     const results: WriteResult[][] = [];
     for (const requests of transactions) {
@@ -166,17 +164,21 @@ export class WriteQueue {
         continue;
       }
       const written: WriteResult[] = [];
+      const ofTransaction: Change[] = [];
       for (const { request, head } of found) {
         const { key, value } = request;
         revision += 1;
         const createRevision = value === undefined ? 0 : this.#createRevisionOf(head) || revision;
-        planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
+        const change = { revision, key, value, createRevision };
+        planned.set(revision, { change, previousRevision: head.revision });
+        ofTransaction.push(change);
         heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
         written.push({ isWritten: true, revision });
       }
       results.push(written);
+      changes.push(ofTransaction);
     }
-    return { results, writes: [...planned.values()] };
+    return { results, writes: [...planned.values()], changes };
   }
 
   #headOf(key: string): Head {

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { isTurnOver } from "../../scheduling/request-turn.ts";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
 import type {
   Change,
@@ -49,6 +51,8 @@ export class LmdbStore implements Store {
   readonly #environment: LmdbEnvironment;
   readonly #watches: LogWatches;
   readonly #writes: WriteQueue;
+  /** What this process wrote is being delivered. */
+  #isDelivering = false;
   #sweeping: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -63,9 +67,9 @@ export class LmdbStore implements Store {
     this.#writes = new WriteQueue({
       environment: this.#environment,
       entryAt: (revision) => this.#entryAt(revision),
-      onCommitted: (changes) => {
-        this.#watches.deliver(changes);
-        if (changes.length > 0) options.onWritten?.();
+      onCommitted: async (transactions) => {
+        if (transactions.length > 0) options.onWritten?.();
+        await this.#deliver(transactions);
       },
     });
   }
@@ -80,6 +84,8 @@ export class LmdbStore implements Store {
   }
 
   notify(): void {
+    // It would deliver the rest at once.
+    if (this.#isDelivering) return;
     if (this.#watches.isBehind(this.latestRevision())) this.#watches.catchUp();
   }
 
@@ -221,6 +227,23 @@ export class LmdbStore implements Store {
     );
     this.#sweeping = sweep.catch(() => {});
     await sweep;
+  }
+
+  /** In turns of the event loop: each change may be news for thousands of watches. Those of a transaction stay together. */
+  async #deliver(transactions: readonly (readonly Change[])[]): Promise<void> {
+    const startedAt = performance.now();
+    let turnStartedAt = startedAt;
+    this.#isDelivering = true;
+    for (const changes of transactions) {
+      if (isTurnOver(turnStartedAt)) {
+        await nextTurn();
+        turnStartedAt = performance.now();
+      }
+      this.#watches.deliver(changes);
+    }
+    this.#isDelivering = false;
+    // What other processes wrote in between.
+    if (turnStartedAt > startedAt && !this.#isClosed) this.notify();
   }
 
   /** Waits for running writes. Later writes are refused. */

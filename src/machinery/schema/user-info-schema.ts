@@ -1,3 +1,4 @@
+import { spellingsOf } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { atomicList, mapOf, namedStringList, string } from "./schema.ts";
@@ -29,3 +30,7 @@ function shownExtra(extra: UserInfo["extra"], names: Names): Record<string, stri
   }
   return Object.fromEntries(shown);
 }
+
+/** A user's extra with each key in every spelling that the server understands, for readers who may look for either. */
+export const extraInEachSpelling = (extra: UserInfo["extra"], names: Names): UserInfo["extra"] =>
+  Object.fromEntries(spellingsOf(names, (one) => Object.entries(shownExtra(extra, one))).flat());

@@ -225,6 +225,29 @@ describe("a policy in force", () => {
     }
   });
 
+  it("finds what the server says of a user in either spelling of its key", async () => {
+    await scene.send("POST", accounts, { metadata: { name: "robot" } });
+    const issued = await scene.send("POST", `${accounts}/robot/token`, { spec: { audiences: [] } });
+    const { token } = issued.body["status"] as { readonly token: string };
+    const group = "rbac.authorization.k8s.io";
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }];
+    await scene.send("POST", `/apis/${group}/v1/clusterroles`, { metadata: { name: "robot" }, rules });
+    await scene.send("POST", `/apis/${group}/v1/clusterrolebindings`, {
+      metadata: { name: "robot" },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name: "robot" },
+      subjects: [{ kind: "ServiceAccount", namespace: "default", name: "robot" }],
+    });
+    const keys = ["authentication.kubernetes.io", "authentication.platform.io"].map((one) => `${one}/credential-id`);
+    await scene.policy("credential", {
+      matchConstraints: matching(["configmaps"]),
+      validations: keys.map((key) => ({
+        expression: `request.userInfo.extra['${key}'].all(one, one.startsWith('JTI='))`,
+      })),
+    });
+    const created = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("written"), { token });
+    assert.equal(created.status, 201, created.message);
+  });
+
   it("matches by namespaces, objects, names, operations, scope and exclusions", async () => {
     const passes = async (constraints: Record<string, unknown>, name = "s", labels = {}): Promise<boolean> => {
       await scene.policy("select", { matchConstraints: constraints, validations: [{ expression: "false" }] });
@@ -294,7 +317,7 @@ describe("a policy in force", () => {
     ] as const) {
       const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
       await scene.policy("bound", spec, { matchResources: { namespaceSelector } });
-      const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("bound"));
+      const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("written"));
       assert.equal(answer.status, status, namespace);
       await scene.clear();
     }

@@ -4,6 +4,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { celValueOf } from "../../../machinery/expressions/cel-value.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
+import { extraInEachSpelling } from "../../../machinery/schema/user-info-schema.ts";
 import { namespaceResource } from "../../core/index.ts";
 import type { AccessChecks } from "./access-checks.ts";
 import { CelAuthorizer } from "./authorizer-functions.ts";
@@ -49,7 +50,8 @@ export class WrittenObjects {
 
   /** `matched` is the version whose form the objects have. */
   inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
-    const { user, namespace, subresource, name, operation, isDryRun, kind } = this.#options.attributes;
+    const { names, attributes } = this.#options;
+    const { user, namespace, subresource, name, operation, isDryRun, kind } = attributes;
     const { requested } = this.write;
     const kindOf = (served: ServedAs) => ({ ...this.#groupVersionOf(served), kind });
     return {
@@ -67,7 +69,7 @@ export class WrittenObjects {
         name,
         namespace,
         operation,
-        userInfo: user,
+        userInfo: { ...user, extra: extraInEachSpelling(user.extra, names) },
         dryRun: isDryRun,
       }),
       authorizer: new CelAuthorizer(

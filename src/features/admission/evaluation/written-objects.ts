@@ -1,6 +1,7 @@
 import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { celValueOf } from "../../../machinery/expressions/cel-value.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
@@ -26,6 +27,7 @@ export class WrittenObjects {
   readonly #options: WrittenObjectsOptions;
   readonly #registry: ResourceRegistry | undefined;
   readonly #converted = new Map<string, unknown>();
+  #shownUser: UserInfo | undefined;
 
   constructor(options: WrittenObjectsOptions) {
     const { stores, attributes } = options;
@@ -50,8 +52,7 @@ export class WrittenObjects {
 
   /** `matched` is the version whose form the objects have. */
   inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
-    const { names, attributes } = this.#options;
-    const { user, namespace, subresource, name, operation, isDryRun, kind } = attributes;
+    const { user, namespace, subresource, name, operation, isDryRun, kind } = this.#options.attributes;
     const { requested } = this.write;
     const kindOf = (served: ServedAs) => ({ ...this.#groupVersionOf(served), kind });
     return {
@@ -69,7 +70,7 @@ export class WrittenObjects {
         name,
         namespace,
         operation,
-        userInfo: { ...user, extra: extraInEachSpelling(user.extra, names) },
+        userInfo: (this.#shownUser ??= { ...user, extra: extraInEachSpelling(user.extra, this.#options.names) }),
         dryRun: isDryRun,
       }),
       authorizer: new CelAuthorizer(

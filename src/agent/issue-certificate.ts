@@ -9,6 +9,7 @@ import type { Certificate } from "../pki/certificate.ts";
 import type { Hook } from "./agent-settings.ts";
 import { approvalAdvice, CertificateManager } from "./certificate-manager.ts";
 import { CertificateStore } from "./certificate-store.ts";
+import { FailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { issuedOutput, stateFolderOf } from "./issued-output.ts";
@@ -120,6 +121,7 @@ class Issuance {
       outputs: [output.output],
       changedFile: order.files.out,
       hooks: this.#hooks,
+      failureLog: (texts) => new FailureLog({ ...texts, log, monotonic }),
       sleep,
       log,
     });

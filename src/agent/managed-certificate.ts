@@ -5,6 +5,7 @@ import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
 import { CertificateManager } from "./certificate-manager.ts";
 import type { CertificateManagerOptions } from "./certificate-manager.ts";
 import { CertificateStore } from "./certificate-store.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -21,6 +22,7 @@ export interface CertificateContext {
   readonly metrics: AgentMetrics;
   readonly hooks: HookRunner;
   readonly log: Log;
+  readonly failureLog: OpenFailureLog;
   /** The server's time. */
   readonly serverClock: Clock;
   /** A clock that is never set. */
@@ -43,7 +45,7 @@ export function managedCertificate(
   { settings, metrics, hooks, certificateInstalled, serverClock, ...context }: CertificateContext,
   { name, service, onInstalled, ...identity }: CertificateParts,
 ): ManagedCertificate {
-  const { sleep, log } = context;
+  const { sleep, log, failureLog } = context;
   const store = new CertificateStore(join(settings.dataDirectory, "pki"), name);
   const manager = new CertificateManager({
     ...context,
@@ -71,6 +73,7 @@ export function managedCertificate(
     outputs: service?.outputs ?? [],
     hook: service?.hook ?? settings.hook,
     hooks,
+    failureLog,
     sleep,
     log,
   });

@@ -4,9 +4,11 @@ import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
 import { failureReason } from "./failure-reason.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { RewrittenFiles } from "./rewritten-files.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 export interface PublishedCertificateOptions {
@@ -22,6 +24,7 @@ export interface PublishedCertificateOptions {
   /** The file that the hook gets as changed; default: the first output. */
   readonly changedFile?: string;
   readonly hooks: HookRunner;
+  readonly failureLog: OpenFailureLog;
   readonly sleep: Sleep;
   readonly log: Log;
 }
@@ -33,12 +36,16 @@ const retryMilliseconds = 10_000;
 /** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed. */
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
+  readonly #rewritten: RewrittenFiles;
+  /** The digest of what all files had after the last look. */
+  #written: string | undefined;
   #fault: string | undefined;
   /** Aborts when files could not be written. */
   #failed = new AbortController();
 
   constructor(options: PublishedCertificateOptions) {
     this.#options = options;
+    this.#rewritten = new RewrittenFiles(options);
   }
 
   /** Why the files are not written. */
@@ -72,10 +79,12 @@ export class PublishedCertificate {
         if (isChanged) changed.push(outputPath(output));
       });
     }
-    if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
+    const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
+    if (digest === this.#written) this.#rewritten.looked(changed);
+    else if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
+    this.#written = faults.length === 0 ? digest : undefined;
     if (faults.length > 0) return this.#fail(faults.join("; "));
     this.#fault = undefined;
-    const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
     const firstFile = outputs.map(outputPath)[0] ?? file;
     if (hook !== undefined)
       hooks.changed({ change: `${name}-certificate`, file: changedFile ?? firstFile, digest, hook });

@@ -11,6 +11,7 @@ import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { FailureLog } from "./failure-log.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { managedCertificate } from "./managed-certificate.ts";
@@ -68,7 +69,24 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const serverClock = new ServerClock({ local: clock, monotonic: options.monotonic ?? uptimeClock, onSkew });
   const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
-  const shared = { settings, version, log, metrics, serverClock, monotonic, random, sleep, certificateInstalled };
+  const failureLogs: FailureLog[] = [];
+  const failureLog: OpenFailureLog = (texts) => {
+    const made = new FailureLog({ ...texts, log, monotonic });
+    failureLogs.push(made);
+    return made;
+  };
+  const shared = {
+    settings,
+    version,
+    log,
+    metrics,
+    serverClock,
+    monotonic,
+    random,
+    sleep,
+    certificateInstalled,
+    failureLog,
+  };
 
   const identity = new NodeIdentity({
     settings,
@@ -81,7 +99,6 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();
-  const failureLogs: FailureLog[] = [];
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
     now: serverClock.now(),
@@ -110,11 +127,6 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       serving,
       services,
       onTrustBundle: (file, pem) => runBundleHook({ file, pem }, { settings, hooks }),
-      failureLog(texts) {
-        const made = new FailureLog({ ...texts, log, monotonic });
-        failureLogs.push(made);
-        return made;
-      },
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);

@@ -14,6 +14,7 @@ import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
+import { RewrittenFiles } from "./rewritten-files.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -73,6 +74,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });
   await informer.start(signal);
+  const rewritten = new RewrittenFiles(options);
   let wake = new AbortController();
   let last: Outcome | undefined;
   // Many anchors take seconds to read, and to compare.
@@ -93,9 +95,11 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     wake = new AbortController();
     const found = savedContents(file);
     const digest = found && digestOf(found);
+    const wasRight = rightDigest !== undefined;
+    let outcome: Outcome | undefined;
     if (digest === undefined || digest !== rightDigest) {
       wanted ??= wantedAnchors([...informer.list()].filter((bundle) => isFollowed(bundle, source)));
-      const outcome = writeAnchors(wanted, {
+      outcome = writeAnchors(wanted, {
         ...options,
         found: digest === wrongDigest ? undefined : found?.toString("utf8"),
       });
@@ -105,11 +109,15 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
         log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
       }
+      if (outcome.state === "written" && !wasRight) {
+        log.info({ ...source, file, anchors: outcome.anchors }, "wrote the trust bundle");
+      }
       if (outcome.state !== "failed") wanted = undefined; // it may be large
-      rightDigest = outcome.state === "written" ? outcome.digest : undefined;
+      rightDigest = "digest" in outcome ? outcome.digest : undefined;
       wrongDigest = outcome.state === "failed" ? digest : undefined;
       last = outcome;
     }
+    if (wasRight) rewritten.looked(outcome?.state === "written" ? [file] : []);
     await options.sleep(shortestPauseMilliseconds, signal);
     const wait = last?.state === "failed" ? rewriteMilliseconds : checkMilliseconds;
     await options.sleep(wait, AbortSignal.any([signal, wake.signal]));
@@ -127,9 +135,10 @@ const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleF
     ? metadata.name === source.bundleName
     : (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.signerName === source.signerName;
 
-/** What became of a file. `failed`: it could not be written, or what the server has is nothing to write. */
+/** What became of a file. `failed`: it could not be written, or what the server has is nothing to write. Digests are of its contents. */
 type Outcome =
-  | { readonly state: "written"; /** Of the file's contents. */ readonly digest: string }
+  | { readonly state: "right"; readonly digest: string }
+  | { readonly state: "written"; readonly digest: string; readonly anchors: number }
   | { readonly state: "absent" }
   | { readonly state: "failed"; readonly fault: string };
 
@@ -150,8 +159,8 @@ function wantedAnchors(bundles: readonly ClusterTrustBundle[]): WantedAnchors {
 }
 
 function writeAnchors(wanted: WantedAnchors, { found, ...options }: FoundFile): Outcome {
-  const { source, file } = options.followed;
-  const { log, onContents, onAnchors } = options;
+  const { onContents, onAnchors } = options;
+  const { file } = options.followed;
   if ("fault" in wanted) {
     onAnchors(file, { anchors: 0, ...wanted });
     return { state: "failed", ...wanted };
@@ -161,26 +170,23 @@ function writeAnchors(wanted: WantedAnchors, { found, ...options }: FoundFile): 
     onAnchors(file, { anchors });
     return { state: "absent" };
   }
-  let written: string;
-  try {
-    // Their order means nothing, so programs need not be reloaded for another order.
-    const isWritten = found !== undefined && isSameAnchors(found, pem);
-    if (!isWritten) {
-      makeFolder(dirname(file), { mode: 0o755 });
-      writePublicFile(file, pem);
-      removeUnfinished(file);
-    }
+  // Their order means nothing, so programs need not be reloaded for another order.
+  if (found !== undefined && isSameAnchors(found, pem)) {
     onAnchors(file, { anchors });
-    if (isWritten) return { state: "written", digest: digestOf(found) };
-    written = pem;
+    return { state: "right", digest: digestOf(found) };
+  }
+  try {
+    makeFolder(dirname(file), { mode: 0o755 });
+    writePublicFile(file, pem);
+    removeUnfinished(file);
   } catch (error) {
     const fault = failureReason(error);
     onAnchors(file, { anchors, fault });
     return { state: "failed", fault };
   }
-  log.info({ ...source, file, anchors }, "wrote the trust bundle");
-  onContents(file, written);
-  return { state: "written", digest: digestOf(written) };
+  onAnchors(file, { anchors });
+  onContents(file, pem);
+  return { state: "written", digest: digestOf(pem), anchors };
 }
 
 const digestOf = (contents: string | Buffer): string => createHash("sha256").update(contents).digest("hex");

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
+import { FailureLog } from "../../src/agent/failure-log.ts";
 import { HookMemory } from "../../src/agent/hook-memory.ts";
 import { HookRunner } from "../../src/agent/hook-runner.ts";
 import { formatKeyPair } from "../../src/agent/key-pair.ts";
@@ -21,8 +22,9 @@ function scene(context: TestContext) {
     rmSync(folder, { recursive: true });
   });
   const time = new VirtualTime(0);
-  const written: unknown[] = [];
-  const log = logTo((fields, message) => void (message === "the files are written" && written.push(fields)));
+  const lines: [message: string, fields: object][] = [];
+  const log = logTo((fields, message) => void lines.push([message, fields]));
+  const failureLogs: FailureLog[] = [];
   let pair = newPair();
   let restore = (): void => {};
   const start = (): PublishedCertificate =>
@@ -44,6 +46,11 @@ function scene(context: TestContext) {
         random: () => 0,
         sleep: time.sleep,
       }),
+      failureLog(texts) {
+        const made = new FailureLog({ ...texts, log, monotonic: time });
+        failureLogs.push(made);
+        return made;
+      },
       sleep: time.sleep,
       log,
     });
@@ -52,7 +59,8 @@ function scene(context: TestContext) {
   return {
     published,
     restart: () => start().publish(),
-    written,
+    lines,
+    outages: () => failureLogs.flatMap(({ present }) => present ?? []),
     time,
     onRestore: (called: () => void) => void (restore = called),
     fileOf: (name: string) => join(folder, `${name}.pem`),
@@ -86,14 +94,37 @@ describe("the files of a renewed certificate", () => {
   });
 
   it("are in the log whenever they are written, and not when a start finds them as they should be", async (context) => {
-    const { time, fileOf, written, restart } = scene(context);
-    const both = { certificate: "web", files: [fileOf("one"), fileOf("two")] };
-    assert.deepEqual(written, [both]);
+    const { time, fileOf, lines, restart } = scene(context);
+    const both = ["the files are written", { certificate: "web", files: [fileOf("one"), fileOf("two")] }];
+    assert.deepEqual(lines, [both]);
     restart();
-    assert.deepEqual(written, [both]);
+    assert.deepEqual(lines, [both]);
     rmSync(fileOf("two"));
     await time.advance(60_000);
-    assert.deepEqual(written, [both, { certificate: "web", files: [fileOf("two")] }]);
+    const again = "somebody has removed or changed these files: they are written again";
+    assert.deepEqual(lines, [both, [again, { files: [fileOf("two")] }]]);
+  });
+
+  it("are said to be written by something else too, while each look finds them changed", async (context) => {
+    const { time, fileOf, lines, outages, renew, isCurrent } = scene(context);
+    const other = async (): Promise<void> => {
+      writeFileSync(fileOf("one"), formatKeyPair(newPair()), { mode: 0o600 });
+      await time.advance(60_000);
+      assert.ok(isCurrent("one"));
+    };
+    await other();
+    renew();
+    assert.deepEqual(outages(), []);
+    for (let look = 0; look < 5; look++) await other();
+    assert.match(
+      outages().join(),
+      /^files change between two looks: something else writes [^ ]*one\.pem too: does another agent have the same files\?/,
+    );
+    await time.advance(60_000);
+    assert.deepEqual(outages(), []);
+    const messages = lines.map(([message]) => message);
+    assert.equal(messages.filter((message) => message.includes("something else writes")).length, 1);
+    assert.equal(messages.at(-1), "only this agent writes its files now");
   });
 
   it("are written ten seconds after they could not be", async (context) => {

@@ -232,13 +232,23 @@ describe("a followed trust bundle", () => {
     rmSync(file);
     await time.advance(60_000);
     await holds(one);
+    assert.equal(seen.warnings, 1, "that somebody has removed it is said");
     writeFileSync(file, two);
     await time.advance(60_000);
     await holds(one);
+    assert.equal(seen.warnings, 2, "that something else writes it too is said");
+    for (let look = 0; look < 5; look++) {
+      writeFileSync(file, two);
+      await time.advance(61_000);
+      assert.equal(readFileSync(file, "utf8"), one);
+    }
+    assert.equal(seen.warnings, 2, "and said once");
+    await time.advance(61_000);
+    assert.deepEqual(seen.news, ["wrote the trust bundle", "only this agent writes its files now"]);
     await bundles.delete("mine");
     await soon("the deletion", () => seen.count === 0);
     await time.advance(180_000);
-    assert.equal(seen.warnings, 1, "that there is no bundle is said once");
+    assert.equal(seen.warnings, 3, "that there is no bundle is said once");
   });
 
   it("is read again only when it or its file has changed", async (context) => {

@@ -17,7 +17,7 @@ import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
-import { tlsUsagesOf, wantedDigest } from "./wanted-certificate.ts";
+import { tlsFault, tlsUsagesOf, wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -249,7 +249,8 @@ export class CertificateManager {
     if (isUsable && lost === undefined) return this.#refuseEarly(certificate);
     // The same request would give the same certificate.
     store.forgetPendingKey();
-    const fault = isUsable ? `not for ${lost}` : `already ${issued}`;
+    const why = tlsFault(certificate);
+    const fault = isUsable ? `not for ${lost}${why === undefined ? "" : ` (${why})`}` : `already ${issued}`;
     throw new RequestRefused(`the signer issued a certificate that is ${fault}: the one in use stays`);
   }
 

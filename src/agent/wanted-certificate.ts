@@ -87,12 +87,26 @@ const tlsUsages = [
   ["server auth", extendedKeyUsages.serverAuth],
 ] as const;
 
-/** Those wanted sides of TLS that the certificate is for. One that lists no extended usages is for all. */
-export const tlsUsagesOf = ({ extendedKeyUsages: found }: Certificate, { usages }: WantedCertificate): string[] =>
-  tlsUsages
+/** Those wanted sides of TLS that the certificate is for. One that lists no extended usages is for all, and one with a fault for none. */
+export const tlsUsagesOf = (certificate: Certificate, { usages }: WantedCertificate): string[] => {
+  const { extendedKeyUsages: found } = certificate;
+  if (tlsFault(certificate) !== undefined) return [];
+  return tlsUsages
     .filter(([usage]) => usages.includes(usage))
     .filter(([, oid]) => found === undefined || found.includes(extendedKeyUsages.any) || found.includes(oid))
     .map(([usage]) => usage);
+};
+
+/**
+ * Why TLS programs refuse a certificate, whatever its names, time and extended usages are: many refuse a CA in the place of a peer, as
+ * the server does, and TLS 1.3 a key that may not sign (RFC 8446 4.4.2.2).
+ */
+export function tlsFault({ isCA, keyUsages, unhandledCriticalExtensions }: Certificate): string | undefined {
+  const [unhandled] = unhandledCriticalExtensions;
+  if (isCA) return "it is a CA";
+  if (keyUsages?.includes("digitalSignature") === false) return "its key usage lacks digital signature";
+  return unhandled && `its extension ${unhandled} is critical and not known`;
+}
 
 const isSubjectOf = (
   subject: Certificate["subject"],

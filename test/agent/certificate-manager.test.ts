@@ -293,18 +293,24 @@ describe("the certificate manager", () => {
   });
 
   it("keeps a good certificate when the next one is not for a side of TLS that it is for, until it expires", async (context) => {
-    const scene = new SigningScene(context);
-    const manager = await started(scene);
-    const good = serial(manager);
-    scene.behaviour = "issues for clients alone";
-    await scene.time.advance(8 * hour);
-    assert.equal(serial(manager), good);
-    assert.match(manager.status.failure ?? "", /not for server auth: the one in use stays/);
-    await scene.time.advance(2 * hour - minute);
-    assert.equal(serial(manager), good);
-    assert.ok(scene.requests.size < 25, `${scene.requests.size} requests in two hours`);
-    await scene.time.advance(11 * minute);
-    assert.notEqual(serial(manager), good);
+    for (const [behaviour, failure] of [
+      ["issues for clients alone", /not for server auth: the one in use stays/],
+      ["issues a CA", /not for server auth \(it is a CA\): the one in use stays/],
+    ] as const) {
+      const scene = new SigningScene(context);
+      const manager = await started(scene);
+      const good = serial(manager);
+      scene.behaviour = behaviour;
+      await scene.time.advance(8 * hour);
+      assert.equal(serial(manager), good);
+      assert.match(manager.status.failure ?? "", failure);
+      await scene.time.advance(2 * hour - minute);
+      assert.equal(serial(manager), good);
+      assert.ok(scene.requests.size < 25, `${scene.requests.size} requests in two hours`);
+      await scene.time.advance(11 * minute);
+      assert.notEqual(serial(manager), good);
+      await scene.stop();
+    }
   });
 
   it("keeps a good certificate until the next one is valid, and then takes that one", async (context) => {

@@ -9,7 +9,12 @@ import {
   renewalTime,
   requestState,
 } from "../../src/agent/certificate-renewal.ts";
-import { tlsUsagesOf, wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
+import {
+  tlsFault,
+  tlsUsagesOf,
+  wantedClientCertificate,
+  wantedServingCertificate,
+} from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
@@ -81,6 +86,19 @@ describe("a certificate", () => {
     assert.deepEqual(tlsUsagesOf(unrestricted, bothSides), ["client auth", "server auth"]);
     assert.deepEqual(tlsUsagesOf(forAll, bothSides), ["client auth", "server auth"]);
     assert.deepEqual(tlsUsagesOf(forAll, { ...wanted, usages: ["code signing"] }), []);
+  });
+
+  it("is for no side of TLS when it is a CA, its key may not sign, or programs do not know a critical extension", () => {
+    for (const [fault, spoilt] of [
+      ["it is a CA", { isCA: true }],
+      ["its key usage lacks digital signature", { keyUsages: ["crlSign"] }],
+      ["its extension 1.2.3.4 is critical and not known", { unhandledCriticalExtensions: ["1.2.3.4"] }],
+    ] as const) {
+      assert.equal(tlsFault({ ...certificate, ...spoilt }), fault);
+      assert.deepEqual(tlsUsagesOf({ ...certificate, ...spoilt }, bothSides), []);
+    }
+    const { keyUsages: _, ...forEveryUse } = certificate;
+    for (const good of [certificate, forEveryUse]) assert.equal(tlsFault(good), undefined);
   });
 });
 

@@ -23,8 +23,9 @@ export const certificateFor = (
   { commonName, organizations, subjectAltNames, usages }: WantedCertificate,
   {
     publicKey = publicKeyInfoOf(generatePrivateKey("ECDSA P-256")),
+    isCA = false,
     ...validity
-  }: Validity & { publicKey?: PublicKeyInfo },
+  }: Validity & { publicKey?: PublicKeyInfo; isCA?: boolean },
 ): Certificate =>
   parseCertificate(
     signCertificate(
@@ -32,7 +33,7 @@ export const certificateFor = (
         subject: { commonName, organizations },
         publicKey,
         ...validity,
-        isCA: false,
+        isCA,
         keyUsages: ["digitalSignature"],
         extendedKeyUsages: [usages.includes("client auth") ? "clientAuth" : "serverAuth"],
         subjectAltNames,

@@ -23,6 +23,7 @@ type Behaviour =
   | "issues"
   | "issues without names"
   | "issues for clients alone"
+  | "issues a CA"
   | "issues for another key"
   | "denies"
   | "fails"
@@ -180,6 +181,8 @@ export class SigningScene {
         );
       case "issues for clients alone":
         return issued({ ...wanted, usages: ["client auth"] }, { ...validity, publicKey });
+      case "issues a CA":
+        return issued(wanted, { ...validity, publicKey, isCA: true });
       case "issues for another key":
         return issued(wanted, validity);
       case "denies":

@@ -24,7 +24,10 @@ export class RewrittenFiles {
     this.#looks = files.length === 0 ? 0 : this.#looks + 1;
     if (this.#looks === 0) return this.#sharing.succeeded();
     if (this.#looks === 1) {
-      return this.#log.warn({ files }, "somebody has removed or changed these files: they are written again");
+      return this.#log.warn(
+        { files },
+        "somebody has removed or changed these files, their mode or their owner: they are written again as the settings say",
+      );
     }
     this.#sharing.failed(
       new Error(

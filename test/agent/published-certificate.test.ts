@@ -101,7 +101,8 @@ describe("the files of a renewed certificate", () => {
     assert.deepEqual(lines, [both]);
     rmSync(fileOf("two"));
     await time.advance(60_000);
-    const again = "somebody has removed or changed these files: they are written again";
+    const again =
+      "somebody has removed or changed these files, their mode or their owner: they are written again as the settings say";
     assert.deepEqual(lines, [both, [again, { files: [fileOf("two")] }]]);
   });
 

@@ -56,10 +56,7 @@ interface WrittenReplacement extends FileOwnership {
   readonly commit: (replacement: Replacement) => void;
 }
 
-function writeReplacement(
-  file: string,
-  { contents, knownAs = file, commit, ...ownership }: WrittenReplacement,
-): void {
+function writeReplacement(file: string, { contents, knownAs = file, commit, ...ownership }: WrittenReplacement): void {
   try {
     const replacement = openReplacement(file, ownership);
     try {

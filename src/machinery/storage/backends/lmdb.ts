@@ -234,14 +234,17 @@ export class LmdbStore implements Store {
     const startedAt = performance.now();
     let turnStartedAt = startedAt;
     this.#isDelivering = true;
-    for (const changes of transactions) {
-      if (isTurnOver(turnStartedAt)) {
-        await nextTurn();
-        turnStartedAt = performance.now();
+    try {
+      for (const changes of transactions) {
+        if (isTurnOver(turnStartedAt)) {
+          await nextTurn();
+          turnStartedAt = performance.now();
+        }
+        this.#watches.deliver(changes);
       }
-      this.#watches.deliver(changes);
+    } finally {
+      this.#isDelivering = false;
     }
-    this.#isDelivering = false;
     // What other processes wrote in between.
     if (turnStartedAt > startedAt && !this.#isClosed) this.notify();
   }

@@ -16,7 +16,7 @@ import { commandRefused } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { changeKeyRecord, readKeyRecord } from "../machinery/keys/key-records.ts";
+import { changeKeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
@@ -26,7 +26,7 @@ import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 import { refuseRunningServer } from "./refuse-running-server.ts";
 import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } from "./replica-identity.ts";
-import { sealedKeys } from "./sealed-keys.ts";
+import { readKeyHolders, sealedKeys } from "./sealed-keys.ts";
 import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
 
 /** `signet keys reseal`. */
@@ -65,8 +65,7 @@ interface Reseal {
  * is written, when nothing is lost, and when the key of a CA that signs is in no file.
  */
 export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promise<readonly string[]> {
-  const { value: ring } = await readKeyRecord(store, keyRingRecord);
-  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  const { ring, authorities } = await readKeyHolders(store);
   const sharedId = await readSharedSealingKeyId(store);
   const file = join(dataDirectory, sealingKeyFile);
   const isMissing = !existsSync(file);

@@ -1,7 +1,9 @@
-import { sealedTokenKeyName } from "../features/accounts/keys/key-ring.ts";
+import { keyRingRecord, sealedTokenKeyName } from "../features/accounts/keys/key-ring.ts";
 import type { KeyRing } from "../features/accounts/keys/key-ring.ts";
-import { sealedAuthorityName } from "../features/certificates/authorities/authority-record.ts";
+import { authorityRecord, sealedAuthorityName } from "../features/certificates/authorities/authority-record.ts";
 import type { AuthorityRecord } from "../features/certificates/authorities/authority-record.ts";
+import { readKeyRecord } from "../machinery/keys/key-records.ts";
+import type { Store } from "../machinery/storage/store.ts";
 
 /** A private key in the store. */
 interface SealedKey {
@@ -10,11 +12,20 @@ interface SealedKey {
   readonly sealed: string;
 }
 
-/** The private keys in the store's records, which only the server's sealing key opens. */
-export function sealedKeys(records: {
+/** The records of a store that hold private keys. */
+interface KeyHolders {
   readonly ring: KeyRing | undefined;
   readonly authorities: AuthorityRecord | undefined;
-}): readonly SealedKey[] {
+}
+
+export async function readKeyHolders(store: Store): Promise<KeyHolders> {
+  const { value: ring } = await readKeyRecord(store, keyRingRecord);
+  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  return { ring, authorities };
+}
+
+/** The private keys in the store's records, which only the server's sealing key opens. */
+export function sealedKeys(records: KeyHolders): readonly SealedKey[] {
   const tokenKeys = records.ring?.keys ?? [];
   const authorities = Object.values(records.authorities?.authorities ?? {});
   return [

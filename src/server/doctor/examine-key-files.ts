@@ -1,18 +1,15 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import pino from "pino";
-import { keyRingRecord } from "../../features/accounts/keys/key-ring.ts";
 import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
 import { readTokenKeyFile } from "../../features/accounts/keys/stored-token-keys.ts";
-import { authorityRecord } from "../../features/certificates/authorities/authority-record.ts";
 import { authorityFiles } from "../../features/certificates/authorities/cluster-authorities.ts";
 import { openClusterAuthority } from "../../features/certificates/authorities/cluster-authority.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import { readKeyRecord } from "../../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { sealedKeys } from "../sealed-keys.ts";
+import { readKeyHolders, sealedKeys } from "../sealed-keys.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
@@ -23,8 +20,7 @@ const subject = "key files";
  * then.
  */
 export async function examineKeyFiles(store: Store, dataDirectory: string): Promise<Finding[]> {
-  const { value: ring } = await readKeyRecord(store, keyRingRecord);
-  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  const { ring, authorities } = await readKeyHolders(store);
   const inFiles = [...authorityFiles(dataDirectory)]
     .filter(([name]) => authorities?.authorities[name] === undefined)
     .map(([, file]) => file)

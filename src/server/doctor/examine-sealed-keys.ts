@@ -1,18 +1,13 @@
-import { keyRingRecord } from "../../features/accounts/keys/key-ring.ts";
-import { authorityRecord } from "../../features/certificates/authorities/authority-record.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import { readKeyRecord } from "../../machinery/keys/key-records.ts";
 import { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { sealedKeys } from "../sealed-keys.ts";
+import { readKeyHolders, sealedKeys } from "../sealed-keys.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** Whether the data directory's sealing key opens the private keys in the store: otherwise the server does not start. */
 export async function examineSealedKeys(store: Store, dataDirectory: string): Promise<Finding[]> {
-  const { value: ring } = await readKeyRecord(store, keyRingRecord);
-  const { value: authorities } = await readKeyRecord(store, authorityRecord);
-  const keys = sealedKeys({ ring, authorities });
+  const keys = sealedKeys(await readKeyHolders(store));
   if (keys.length === 0) return [];
   try {
     const sealingKey = SealingKey.open(dataDirectory, { makesKey: false });

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { afterAnswers, lastResponse } from "./node-http.ts";
+import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -23,7 +23,7 @@ import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
-import { PipelinedRequests } from "./pipelined-requests.ts";
+import { areTooManyWaiting, PipelinedRequests } from "./pipelined-requests.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -286,11 +286,18 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     if (connection?.openExchanges === 0) refuse(request.socket);
     return undefined;
   };
+  const closedEarly = rateLimitedReport<string>((address, count) =>
+    log.warn({ address, count }, "too many requests wait behind others: connections that send more are closed"),
+  );
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const accepted = accept(request, response);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
     const isBehindAnother = connection.openExchanges > 0;
+    if (isBehindAnother && areTooManyWaiting()) {
+      closedEarly(connection.remoteAddress);
+      return endWhileParsing(request.socket);
+    }
     const turn = isBehindAnother ? (connection.pipelined ??= new PipelinedRequests(request.socket)).turn() : undefined;
     new Http1Exchange({ head, request, response }, { context, connection }).run(turn);
   });

@@ -56,6 +56,16 @@ export function afterAnswers(socket: Socket, next: () => void): void {
   goOn();
 }
 
+/**
+ * Ends a connection while one of its requests is handed on. Node.js parses what came with it in one read, and would keep these
+ * hundreds of requests, each with its response, until the event loop closes the socket.
+ */
+export function endWhileParsing(socket: Socket): void {
+  const parser = "parser" in socket ? socket.parser : undefined;
+  if (typeof parser === "object" && parser !== null && "onIncoming" in parser) parser.onIncoming = () => 0;
+  socket.destroy();
+}
+
 /** Whether Node.js reads no more of a connection until its client has taken answers. Its parser then fails on more. */
 export const isPausedByServer = (socket: Socket): boolean => "_paused" in socket && socket._paused === true;
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect as connectHttp2, constants } from "node:http2";
@@ -11,7 +12,7 @@ import type {
   SecureClientSessionOptions,
 } from "node:http2";
 import { request as httpsRequest } from "node:https";
-import { connect as connectTcp } from "node:net";
+import { connect as connectTcp, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -24,6 +25,7 @@ import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
+import { areTooManyWaiting, PipelinedRequests } from "../../../src/machinery/http/pipelined-requests.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
@@ -461,6 +463,26 @@ describe("the listener", () => {
     clearImmediate(immediate);
     assert.equal(turns.length, 51);
     assert.ok(new Set(turns).size >= 50, `${new Set(turns).size}`);
+  });
+
+  it("closes a connection that sends more pipelined requests while too many wait, and serves others", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    await withListener({}, async (port) => {
+      const others = new PipelinedRequests(new Socket());
+      const turns = Array.from({ length: 30_000 }, () => others.turn());
+      let parsed = 0;
+      const count = (): void => void parsed++;
+      subscribe("http.server.request.start", count);
+      assert.deepEqual(statusesOf(await sendRaw(port, `${get}\r\n`.repeat(100))), []);
+      unsubscribe("http.server.request.start", count);
+      assert.equal(parsed, 2);
+      assert.deepEqual(statusesOf(await sendRaw(port, `${get}Connection: close\r\n\r\n`)), ["200"]);
+      assert.ok(areTooManyWaiting());
+      milliseconds = Infinity; // from now on, all have one turn
+      await Promise.all(turns);
+      assert.deepEqual(statusesOf(await sendRaw(port, `${get}\r\n${get}Connection: close\r\n\r\n`)), ["200", "200"]);
+    });
   });
 
   it("does not hand on a request whose time is over before its turn", async () => {

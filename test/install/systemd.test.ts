@@ -21,6 +21,14 @@ it("the units of server and agent reload with SIGHUP", () => {
   }
 });
 
+it("the units of server and agent are started again after any number of failed starts", () => {
+  for (const unit of ["signet.service", "signet-agent.service"]) {
+    const text = readFileSync(join(root, "packaging/systemd", unit), "utf8");
+    assert.match(text, /^\[Unit\]$[^[]*^StartLimitIntervalSec=0$/m, unit);
+    assert.match(text, /^Restart=on-failure$/m, unit);
+  }
+});
+
 describe(
   "signet serve, started by systemd",
   { skip: !(has("python3") && has("systemd-notify")) && "no systemd" },

@@ -117,7 +117,7 @@ class Issuance {
       ...order,
       current: () => this.#manager.current,
       file: this.#store.file,
-      restore: () => this.#manager.restore(),
+      restore: () => this.#restore(),
       outputs: [output.output],
       changedFile: order.files.out,
       hooks: this.#hooks,
@@ -148,8 +148,13 @@ class Issuance {
     }
   }
 
+  #restore(): void {
+    this.#manager.restore();
+    const files = this.#output.link();
+    if (files.length > 0) this.#options.log.info({ certificate: this.#order.name, files }, "the links are made");
+  }
+
   #publish(): void {
-    this.#output.link();
     this.#published.publish();
     this.#first.resolve();
   }

@@ -2,6 +2,8 @@ import { lstatSync, readlinkSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
+import { makeFolder } from "../machinery/files/make-folder.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { CertificateOutput, FolderPart } from "./certificate-output.ts";
 
 /** The files of `signet certificates issue`. Without `keyOut`, everything is in `out`. */
@@ -14,8 +16,11 @@ export interface IssuedFiles {
 /** Where the files of a certificate are written, and the links that lead there. */
 export interface IssuedOutput {
   readonly output: CertificateOutput;
-  /** Makes the links that are missing. Call it before the output is written. */
-  link(): void;
+  /**
+   * Makes the links that are missing, and returns their names. Call it before the output is written. Throws UnusableFile, or the
+   * system's error, when one cannot be made, or something else has taken its place.
+   */
+  link(): readonly string[];
 }
 
 const ownership = { mode: 0o600 };
@@ -25,7 +30,7 @@ const ownership = { mode: 0o600 };
  * them. Throws UsageError when something else is in the place of a link: two files cannot be replaced at the same moment.
  */
 export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder: string): IssuedOutput {
-  if (keyOut === undefined) return { output: { type: "pem", file: resolve(out), ownership }, link: () => {} };
+  if (keyOut === undefined) return { output: { type: "pem", file: resolve(out), ownership }, link: () => [] };
   const folder = join(stateFolder, "files");
   const parts: readonly (readonly [flag: string, file: string, part: FolderPart])[] = [
     ["out", out, chainOut === undefined ? "fullChain" : "certificate"],
@@ -56,10 +61,17 @@ export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder
       ownership,
     },
     link() {
-      for (const { file, target } of links.filter((link) => isMissing(link.file))) {
+      const missing = links.filter(({ file }) => isMissing(file));
+      for (const { file, target } of missing) {
+        makeFolder(dirname(file), { mode: 0o755 });
         symlinkSync(target, file);
         flushFolder(dirname(file));
       }
+      const replaced = links.find(({ file, target }) => !isLinkTo(file, target));
+      if (replaced !== undefined) {
+        throw new UnusableFile(`${replaced.file} is not the link to ${replaced.target} any more: move it away`);
+      }
+      return missing.map(({ file }) => file);
     },
   };
 }

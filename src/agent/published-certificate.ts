@@ -17,7 +17,7 @@ export interface PublishedCertificateOptions {
   readonly current: () => KeyPair | undefined;
   /** Where the agent itself keeps the pair. */
   readonly file: string;
-  /** Writes that file again when it is missing. */
+  /** Makes again what is missing of that file, and of the links to the outputs. */
   readonly restore: () => void;
   readonly outputs: readonly CertificateOutput[];
   readonly hook: Hook | undefined;

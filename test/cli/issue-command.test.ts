@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { obtainCertificate } from "../../src/agent/issue-certificate.ts";
@@ -10,6 +10,8 @@ import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { CommandFailure, exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import { SignetProcess } from "../end-to-end/signet-process.ts";
+import type { Log } from "../../src/machinery/logging/log.ts";
+import { logTo } from "../agent/log-to.ts";
 import { hour, SigningScene, wanted } from "../agent/signing-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -182,7 +184,7 @@ describe("signet certificates issue", () => {
 });
 
 describe("a certificate without an agent", () => {
-  const start = (scene: SigningScene, more: Partial<IssueOrder> = {}) => {
+  const start = (scene: SigningScene, more: Partial<IssueOrder> = {}, log: Log = logTo(() => {})) => {
     const stopping = new AbortController();
     const out = join(scene.directory, "n1.pem");
     const work = obtainCertificate(
@@ -203,7 +205,7 @@ describe("a certificate without an agent", () => {
         monotonic: scene.time,
         random: () => 0.5,
         sleep: scene.time.sleep,
-        log: { info: () => {}, warn: () => {}, error: () => {} },
+        log,
         onFailed: () => {},
         signal: stopping.signal,
       },
@@ -240,6 +242,38 @@ describe("a certificate without an agent", () => {
     await scene.time.advance(1000);
     assert.equal(scene.requests.size, 2, "a restart continues with the certificate that is there");
     await again.stop();
+  });
+
+  it("has its links made again within a minute, and says when something else is in the place of one", async (context) => {
+    const scene = new SigningScene(context);
+    const [out, keyOut] = [join(scene.directory, "n1.crt"), join(scene.directory, "keys", "n1.key")];
+    const log: string[] = [];
+    const { hooks, stop } = start(
+      scene,
+      { files: { out, keyOut, chainOut: undefined } },
+      logTo((_fields, message) => log.push(message)),
+    );
+    await hooks(1);
+    const isPair = (): boolean => {
+      keyPair({ keyPem: text(keyOut), certificatePem: text(out) });
+      return true;
+    };
+    assert.ok(isPair());
+    rmSync(out);
+    rmSync(dirname(keyOut), { recursive: true });
+    await scene.time.advance(60_000);
+    assert.ok(isPair());
+    rmSync(out);
+    writeFileSync(out, "of somebody");
+    await scene.time.advance(60_000);
+    assert.match(
+      log.at(-1) ?? "",
+      /^not all files are written: \S+n1\.crt is not the link to \S+ any more: move it away$/,
+    );
+    rmSync(out);
+    await scene.time.advance(10_000);
+    assert.ok(isPair());
+    await stop();
   });
 
   it("is managed by only one process", async (context) => {

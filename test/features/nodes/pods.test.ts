@@ -201,6 +201,26 @@ describe("a pod", () => {
     assert.deepEqual(["a", "a:1"].map(policiesOf), ["Always", "IfNotPresent"]);
   });
 
+  it("has the ports of its containers on its node when it uses the network of its node", () => {
+    const ports = [
+      { containerPort: 80, protocol: "TCP" },
+      { containerPort: 81, hostPort: 82, protocol: "TCP" },
+    ];
+    const one = { name: "c", image: "image", resources: {}, ports };
+    const hostPorts = (hostNetwork: boolean): unknown => {
+      const { spec } = podDefaults(pod({ hostNetwork, containers: [one], initContainers: [one] }));
+      return [spec.containers, spec.initContainers].map((all) => all?.[0]?.ports?.map(({ hostPort }) => hostPort));
+    };
+    assert.deepEqual(hostPorts(true), [
+      [80, 82],
+      [80, 82],
+    ]);
+    assert.deepEqual(hostPorts(false), [
+      [undefined, 82],
+      [undefined, 82],
+    ]);
+  });
+
   it("needs containers with names and images", () => {
     assert.deepEqual(faultsOfNew(definition, pod({ containers: null })), ["spec.containers: Required value"]);
     const twice = [

@@ -14,7 +14,8 @@ export function podDefaults(pod: Pod): Pod {
   const [podIP] = podIPs;
   const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
   const { terminationGracePeriodSeconds = 0, volumes } = spec;
-  const complete = (container: Container): Container => withRequests(withPullPolicy(container));
+  const complete = (container: Container): Container =>
+    withRequests(withPullPolicy(spec.hostNetwork === true ? withHostPorts(container) : container));
   return {
     ...pod,
     spec: {
@@ -40,6 +41,14 @@ function withSource({ name, ...source }: Volume): Volume {
     ...(image !== undefined && { image: { pullPolicy: pullPolicyOf(image.reference), ...image } }),
   };
 }
+
+/** On its node's network, a container opens its ports there. */
+const withHostPorts = ({ ports, ...container }: Container): Container => ({
+  ...container,
+  ...(ports !== undefined && {
+    ports: ports.map((port) => ({ ...port, hostPort: port.hostPort || port.containerPort })),
+  }),
+});
 
 const withPullPolicy = (container: Container): Container =>
   (container.imagePullPolicy ?? "") === ""

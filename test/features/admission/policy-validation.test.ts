@@ -50,6 +50,13 @@ describe("a policy", () => {
     assert.deepEqual(faultsOf({ matchConstraints: undefined }), ["spec.matchConstraints: Required value"]);
   });
 
+  it("names no resource behind all of them", () => {
+    const detail = "if '*' is present, must not specify other resources without subresources";
+    assert.deepEqual(ruleFaults({ resources: ["*", "pods"] }), [`resources: Invalid value: ["*","pods"]: ${detail}`]);
+    for (const resources of [["pods", "*"], ["*", "pods/status"], ["*"]])
+      assert.deepEqual(ruleFaults({ resources }), []);
+  });
+
   it("has only patterns that can be compiled in half a second together", () => {
     const pattern = (index: number): string => `'a'.matches('${index}${".{1000}".repeat(9)}')`;
     const faults = (...expressions: string[]): string[] =>

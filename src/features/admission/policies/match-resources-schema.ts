@@ -157,8 +157,9 @@ function validateResources(resources: readonly string[], field: string): FieldEr
       invalidValue(field, { value: resources, detail: "if '*/*' is present, must not specify other resources" }),
     );
   }
-  const others = resources.filter((one) => !one.includes("/") && one !== "*");
-  if (resources.includes("*") && others.length > 0) {
+  // As upstream, which looks only at the last of them: `configmaps, *` is allowed.
+  const last = resources.findLast((one) => one !== "" && !one.includes("/"));
+  if (resources.includes("*") && last !== "*") {
     faults.push(
       invalidValue(field, {
         value: resources,

@@ -1,8 +1,9 @@
-import { existsSync, lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { replaceLink, writeFileAtomically, writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { removeFile } from "../machinery/files/remove-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
@@ -34,8 +35,7 @@ export class CertificateStore {
   removeLeftovers(): void {
     for (const file of readdirSync(this.#directory)) {
       // A kill interrupted the write.
-      if (file.startsWith(`${this.#name}-`) && file.endsWith(".new"))
-        rmSync(join(this.#directory, file), { force: true });
+      if (file.startsWith(`${this.#name}-`) && file.endsWith(".new")) removeFile(join(this.#directory, file));
     }
     const pending = this.pendingKey();
     // A kill came right after the pending key and its certificate were put into use. The key must not be requested again.
@@ -79,7 +79,7 @@ export class CertificateStore {
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     // Before the write: each retry of one that failed makes another file.
     for (const file of readdirSync(this.#directory)) {
-      if (this.#isDated(file) && file !== previous) rmSync(join(this.#directory, file));
+      if (this.#isDated(file) && file !== previous) removeFile(join(this.#directory, file));
     }
     const contents = formatKeyPair(pair);
     writeFileAtomically(join(this.#directory, dated), { contents, mode: 0o600, knownAs: this.file });
@@ -99,7 +99,7 @@ export class CertificateStore {
   }
 
   forgetPendingKey(): void {
-    rmSync(this.#pendingFile, { force: true });
+    removeFile(this.#pendingFile);
   }
 
   get #pendingFile(): string {

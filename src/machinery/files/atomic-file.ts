@@ -9,7 +9,6 @@ import {
   openSync,
   readdirSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -17,6 +16,7 @@ import {
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
+import { removeFile } from "./remove-file.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
@@ -138,7 +138,7 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
 function moveUnlessThere(from: string, to: string): void {
   try {
     linkSync(from, to);
-    rmSync(from);
+    removeFile(from);
   } catch (error) {
     // Some file systems have no hard links.
     if (!["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(errorCode(error))) throw error;
@@ -184,7 +184,7 @@ export function removeUnfinished(
     if (!isUnfinishedFile(name, finished)) continue;
     const path = join(dirname(file), name);
     const { mtimeMs = 0 } = lstatSync(path, { throwIfNoEntry: false }) ?? {};
-    if (mtimeMs <= untouchedSince) rmSync(path, { force: true });
+    if (mtimeMs <= untouchedSince) removeFile(path);
   }
 }
 

@@ -1,10 +1,11 @@
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
+import { removeFile } from "./remove-file.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /** A folder that this process uses until it releases it. */
@@ -103,7 +104,7 @@ function checkRoom(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
-    rmSync(ballast); // remove it while it is open: closing frees the space, even after a kill
+    removeFile(ballast); // remove it while it is open: closing frees the space, even after a kill
     const block = Buffer.alloc(2 ** 20, 0xff);
     for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
   } catch (cause) {
@@ -122,7 +123,7 @@ function checkRoom(folder: string): void {
  */
 export function removeUnfinishedFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
-    if (isUnfinishedFile(name)) rmSync(join(folder, name), { force: true });
+    if (isUnfinishedFile(name)) removeFile(join(folder, name));
   }
 }
 

@@ -85,7 +85,8 @@ export class CertificateStore {
     writeFileAtomically(join(this.#directory, dated), { contents, mode: 0o600, knownAs: this.file });
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
-    writePrivateFile(this.#wantedDigestFile, wantedDigest);
+    // Most renewals change nothing here, and then a disk that is full by now keeps no pair from use.
+    if (this.wantedDigest !== wantedDigest) writePrivateFile(this.#wantedDigestFile, wantedDigest);
   }
 
   /** The key of the pending request. PEM, secret. A key that other users can read, or this one cannot, counts as missing. */

@@ -92,6 +92,19 @@ describe("the files of a certificate", () => {
     }
   });
 
+  it("are a pair alone after a renewal for which nothing else was wanted: the rest may need room that the disk lacks", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    const wantedFile = (): number => statSync(join(folder, "client-wanted")).ino;
+    store.install(newPair(), { now: 1000, wantedDigest });
+    const first = wantedFile();
+    store.install(newPair(), { now: 2000, wantedDigest });
+    assert.equal(wantedFile(), first);
+    store.install(newPair(), { now: 3000, wantedDigest: "another" });
+    assert.notEqual(wantedFile(), first);
+    assert.equal(store.wantedDigest, "another");
+  });
+
   it("have the same failure at each try, which names the file that people know", (context) => {
     const folder = folderFor(context);
     // With a date, the name is longer than any file's.

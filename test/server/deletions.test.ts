@@ -50,6 +50,14 @@ describe("a deletion", () => {
     assert.equal(await deleted("in-background", { propagationPolicy: "Background" }), undefined);
   });
 
+  it("of a namespace answers the namespace, also when it removes it", async () => {
+    const target = "/api/v1/namespaces/unheld";
+    const { kind } = await make("/api/v1/namespaces", "unheld");
+    await api.json(`${target}/finalize`, { method: "PUT", body: { metadata: { name: "unheld" }, spec: {} } });
+    const remove = async (): Promise<unknown> => (await api.json(target, { method: "DELETE" })).kind;
+    assert.deepEqual([await remove(), await remove(), await remove()], [kind, kind, "Status"]);
+  });
+
   it("that removes the object at once is answered 200, whatever the options are", async () => {
     for (const collection of [accounts, leases]) {
       await make(collection, "gone");

@@ -85,6 +85,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
     schema: namespaceSchema,
     failedPreconditionNames: "resource",
+    answersDeletedObject: true,
     validateName: validateDnsLabelName,
     setDefaults: withNameLabel,
     // A name from generateName was not known yet when defaults were set.

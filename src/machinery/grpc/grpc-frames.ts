@@ -1,3 +1,4 @@
+import { ByteAccumulator } from "../http2/byte-accumulator.ts";
 import { AnswerTooLong, GrpcError, grpcStatus } from "./grpc-error.ts";
 
 const headerBytes = 5;
@@ -17,8 +18,7 @@ export function encodeFrame(message: Uint8Array): Buffer {
 /** Splits a stream of bytes into messages. */
 export class FrameReader {
   readonly #maximumMessageBytes: number;
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #received = new ByteAccumulator();
   /** The length of the current frame; undefined until its header has arrived. */
   #frameLength: number | undefined;
 
@@ -31,30 +31,20 @@ export class FrameReader {
    * that is too long.
    */
   push(chunk: Buffer): Buffer[] {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
+    this.#received.add(chunk);
     const messages: Buffer[] = [];
-    for (;;) {
-      if (this.#frameLength === undefined) {
-        if (this.#length < headerBytes) return messages;
-        this.#frameLength = frameLength(this.#joined(), this.#maximumMessageBytes);
+    while (this.#received.length >= (this.#frameLength ?? headerBytes)) {
+      const received = this.#received.take();
+      this.#frameLength ??= frameLength(received, this.#maximumMessageBytes);
+      if (received.length < this.#frameLength) {
+        this.#received.add(received);
+        continue;
       }
-      if (this.#length < this.#frameLength) return messages;
-      const received = this.#joined();
       messages.push(received.subarray(headerBytes, this.#frameLength));
-      const rest = received.subarray(this.#frameLength);
-      this.#chunks = rest.length === 0 ? [] : [rest];
-      this.#length = rest.length;
+      if (received.length > this.#frameLength) this.#received.add(received.subarray(this.#frameLength));
       this.#frameLength = undefined;
     }
-  }
-
-  #joined(): Buffer {
-    const joined = this.#chunks.length === 1 ? this.#chunks[0] : undefined;
-    if (joined !== undefined) return joined;
-    const copy = Buffer.concat(this.#chunks);
-    this.#chunks = [copy];
-    return copy;
+    return messages;
   }
 }
 

@@ -1,6 +1,6 @@
 import https from "node:https";
 import { errorCode } from "../api/thrown-error.ts";
-import { connectionEnded, connectionTimeout, isLate, RequestNotTaken } from "./connections.ts";
+import { connectionEnded, connectionTimeout, countedInterimAnswers, isLate, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -37,6 +37,10 @@ export class Http1Connections implements Connections {
         },
       );
       this.#agent.boundTunnel(outgoing, { signal, milliseconds: silenceMilliseconds, onEnded: reject });
+      outgoing.on(
+        "information",
+        countedInterimAnswers((error) => outgoing.destroy(error)),
+      );
       let isSilent = false;
       outgoing.on("timeout", () => {
         isSilent = true;

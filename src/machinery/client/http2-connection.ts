@@ -2,7 +2,7 @@ import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
-import { RequestNotTaken, connectionEnded, connectionTimeout, isLate } from "./connections.ts";
+import { RequestNotTaken, connectionEnded, connectionTimeout, countedInterimAnswers, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";
 
@@ -73,6 +73,10 @@ export class Http2Connection {
         stream.destroy(connectionTimeout({ server: this.#server }));
         this.#askForPong();
       });
+      stream.on(
+        "headers",
+        countedInterimAnswers((error) => stream.destroy(error)),
+      );
       stream.on("response", ({ ":status": status = 0, ...headers }) =>
         resolve({ status, headers, body: bodyOf(stream) }),
       );

@@ -41,6 +41,11 @@ class Behaviour {
     this.paths.push(pathname);
     if (pathname === "/silent") return;
     const begin = (text: string): void => void (response as ServerResponse).write(text);
+    if (pathname === "/hints") {
+      const count = Number(incoming.headers["x-hints"]);
+      for (let hint = 0; hint < count; hint++) response.writeEarlyHints({ link: "</a>" });
+      return void response.end();
+    }
     if (pathname === "/endless" || pathname === "/endless-refusal") {
       if (pathname === "/endless-refusal") response.statusCode = 500;
       // As fast as it is read.
@@ -219,6 +224,13 @@ for (const { protocol, serve } of protocols) {
       let bytes = 0;
       for await (const chunk of body) if ((bytes += chunk.length) > 2 ** 21) break;
       assert.ok(bytes > 2 ** 21);
+      await ask(transport, "/");
+    });
+
+    it("reads interim answers before the answer, but not without end", async (context) => {
+      const { transport } = await start(context);
+      await ask(transport, "/hints", { headers: { "x-hints": "5" } });
+      await assert.rejects(ask(transport, "/hints", { headers: { "x-hints": "5000" } }), /without end/);
       await ask(transport, "/");
     });
 

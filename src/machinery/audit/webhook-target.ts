@@ -1,4 +1,5 @@
 import type { Sleep } from "../api/clock.ts";
+import { boundedText } from "../client/bounded-text.ts";
 import { noAnswer, postJson, statusFailure, TransientFailure } from "../client/post-json.ts";
 import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
@@ -59,8 +60,7 @@ async function post(
   const response = await postJson(transport, { path: "", body, signal });
   try {
     // The connection is free again when the answer was read. What it says is not used.
-    let bytes = 0;
-    for await (const { length } of response.body) if ((bytes += length) > largestAnswerBytes) break;
+    await boundedText(response.body, largestAnswerBytes);
   } catch (cause) {
     throw noAnswer(cause);
   }

@@ -1,6 +1,9 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
+import { JsonSyntaxError } from "../schema/json-reader.ts";
+import { parseJson } from "../schema/parse-json.ts";
+import { boundedText } from "./bounded-text.ts";
 import { noAnswer, postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 
@@ -49,25 +52,22 @@ async function post(
 }
 
 async function textOf(body: ClientResponse["body"]): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  let text: string | undefined;
   try {
-    for await (const chunk of body) {
-      length += chunk.length;
-      if (length > largestAnswerBytes) break;
-      chunks.push(chunk);
-    }
+    text = await boundedText(body, largestAnswerBytes);
   } catch (cause) {
     throw noAnswer(cause);
   }
-  if (length > largestAnswerBytes) throw new UnusableAnswer("its answer is larger than 1 MiB");
-  return Buffer.concat(chunks).toString("utf8");
+  if (text === undefined) throw new UnusableAnswer("its answer is larger than 1 MiB, or comes in too many parts");
+  return text;
 }
 
+/** As bodies are read: within the same bounds, and a name with half of a surrogate pair would be another name for those who read it. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text).value;
   } catch (cause) {
-    throw new UnusableAnswer("its answer is not JSON", { cause });
+    const fault = cause instanceof JsonSyntaxError ? "is not JSON, or is nested too deeply" : "has too many values";
+    throw new UnusableAnswer(`its answer ${fault}`, { cause });
   }
 }

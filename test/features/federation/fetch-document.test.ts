@@ -55,6 +55,16 @@ describe("a document of an issuer", () => {
     await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);
   });
 
+  it("may not come in many thousands of parts", async () => {
+    await using site = await openTlsSite();
+    const parts = "1\r\n \r\n".repeat(20_000);
+    site.answer = ({ socket }) =>
+      socket.end(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${parts}2\r\n{}\r\n0\r\n\r\n`);
+    const { caCertificate: certificateAuthority } = site;
+    const signal = new AbortController().signal;
+    await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /comes in too many parts/);
+  });
+
   it("cannot be had where the answer changes the protocol", async () => {
     await using site = await openTlsSite();
     site.answer = (_, response) => response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();

@@ -148,7 +148,11 @@ describe("a request to a webhook", () => {
   const answersWith = (
     fields: object,
     statuses: readonly number[] = [200],
-    { kind = "TokenReview", isCut = (_request: number): boolean => false } = {},
+    {
+      kind = "TokenReview",
+      isCut = (_request: number): boolean => false,
+      parts = (body: string): readonly string[] => [body],
+    } = {},
   ) => {
     const sent: ClientRequest[] = [];
     const body = JSON.stringify({ kind, status: { authenticated: true, ...fields } });
@@ -164,7 +168,7 @@ describe("a request to a webhook", () => {
             status,
             headers: {},
             body: (async function* () {
-              yield Buffer.from(status === 999 ? "<html>" : body);
+              for (const part of parts(status === 999 ? "<html>" : body)) yield Buffer.from(part);
               if (isCut(sent.length)) throw new Error("the connection ended before the answer was complete");
             })(),
           };
@@ -209,6 +213,19 @@ describe("a request to a webhook", () => {
       groups: ["\ufffd"],
       extra: { "a/\ufffd": ["\ufffd"] },
     });
+  });
+
+  it("is over when the answer is too long, comes in too many parts, is nested too deeply or has too many values", async () => {
+    const refused = (body: (whole: string) => readonly string[], fault: RegExp): Promise<void> =>
+      assert.rejects(answersWith({ user: { username: "eve" } }, [200], { parts: body }).ask("opaque", []), (error) => {
+        assert.ok(error instanceof UnusableAnswer);
+        assert.match(error.message, fault);
+        return true;
+      });
+    await refused(() => [" ".repeat(2 ** 20 + 1)], /larger than 1 MiB/);
+    await refused((whole) => [...Array.from({ length: 20_000 }, () => " "), whole], /too many parts/);
+    await refused(() => ["[".repeat(500_000) + "]".repeat(500_000)], /nested too deeply/);
+    await refused(() => [JSON.stringify(Array.from({ length: 30_000 }, () => 0))], /too many values/);
   });
 
   it("names nobody when values of the answer have the wrong types", async () => {

@@ -1,5 +1,6 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
+import { boundedText } from "../../../machinery/client/bounded-text.ts";
 import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
 import { pipeline } from "node:stream";
 import { getCACertificates } from "node:tls";
@@ -38,16 +39,10 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
       throw new Error("it redirects, which is not followed: name the final address in issuer.url or discoveryURL");
     }
     if (status !== 200) throw new Error(`it answered ${status}`);
-    const chunks: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of decoded(response)) {
-      // without an encoding, chunks are bytes
-      length += chunk.length;
-      if (length > largestBytes) throw new Error("its answer is larger than 1 MiB");
-      chunks.push(chunk);
-    }
+    const text = await boundedText(decoded(response), largestBytes);
+    if (text === undefined) throw new Error("its answer is larger than 1 MiB, or comes in too many parts");
     return {
-      value: jsonOf(Buffer.concat(chunks).toString("utf8")),
+      value: jsonOf(text),
       maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
     };
   } catch (error) {

@@ -1,8 +1,9 @@
 import { asError } from "../api/thrown-error.ts";
+import { isTurnOver } from "../scheduling/request-turn.ts";
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
-/** What is delivered to a watch that lags in one turn of the event loop. */
+/** The most that is delivered to a watch that lags in one turn of the event loop. */
 export const catchUpBounds: ChangeBounds = { count: 500, bytes: 4 * 2 ** 20 };
 
 export interface RevisionLog {
@@ -25,11 +26,14 @@ interface LogWatch {
 /** The watches of one process on a backend's revision log. Shared by the backends that keep such a log. */
 export class LogWatches {
   readonly #log: RevisionLog;
+  readonly #isTurnOver: (startedAt: number) => boolean;
   readonly #watches = new Set<LogWatch>();
   #catchingUp: NodeJS.Immediate | undefined;
 
-  constructor(log: RevisionLog) {
+  /** `isOver`: whether deliveries that began then, by `performance.now()`, have taken long enough for one turn. */
+  constructor(log: RevisionLog, isOver = isTurnOver) {
     this.#log = log;
+    this.#isTurnOver = isOver;
   }
 
   add(request: WatchRequest): { stop(): void } {
@@ -81,7 +85,7 @@ export class LogWatches {
     }
   }
 
-  /** Delivers the next changes of the log to a watch. Returns false when that ended the watch. */
+  /** Delivers the next changes of the log to a watch, until the turn is over. Returns false when that ended the watch. */
   #advance(watch: LogWatch): boolean {
     let changes: Change[];
     try {
@@ -93,7 +97,13 @@ export class LogWatches {
       this.#endWatch(watch, asError(error));
       return false;
     }
-    return changes.length === 0 || this.#deliverTo(watch, changes);
+    const startedAt = performance.now();
+    // One by one: each may be news for thousands of clients.
+    for (const change of changes) {
+      if (!this.#deliverTo(watch, [change])) return false;
+      if (this.#isTurnOver(startedAt)) break;
+    }
+    return true;
   }
 
   #deliverTo(watch: LogWatch, changes: readonly Change[]): boolean {

@@ -7,11 +7,15 @@ import type { Change } from "../../../src/machinery/storage/store.ts";
 /** A log of changes, and the watches on it. */
 class TestLog {
   readonly changes: Change[] = [];
-  readonly watches = new LogWatches({
-    latestRevision: () => this.changes.length,
-    compactedRevision: () => 0,
-    changesAfter: (revision, { count }) => this.changes.slice(revision, revision + count),
-  });
+  isTurnOver = false;
+  readonly watches = new LogWatches(
+    {
+      latestRevision: () => this.changes.length,
+      compactedRevision: () => 0,
+      changesAfter: (revision, { count }) => this.changes.slice(revision, revision + count),
+    },
+    () => this.isTurnOver,
+  );
 
   /** Writes changes of another process, or returns those that this process then delivers. */
   write(count: number): Change[] {
@@ -66,6 +70,20 @@ describe("a watch of a log that lags behind", () => {
     for (let turns = 0; turns < 3; turns += 1) await nextTurn();
     assert.deepEqual(seen, upTo(2 * count + 1));
     assert.equal(log.watches.isBehind(2 * count + 1), false);
+  });
+
+  it("gets no more than one change in a turn when that takes as long as a turn", async () => {
+    const log = new TestLog();
+    log.isTurnOver = true;
+    log.write(2);
+    const seen = log.watch();
+    log.watches.deliver(log.write(1));
+    assert.deepEqual(seen, upTo(1));
+    for (const last of [2, 3]) {
+      await nextTurn();
+      assert.deepEqual(seen, upTo(last));
+    }
+    assert.equal(log.watches.isBehind(3), false);
   });
 
   it("gets of a delivery what it has not seen", () => {

@@ -49,8 +49,8 @@ const subjectKey = (subject: string): string => `subject ${subject}`;
  * `RevokedCredentials` decides on the request path which clients this server refuses; both decide alike.
  */
 export class RevokedCertificates {
-  /** Nearly all keys have one revocation. */
-  readonly #byKey = new Map<string, Entry | readonly Entry[]>();
+  /** Nearly all keys have one revocation. Several are by their names. */
+  readonly #byKey = new Map<string, Entry | Map<string, Entry>>();
 
   get isEmpty(): boolean {
     return this.#byKey.size === 0;
@@ -64,30 +64,33 @@ export class RevokedCertificates {
   add(revocation: Revocation): void {
     const key = keyOf(revocation);
     if (key === undefined) return;
-    const others = this.#at(key);
     const entry = entryOf(revocation);
-    this.#byKey.set(key, others.length === 0 ? entry : [...others, entry]);
+    const known = this.#byKey.get(key);
+    if (known === undefined) this.#byKey.set(key, entry);
+    else if (known instanceof Map) known.set(entry.name, entry);
+    else this.#byKey.set(key, new Map([known, entry].map((one) => [one.name, one])));
   }
 
   /** Removes one by its name. */
   remove(revocation: Revocation): void {
     const key = keyOf(revocation);
     if (key === undefined) return;
-    const rest = this.#at(key).filter(({ name }) => name !== revocation.metadata.name);
-    const [only] = rest;
-    if (only === undefined) this.#byKey.delete(key);
-    else this.#byKey.set(key, rest.length === 1 ? only : rest);
+    const known = this.#byKey.get(key);
+    const { name = "" } = revocation.metadata;
+    const wasThere = known instanceof Map ? known.delete(name) : known?.name === name;
+    const isLast = !(known instanceof Map) || known.size === 0;
+    if (wasThere && isLast) this.#byKey.delete(key);
   }
 
   /** Since when and why a certificate is revoked. Undefined: it is not. */
   find({ fingerprint, serialNumber, issuer, subject, notBefore }: CertificateFacts): RevokedCertificate | undefined {
-    let found: RevokedCertificate | undefined;
+    let found: Entry | undefined;
     for (const key of [fingerprintKey(fingerprint), serialNumberKey(serialNumber, issuer), subjectKey(subject)]) {
-      for (const { issuedBefore, revokedAt, reason } of this.#at(key)) {
-        if (notBefore < issuedBefore) found = moreSevere(found, { revokedAt, reason });
+      for (const entry of this.#at(key)) {
+        if (notBefore < entry.issuedBefore) found = moreSevere(found, entry);
       }
     }
-    return found;
+    return found && { revokedAt: found.revokedAt, reason: found.reason };
   }
 
   /** What revokes a serial number, whether or not anything else is known of the certificate. */
@@ -95,12 +98,13 @@ export class RevokedCertificates {
     serialNumber,
     issuer,
   }: Pick<CertificateFacts, "serialNumber" | "issuer">): RevokedSerialNumber | undefined {
-    let found: RevokedSerialNumber | undefined;
-    for (const { revokedAt, reason, expiresAt } of this.#at(serialNumberKey(serialNumber, issuer))) {
-      const longest = Math.max(expiresAt, found?.expiresAt ?? -Infinity);
-      found = { ...moreSevere(found, { revokedAt, reason }), issuer, serialNumber, expiresAt: longest };
+    let found: Entry | undefined;
+    let expiresAt = -Infinity;
+    for (const entry of this.#at(serialNumberKey(serialNumber, issuer))) {
+      found = moreSevere(found, entry);
+      expiresAt = Math.max(expiresAt, entry.expiresAt);
     }
-    return found;
+    return found && { revokedAt: found.revokedAt, reason: found.reason, issuer, serialNumber, expiresAt };
   }
 
   /** The certificates that are revoked by their serial numbers. The same may come several times. */
@@ -108,19 +112,20 @@ export class RevokedCertificates {
     for (const [key, entries] of this.#byKey) {
       const [, serialNumber, issuer] = /^serial (\S+) ([^]*)$/.exec(key) ?? [];
       if (serialNumber === undefined || issuer === undefined) continue;
-      for (const { revokedAt, reason, expiresAt } of listOf(entries)) {
+      for (const { revokedAt, reason, expiresAt } of entriesOf(entries)) {
         yield { revokedAt, reason, expiresAt, issuer, serialNumber };
       }
     }
   }
 
-  #at(key: string): readonly Entry[] {
+  #at(key: string): Iterable<Entry> {
     const found = this.#byKey.get(key);
-    return found === undefined ? [] : listOf(found);
+    return found === undefined ? [] : entriesOf(found);
   }
 }
 
-const listOf = (found: Entry | readonly Entry[]): readonly Entry[] => ("length" in found ? found : [found]);
+const entriesOf = (found: Entry | Map<string, Entry>): Iterable<Entry> =>
+  found instanceof Map ? found.values() : [found];
 
 function keyOf({ spec: { certificate } }: Revocation): string | undefined {
   if (certificate === undefined) return undefined;
@@ -144,9 +149,9 @@ const isReason = (reason: string | undefined): reason is RevocationReason =>
   reason !== undefined && Object.hasOwn(reasonCodes, reason);
 
 /** The revocation that counts of two: a hold may end, so any other reason is more severe; of two equal ones, the earlier. */
-export function moreSevere(one: RevokedCertificate | undefined, other: RevokedCertificate): RevokedCertificate {
+export function moreSevere<T extends RevokedCertificate>(one: T | undefined, other: T): T {
   if (one === undefined) return other;
-  const isHeld = [one, other].map(({ reason }) => reason === "certificateHold");
-  if (isHeld[0] !== isHeld[1]) return isHeld[0] === true ? other : one;
+  const isHeld = one.reason === "certificateHold";
+  if (isHeld !== (other.reason === "certificateHold")) return isHeld ? other : one;
   return other.revokedAt < one.revokedAt ? other : one;
 }

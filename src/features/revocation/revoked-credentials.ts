@@ -118,11 +118,14 @@ class LatestTimes {
       this.#latest.delete(key);
       return;
     }
-    if (time === this.#latest.get(key)) {
-      time = others.reduce((one, other) => Math.max(one, other), -Infinity);
-      this.#latest.set(key, time);
+    let at = others.indexOf(time);
+    if (at === -1) {
+      // It is the latest: the next one takes its place.
+      const next = others.reduce((one, other) => Math.max(one, other), -Infinity);
+      this.#latest.set(key, next);
+      at = others.indexOf(next);
     }
-    others.splice(others.indexOf(time), 1);
+    others.splice(at, 1);
     if (others.length === 0) this.#others.delete(key);
   }
 }

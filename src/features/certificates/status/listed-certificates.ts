@@ -156,7 +156,7 @@ export class ListedCertificates {
     const known = part.lines.get(serialNumber);
     // What only an earlier search has found may not be true any more.
     const other = known?.seenIn === this.#searches ? known : undefined;
-    const { revokedAt, reason } = moreSevere(other, found);
+    const { revokedAt, reason } = moreSevere<RevokedCertificate>(other, found);
     const expiresAt = Math.max(other?.expiresAt ?? -Infinity, found.expiresAt);
     const isSame = known?.revokedAt === revokedAt && known.reason === reason;
     const encoded = isSame ? known.encoded : this.#encode({ serialNumber: bytes, revokedAt, reason });

@@ -85,7 +85,7 @@ export class LogWatches {
     }
   }
 
-  /** Delivers the next changes of the log to a watch, until the turn is over. Returns false when that ended the watch. */
+  /** Delivers the next changes of the log to a watch, until the turn is over. Returns false when the watch has ended. */
   #advance(watch: LogWatch): boolean {
     let changes: Change[];
     try {
@@ -116,7 +116,7 @@ export class LogWatches {
     watch.position = last;
     try {
       watch.request.onChanges(unseen);
-      return true;
+      return this.#watches.has(watch); // it may have stopped itself
     } catch (error) {
       // A watcher that throws has lost changes, so its watch must end. The others continue.
       this.#endWatch(watch, asError(error));

@@ -32,12 +32,12 @@ class TestLog {
   watch({
     afterRevision = 0,
     onEach,
-  }: { readonly afterRevision?: number; readonly onEach?: () => void } = {}): number[] {
+  }: { readonly afterRevision?: number; readonly onEach?: (watch: { stop(): void }) => void } = {}): number[] {
     const seen: number[] = [];
-    this.watches.add({
+    const watch = this.watches.add({
       afterRevision,
       onChanges: (changes) => {
-        onEach?.();
+        onEach?.(watch);
         seen.push(...changes.map(({ revision }) => revision));
       },
       onEnd: () => seen.push(-1),
@@ -84,6 +84,14 @@ describe("a watch of a log that lags behind", () => {
       assert.deepEqual(seen, upTo(last));
     }
     assert.equal(log.watches.isBehind(3), false);
+  });
+
+  it("gets nothing more once it has stopped", async () => {
+    const log = new TestLog();
+    log.write(3);
+    const seen = log.watch({ onEach: (watch) => watch.stop() });
+    await nextTurn();
+    assert.deepEqual(seen, [1]);
   });
 
   it("gets of a delivery what it has not seen", () => {

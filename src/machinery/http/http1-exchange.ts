@@ -8,7 +8,7 @@ import type { ExchangeContext } from "./exchange.ts";
 import type { Http1Head } from "./http1-head.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
-/** How many times as long as the longest body is one that is still dropped, for clients that read no answer before they have sent all. */
+/** A body of up to so many times the limit is read and dropped: some clients read no answer before they have sent all of it. */
 const droppedBodies = 4;
 
 export interface Http1Request {

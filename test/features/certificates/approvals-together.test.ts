@@ -27,7 +27,7 @@ rules:
     require: { commonNames: [a] }
 `;
 
-/** So long a test waits for approvals that never begin. */
+/** If fewer approvals may run at a time, they wait for each other without an end. */
 const patience = { timeout: 60_000 };
 
 describe("Approvals that nobody has to give", () => {

@@ -85,7 +85,10 @@ export class LogWatches {
     }
   }
 
-  /** Delivers the next changes of the log to a watch, until the turn is over. Returns false when the watch has ended. */
+  /**
+   * Delivers the next changes of the log to a watch, until the turn is over. The log does not say which of them another process wrote
+   * together: they may come in two turns, in their order. Returns false when the watch has ended.
+   */
   #advance(watch: LogWatch): boolean {
     let changes: Change[];
     try {

@@ -74,4 +74,8 @@ export const isPausedByServer = (socket: Socket): boolean => "_paused" in socket
  * connection, but passes it what TLS has already decrypted, on which it fails (HPE_PAUSED). With a reader of its own, the socket keeps
  * those bytes until the parser goes on.
  */
-export const keepWhilePaused = (socket: Socket): void => void socket.on("data", () => {});
+export function keepWhilePaused(socket: Socket): void {
+  socket.on("data", () => {});
+  // Node.js may have just stopped to read, and starts again only where there is no other reader. This lets the stream ask for more.
+  socket.push("");
+}

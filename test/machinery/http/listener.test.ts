@@ -444,6 +444,29 @@ describe("the listener", () => {
       );
     }));
 
+  it("reads on after a request that came while the answer to an earlier one was not read", async () => {
+    const second = Promise.withResolvers<void>();
+    const handler: Handler = async ({ path }) => {
+      if (path === "/second") second.resolve();
+      return text(path === "/first" ? "a".repeat(2 ** 24) : path);
+    };
+    await withListener({ handler }, async (port) => {
+      const socket = await openTls(port);
+      const ask = (path: string, more = ""): void =>
+        void socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n${more}\r\n`);
+      ask("/first");
+      await once(socket, "readable");
+      ask("/second");
+      await second.promise;
+      let end = "";
+      for await (const bytes of socket) {
+        end = `${end}${String(bytes)}`.slice(-1000);
+        if (end.endsWith("/second")) ask("/third", "Connection: close\r\n");
+      }
+      assert.ok(end.endsWith("/third"));
+    });
+  });
+
   it("hands on the requests that one read brings in several turns of the event loop", async (t) => {
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn

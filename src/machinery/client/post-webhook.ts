@@ -1,8 +1,6 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
-import { JsonSyntaxError } from "../schema/json-reader.ts";
-import { parseJson } from "../schema/parse-json.ts";
 import { boundedText } from "./bounded-text.ts";
 import { noAnswer, postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
@@ -62,12 +60,10 @@ async function textOf(body: ClientResponse["body"]): Promise<string> {
   return text;
 }
 
-/** As bodies are read: within the same bounds, and a name with half of a surrogate pair would be another name for those who read it. */
 function parsed(text: string): unknown {
   try {
-    return parseJson(text).value;
+    return JSON.parse(text) as unknown;
   } catch (cause) {
-    const fault = cause instanceof JsonSyntaxError ? "is not JSON, or is nested too deeply" : "has too many values";
-    throw new UnusableAnswer(`its answer ${fault}`, { cause });
+    throw new UnusableAnswer("its answer is not JSON", { cause });
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
@@ -11,7 +12,7 @@ import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
-import { TypeMismatch } from "../../../machinery/schema/decode-faults.ts";
+import { parsedValue } from "../../../machinery/schema/parse-json.ts";
 import { tokenReviewSchema } from "../../accounts/index.ts";
 import type { TokenReview } from "../../accounts/index.ts";
 import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
@@ -142,9 +143,10 @@ function answerOf(answer: Readonly<Record<string, unknown>>): WebhookAnswer {
 /** Audiences or groups that cannot be read must not count as none. */
 function statusOf(answer: Readonly<Record<string, unknown>>): TokenReview["status"] {
   try {
-    return decode(answer).value.status;
+    // As bodies are read: a name with half of a surrogate pair would be another name for those who read it.
+    return decode(parsedValue(answer).value).value.status;
   } catch (cause) {
-    if (!(cause instanceof TypeMismatch)) throw cause;
-    throw new UnusableAnswer(`its answer is not a TokenReview: ${cause.message}`, { cause });
+    // Also one with too many values, or nested too deeply.
+    throw new UnusableAnswer(`its answer is not a TokenReview: ${messageOf(cause)}`, { cause });
   }
 }

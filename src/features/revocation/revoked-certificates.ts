@@ -145,6 +145,14 @@ function entryOf({ metadata, spec }: Revocation): Entry {
   };
 }
 
+/** What a revocation itself says of a serial number. Undefined: it names certificates in another way. */
+export function revokedSerialNumber(revocation: Revocation): RevokedSerialNumber | undefined {
+  const { serialNumber, issuer = "" } = revocation.spec.certificate ?? {};
+  if (serialNumber === undefined) return undefined;
+  const { revokedAt, reason, expiresAt } = entryOf(revocation);
+  return { revokedAt, reason, issuer, serialNumber, expiresAt };
+}
+
 const isReason = (reason: string | undefined): reason is RevocationReason =>
   reason !== undefined && Object.hasOwn(reasonCodes, reason);
 

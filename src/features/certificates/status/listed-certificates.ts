@@ -1,6 +1,6 @@
 import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
-import { moreSevere, RevokedCertificates } from "../../revocation/index.ts";
+import { moreSevere, RevokedCertificates, revokedSerialNumber } from "../../revocation/index.ts";
 import type { CertificateFacts, Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
@@ -55,11 +55,9 @@ export class ListedCertificates {
 
   /** Whether a list changes. */
   addRevocation(revocation: Revocation): boolean {
-    const { certificate } = revocation.spec;
-    if (certificate === undefined) return false;
+    if (revocation.spec.certificate === undefined) return false;
     this.#revoked.add(revocation);
-    const { serialNumber, issuer = "" } = certificate;
-    const revoked = serialNumber === undefined ? undefined : this.#revoked.findSerialNumber({ serialNumber, issuer });
+    const revoked = revokedSerialNumber(revocation);
     if (revoked === undefined) this.#isSearchDue = true;
     else this.#put(revoked);
     return true;

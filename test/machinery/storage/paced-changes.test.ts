@@ -14,13 +14,25 @@ interface Delivered {
   readonly upTo: number;
 }
 
-function paced(): { readonly delivered: Delivered[]; readonly pauses: string[]; readonly target: PacedChanges } {
+/** `revisionsInATurn`: how many a turn has time for. */
+function paced({ revisionsInATurn = Infinity }: { readonly revisionsInATurn?: number } = {}): {
+  readonly delivered: Delivered[];
+  readonly pauses: string[];
+  readonly target: PacedChanges;
+} {
   const delivered: Delivered[] = [];
   const pauses: string[] = [];
+  let inTurn = 0;
   const target = new PacedChanges({
-    deliver: (some, upTo) => void delivered.push({ revisions: some.map(({ revision }) => revision), upTo }),
+    transactionOf: (revision) => Math.ceil(revision),
+    deliver(some, upTo) {
+      delivered.push({ revisions: some.map(({ revision }) => revision), upTo });
+      inTurn += 1;
+      setImmediate(() => (inTurn = 0));
+    },
     pause: () => void pauses.push("paused"),
     resume: () => void pauses.push("resumed"),
+    isTurnOver: () => inTurn >= revisionsInATurn,
   });
   return { delivered, pauses, target };
 }
@@ -30,62 +42,74 @@ const turns = async (count: number): Promise<void> => {
 };
 
 describe("paced changes", () => {
-  it("are delivered at once when they are few, with the revision that they reach", () => {
+  it("are delivered at once when that takes less than a turn, with the revision that they reach", () => {
     const { delivered, target } = paced();
     target.add(changes(3), 7);
     target.add([], 9);
     assert.deepEqual(delivered, [
-      { revisions: [1, 2, 3], upTo: 7 },
+      { revisions: [1], upTo: 1 },
+      { revisions: [2], upTo: 2 },
+      { revisions: [3], upTo: 7 },
       { revisions: [], upTo: 9 },
     ]);
   });
 
-  it("are delivered over several turns of the event loop when they are many, in order", async () => {
-    const { delivered, target } = paced();
-    target.add(changes(1200), 2000);
-    assert.deepEqual([delivered.length, delivered[0]?.upTo], [1, 500]);
-    target.add([change(2001)], 2001);
-    assert.equal(delivered.length, 1);
+  it("are delivered over several turns of the event loop when that takes longer, in order", async () => {
+    const { delivered, target } = paced({ revisionsInATurn: 2 });
+    target.add(changes(5), 7);
+    target.add([change(8)], 9);
+    assert.deepEqual(
+      delivered.map(({ upTo }) => upTo),
+      [1, 2],
+    );
     await turns(4);
     assert.deepEqual(
-      delivered.map(({ revisions, upTo }) => [revisions.length, upTo]),
-      [
-        [500, 500],
-        [500, 1000],
-        [201, 2001],
-      ],
+      delivered.map(({ upTo }) => upTo),
+      [1, 2, 3, 4, 5, 9],
     );
     assert.deepEqual(
       delivered.flatMap(({ revisions }) => revisions),
-      [...changes(1200), change(2001)].map(({ revision }) => revision),
+      [1, 2, 3, 4, 5, 8],
     );
   });
 
-  it("are fewer in a turn when they are long, and pause their source until some are delivered", async () => {
-    const { delivered, pauses, target } = paced();
+  it("that come one by one share the turn", async () => {
+    const { delivered, target } = paced({ revisionsInATurn: 2 });
+    for (const one of changes(5)) target.add([one], one.revision);
+    assert.equal(delivered.length, 2);
+    await turns(4);
+    assert.deepEqual(
+      delivered.map(({ upTo }) => upTo),
+      [1, 2, 3, 4, 5],
+    );
+  });
+
+  it("that are long pause their source until some are delivered", async () => {
+    const { delivered, pauses, target } = paced({ revisionsInATurn: 4 });
     target.add(changes(30, 2 ** 20), 30);
-    assert.deepEqual([delivered[0]?.revisions.length, pauses], [4, ["paused"]]);
+    assert.deepEqual([delivered.length, pauses], [4, ["paused"]]);
     await turns(10);
     assert.deepEqual(pauses, ["paused", "resumed"]);
     assert.equal(delivered.at(-1)?.upTo, 30);
   });
 
-  it("of one revision stay together", async () => {
+  it("of one transaction stay together", () => {
     const { delivered, target } = paced();
-    target.add([...changes(499), ...Array.from({ length: 10 }, () => change(500)), change(501)], 501);
-    await turns(2);
+    const together = Array.from({ length: 10 }, (_, index) => change(1 + (index + 1) / 10));
+    target.add([change(1), ...together, change(3)], 3);
     assert.deepEqual(
       delivered.map(({ revisions, upTo }) => [revisions.length, upTo]),
       [
-        [509, 500],
-        [1, 501],
+        [1, 1],
+        [10, 2],
+        [1, 3],
       ],
     );
   });
 
   it("are not delivered after the end", async () => {
-    const { delivered, target } = paced();
-    target.add(changes(1200), 1200);
+    const { delivered, target } = paced({ revisionsInATurn: 1 });
+    target.add(changes(3), 3);
     target.end();
     await turns(3);
     assert.equal(delivered.length, 1);

@@ -32,6 +32,7 @@ export class EtcdWatch {
   readonly #options: EtcdWatchOptions;
   readonly #waiters = new Set<Waiter>();
   readonly #paced = new PacedChanges({
+    transactionOf: (revision) => this.#options.form.etcdRevision(revision),
     deliver: (changes, revision) => this.#deliver(changes, revision),
     pause: () => this.#call?.pause(),
     resume: () => this.#call?.resume(),

@@ -1,7 +1,8 @@
 import https from "node:https";
 import { errorCode } from "../api/thrown-error.ts";
-import { connectionEnded, connectionTimeout, countedInterimAnswers, isLate, RequestNotTaken } from "./connections.ts";
+import { connectionEnded, connectionTimeout, isLate, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
+import { countedInterimAnswers } from "./counted-interim-answers.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";

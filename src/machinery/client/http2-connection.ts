@@ -2,8 +2,9 @@ import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
-import { RequestNotTaken, connectionEnded, connectionTimeout, countedInterimAnswers, isLate } from "./connections.ts";
+import { RequestNotTaken, connectionEnded, connectionTimeout, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
+import { countedInterimAnswers } from "./counted-interim-answers.ts";
 import type { ClientResponse } from "./transport.ts";
 
 export interface Http2ConnectionOptions {

@@ -65,6 +65,14 @@ describe("a document of an issuer", () => {
     await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /comes in too many parts/);
   });
 
+  it("may not come after interim answers without end", async () => {
+    await using site = await openTlsSite();
+    site.answer = ({ socket }) => socket.end("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(20_000));
+    const { caCertificate: certificateAuthority } = site;
+    const signal = new AbortController().signal;
+    await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /interim answers without end/);
+  });
+
   it("cannot be had where the answer changes the protocol", async () => {
     await using site = await openTlsSite();
     site.answer = (_, response) => response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();

@@ -44,15 +44,7 @@ export function watchFrames<T extends ApiObject>(
   const isPlainJson = conversion === undefined && format === "json";
   /** Only the first event of a watch has the columns of its table. */
   let isFirst = isTable;
-  const encode = objectEncoder(registry, {
-    mediaType,
-    includeObject,
-    takeColumns() {
-      const hasColumns = isFirst;
-      isFirst = false;
-      return hasColumns;
-    },
-  });
+  const encode = objectEncoder(registry, { mediaType, includeObject, hasColumns: () => isFirst });
   const form = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""} ${isTable ? includeObject : ""}`;
   const names = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` } as const;
   const make = (type: ChangeType, stored: StoredObject<T>): Buffer =>
@@ -62,14 +54,13 @@ export function watchFrames<T extends ApiObject>(
       // Ages are in seconds.
       const second = isTable ? Math.floor(registry.clock.now() / 1000) : 0;
       const name = isFirst ? `first ${names[type]}` : names[type];
-      const known = recent.of(stored)?.get(name);
-      if (known?.second === second) {
-        isFirst = false;
-        return known.bytes;
+      let frame = recent.of(stored)?.get(name);
+      if (frame?.second !== second) {
+        frame = { bytes: make(type, stored), second };
+        recent.add(stored, { name, frame });
       }
-      const bytes = make(type, stored);
-      recent.add(stored, { name, frame: { bytes, second } });
-      return bytes;
+      isFirst = false;
+      return frame.bytes;
     },
     bookmark(revision, { isInitialEventsEnd }) {
       const bookmark = {
@@ -79,7 +70,9 @@ export function watchFrames<T extends ApiObject>(
       };
       // No defaults: upstream builds it from an empty Go value.
       const { emptyObject } = registry.compiled.schema;
-      return encode("BOOKMARK", { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T);
+      const bytes = encode("BOOKMARK", { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T);
+      isFirst = false;
+      return bytes;
     },
     error: (error) => valueEncoder(compiledStatus, format)("ERROR", statusOf(error)),
   };
@@ -94,10 +87,10 @@ function objectEncoder<T extends ApiObject>(
   {
     mediaType: { format, conversion },
     includeObject,
-    takeColumns,
+    hasColumns,
   }: FramesRequest & {
-    /** Asked for each table: whether it has columns. */
-    readonly takeColumns: () => boolean;
+    /** Whether the next table has columns. */
+    readonly hasColumns: () => boolean;
   },
 ): EncodeEvent<T> {
   if (conversion === undefined) {
@@ -116,7 +109,7 @@ function objectEncoder<T extends ApiObject>(
       includeObject,
       now: registry.clock.now(),
       metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
-      hasColumnDefinitions: takeColumns(),
+      hasColumnDefinitions: hasColumns(),
     });
     return jsonFrame(type, table);
   };

@@ -76,7 +76,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/trace-export": [
     "machinery/api",
     "machinery/audit/event-queue",
-    "machinery/client/counted-interim-answers",
+    "machinery/client/bound-interim-answers",
     "machinery/client/proxy-agent",
     "machinery/client/traced-transport",
     "machinery/command-line/flag",

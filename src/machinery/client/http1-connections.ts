@@ -2,7 +2,7 @@ import https from "node:https";
 import { errorCode } from "../api/thrown-error.ts";
 import { connectionEnded, connectionTimeout, isLate, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
-import { countedInterimAnswers } from "./counted-interim-answers.ts";
+import { boundInterimAnswers } from "./bound-interim-answers.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
@@ -38,10 +38,7 @@ export class Http1Connections implements Connections {
         },
       );
       this.#agent.boundTunnel(outgoing, { signal, milliseconds: silenceMilliseconds, onEnded: reject });
-      outgoing.on(
-        "information",
-        countedInterimAnswers((error) => outgoing.destroy(error)),
-      );
+      boundInterimAnswers(outgoing, "information");
       let isSilent = false;
       outgoing.on("timeout", () => {
         isSilent = true;

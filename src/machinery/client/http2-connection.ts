@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
 import { RequestNotTaken, connectionEnded, connectionTimeout, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
-import { countedInterimAnswers } from "./counted-interim-answers.ts";
+import { boundInterimAnswers } from "./bound-interim-answers.ts";
 import type { ClientResponse } from "./transport.ts";
 
 export interface Http2ConnectionOptions {
@@ -74,10 +74,7 @@ export class Http2Connection {
         stream.destroy(connectionTimeout({ server: this.#server }));
         this.#askForPong();
       });
-      stream.on(
-        "headers",
-        countedInterimAnswers((error) => stream.destroy(error)),
-      );
+      boundInterimAnswers(stream, "headers");
       stream.on("response", ({ ":status": status = 0, ...headers }) =>
         resolve({ status, headers, body: bodyOf(stream) }),
       );

@@ -4,7 +4,7 @@ import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { systemSchedule } from "../api/clock.ts";
-import { countedInterimAnswers } from "../client/counted-interim-answers.ts";
+import { boundInterimAnswers } from "../client/bound-interim-answers.ts";
 import { ProxyAgent } from "../client/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { UsageError } from "../command-line/flag.ts";
@@ -157,10 +157,7 @@ function sender(
         response.on("error", reject);
       });
       request.on("socket", (socket) => socket.unref());
-      request.on(
-        "information",
-        countedInterimAnswers((error) => request.destroy(error)),
-      );
+      boundInterimAnswers(request, "information");
       request.on("error", reject).end(body);
       // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
       request.on("close", () => reject(new Error("it closed the connection without an answer")));

@@ -1,7 +1,7 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
 import { boundedText } from "../../../machinery/client/bounded-text.ts";
-import { countedInterimAnswers } from "../../../machinery/client/counted-interim-answers.ts";
+import { boundInterimAnswers } from "../../../machinery/client/bound-interim-answers.ts";
 import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
 import { pipeline } from "node:stream";
 import { getCACertificates } from "node:tls";
@@ -73,10 +73,7 @@ const get = (
     const headers = { accept: "application/json", "accept-encoding": "gzip", "user-agent": "signet" };
     const failed = (error: unknown): void => reject(fetchFault(url, error));
     const request = https.get(url, { agent, signal, headers }, resolve).on("error", failed);
-    request.on(
-      "information",
-      countedInterimAnswers((error) => request.destroy(error)),
-    );
+    boundInterimAnswers(request, "information");
     // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
     request.on("close", () => failed(new Error("it closed the connection without an answer")));
     agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });

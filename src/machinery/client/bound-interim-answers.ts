@@ -1,0 +1,16 @@
+/** RFC 9110 section 15.2: there may be several before the answer. Each makes work. */
+const maximumInterimAnswers = 100;
+
+/** A request of Node.js, over HTTP/1.1 or HTTP/2. */
+interface SentRequest {
+  on(event: string, listener: () => void): unknown;
+  destroy(error: Error): unknown;
+}
+
+/** Destroys a request whose server sends interim answers without end. `event` tells of each of them. */
+export function boundInterimAnswers(request: SentRequest, event: "information" | "headers"): void {
+  let count = 0;
+  request.on(event, () => {
+    if (++count === maximumInterimAnswers) request.destroy(new Error("the server sends interim answers without end"));
+  });
+}

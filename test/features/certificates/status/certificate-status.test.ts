@@ -107,29 +107,13 @@ function ask(
   });
 }
 
-/** The list, or a part of it, once it is as wanted. */
-async function listed(
-  isWanted: (entries: string) => boolean,
-  path = `/pki/crl/${authorityId(ca)}.crl`,
-  issuer = ca,
-): Promise<Answered> {
-  const isThere = async (): Promise<Answered | undefined> => {
+/** The list, or a part of it, once it is served and as wanted: the publisher writes the parts one after the other. */
+function listed(isWanted: (entries: string) => boolean, path = `/pki/crl/${authorityId(ca)}.crl`): Promise<Answered> {
+  return eventually("the list is as wanted", async () => {
     const answered = await ask(path);
-    if (answered.status !== 200) return undefined;
-    return isWanted(parseRevocationList(answered.body).entries.toString("hex")) ? answered : undefined;
-  };
-  const already = await isThere();
-  if (already !== undefined) return already;
-  const signal = AbortSignal.timeout(120_000);
-  for await (const event of server.client.resource(configMapResource(names)).watch({}, signal)) {
-    if (event.object.metadata.name?.startsWith(`revocation-list-${authorityId(issuer)}`) !== true) continue;
-    // The server reads it soon after the event.
-    for (let turn = 0; turn < 20; turn++) {
-      const now = await isThere();
-      if (now !== undefined) return now;
-    }
-  }
-  throw new Error("the list did not become as wanted");
+    const isServed = answered.status === 200;
+    return isServed && isWanted(parseRevocationList(answered.body).entries.toString("hex")) && answered;
+  });
 }
 const has = (certificate: Certificate) => (entries: string) => entries.includes(serialNumberHex(certificate));
 const lacks = (certificate: Certificate) => (entries: string) => !has(certificate)(entries);
@@ -165,7 +149,7 @@ describe("the revocation list of a CA", () => {
     ) ?? [""];
     const empty = await listed(lacks(laptop));
     assert.match(await check(write("list.pem", empty.body)), /laptop.pem: OK/);
-    assert.match(await check(write("part.pem", (await ask(`/pki${part}`)).body)), /laptop.pem: OK/);
+    assert.match(await check(write("part.pem", (await listed(lacks(laptop), `/pki${part}`)).body)), /laptop.pem: OK/);
 
     await revoke("laptop", { certificate: serialOf(laptop), reason: "keyCompromise" });
     const { body, headers } = await listed(has(laptop));
@@ -176,7 +160,7 @@ describe("the revocation list of a CA", () => {
     // Another part: openssl finds that it does not speak of this certificate.
     const other = part.replace(/.\.crl/, part.endsWith("0.crl") ? "1.crl" : "0.crl");
     assert.match(
-      await check(write("other.pem", (await ask(`/pki${other}`)).body)),
+      await check(write("other.pem", (await listed(() => true, `/pki${other}`)).body)),
       /different CRL scope|unable to get certificate CRL/,
     );
 
@@ -367,7 +351,7 @@ describe("the server's own certificates", () => {
     const path = `/pki/crl/${authorityId(authority)}.crl`;
     const [own, leaf] = [folder.write("own.pem", authority), folder.write("serving.pem", serving)];
     const check = async (isWanted: (entries: string) => boolean): Promise<string> => {
-      writeFileSync(folder.file("own.crl"), encodePem("X509 CRL", (await listed(isWanted, path, authority)).body));
+      writeFileSync(folder.file("own.crl"), encodePem("X509 CRL", (await listed(isWanted, path)).body));
       const args = ["-crl_check", "-CAfile", own, "-CRLfile", folder.file("own.crl"), leaf];
       const ocsp = ["-issuer", own, "-cert", leaf, "-url", `${plain}/pki/ocsp`, "-CAfile", own, "-no_nonce"];
       return (await openssl("verify", ...args)) + (await openssl("ocsp", ...ocsp));
@@ -398,7 +382,7 @@ describe("a CA that was replaced", () => {
       return found[0]?.der.equals(ca.der) === false && found;
     });
     assert.ok(next);
-    await listed(() => true, `/pki/crl/${authorityId(next)}.crl`, next);
+    await listed(() => true, `/pki/crl/${authorityId(next)}.crl`);
     await revoke("late", { certificate: serialOf(late), reason: "superseded" });
     await listed(has(late));
     const request = encodeOcspRequest([encodeCertificateId(ca, late.serialNumber)]);

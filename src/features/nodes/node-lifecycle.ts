@@ -16,13 +16,9 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";
 import type { Log } from "../../machinery/logging/log.ts";
+import { seenDueMilliseconds } from "../../machinery/scheduling/seen-due.ts";
 
 const controllerName = "nodelifecycle";
-
-/**
- * How long this process must have heard nothing of a node that it deletes: a clock that is ahead for less, as after a start, deletes nothing.
- */
-const seenMilliseconds = 3_600_000;
 
 /**
  * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
@@ -139,7 +135,8 @@ class NodeLifecycle {
     if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
     const [now, monotonicNow] = [this.#clock.now(), this.#monotonic.now()];
     const end = (lostSince(this.#names, node) ?? now) + retentionMilliseconds;
-    const seenEnd = (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, seenMilliseconds);
+    // This process has heard nothing of the node since.
+    const seenEnd = (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, seenDueMilliseconds);
     const wait = Math.max(end - now, seenEnd - monotonicNow);
     if (wait > 0) {
       this.#queue.addAfter(name, wait);

@@ -4,6 +4,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../api/clock.ts";
+import { SeenDue } from "../scheduling/seen-due.ts";
 import type { SqliteLock } from "./sqlite-lock.ts";
 
 export interface LogBackupsOptions {
@@ -21,25 +22,23 @@ export interface LogBackupsOptions {
 }
 
 const backupTime = /^-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
-const hourMilliseconds = 3_600_000;
 
 /** The files to which a log was moved. */
 export class LogBackups {
   readonly #options: LogBackupsOptions;
-  /** Since when this process has seen that they are too old, by the monotonic clock. */
-  #tooOldSince: ReadonlyMap<string, number> = new Map();
+  readonly #seenTooOld: SeenDue;
 
   constructor(options: LogBackupsOptions) {
     this.#options = options;
+    this.#seenTooOld = new SeenDue(options.monotonic);
   }
 
   /**
-   * Removes the backups that are too many, and those that were too old an hour ago too: a clock that was ahead for less than an hour, as
-   * after a start, removes nothing. Compresses the others. A crash at any point leaves each backup as it was, or compressed. Rejects with
-   * the system's error; the rest is done the next time.
+   * Removes the backups that are too many, and those that were seen to be too old for long enough. Compresses the others. A crash at any
+   * point leaves each backup as it was, or compressed. Rejects with the system's error; the rest is done the next time.
    */
   async tidy(): Promise<void> {
-    const { path, lock, monotonic, isCompressed, maximumCount } = this.#options;
+    const { path, lock, isCompressed, maximumCount } = this.#options;
     if (!lock.lockExclusive({ waitMilliseconds: 0 })) return;
     try {
       const folder = dirname(path);
@@ -47,15 +46,13 @@ export class LogBackups {
       for (const { name } of backups.filter(({ isPartial }) => isPartial))
         await rm(join(folder, name), { force: true });
       const whole = backups.filter(({ isPartial }) => !isPartial);
-      const now = monotonic.now();
-      this.#tooOldSince = new Map(
-        (await this.#tooOld(whole)).map((name) => [name, this.#tooOldSince.get(name) ?? now]),
-      );
+      const tooOld = await this.#tooOld(whole);
+      this.#seenTooOld.keep(tooOld);
+      const removed = new Set([...tooOld].filter((name) => this.#seenTooOld.wait(name) <= 0));
       for (const [index, { name, plainName, isPacked }] of whole.entries()) {
         const isOneTooMany = maximumCount > 0 && index >= maximumCount;
-        const isTooOld = now - (this.#tooOldSince.get(plainName) ?? now) >= hourMilliseconds;
         const file = join(folder, name);
-        if (isOneTooMany || isTooOld) await rm(file, { force: true });
+        if (isOneTooMany || removed.has(plainName)) await rm(file, { force: true });
         else if (isCompressed && !isPacked) await compressFile(file);
       }
     } finally {
@@ -64,14 +61,14 @@ export class LogBackups {
   }
 
   /** The plain names of the backups that are too old now. */
-  async #tooOld(backups: readonly Backup[]): Promise<readonly string[]> {
+  async #tooOld(backups: readonly Backup[]): Promise<ReadonlySet<string>> {
     const { path, clock, maximumAgeMilliseconds } = this.#options;
-    if (maximumAgeMilliseconds === 0) return [];
-    const names: string[] = [];
+    const names = new Set<string>();
+    if (maximumAgeMilliseconds === 0) return names;
     for (const { at, name, plainName } of backups) {
       // When the clock was set back, only the file's own time says how old it is.
       const time = at <= clock.now() ? at : await modifiedAt(join(dirname(path), name));
-      if (time < clock.now() - maximumAgeMilliseconds) names.push(plainName);
+      if (time < clock.now() - maximumAgeMilliseconds) names.add(plainName);
     }
     return names;
   }

@@ -2,6 +2,7 @@ import type { ApiObject } from "../api/object-meta.ts";
 import type { NamedResourceType } from "../api/resource-type.ts";
 import { ignoreCodes } from "../client/ignore-codes.ts";
 import { LongWork } from "../scheduling/long-work.ts";
+import { seenDueMilliseconds } from "../scheduling/seen-due.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller, ControllerContext } from "./controller.ts";
 
@@ -15,12 +16,11 @@ interface HourlyCleanerOptions<T extends ApiObject> {
   readonly what: string;
 }
 
-const intervalMilliseconds = 3_600_000;
 const everything = "everything";
 
 /**
- * A loop that looks at all objects of a resource every hour, and deletes those that are over for the second time: a clock that was
- * ahead for less than an hour, as after a start, deletes nothing.
+ * A loop that looks at all objects of a resource every hour, and deletes those that are over for the second time: then
+ * it has seen that they are due for as long as it must.
  */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
   name: options.name,
@@ -34,7 +34,7 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     const queue = controllerQueue(context, {
       name: options.name,
       reconcile: async () => {
-        queue.addAfter(everything, intervalMilliseconds);
+        queue.addAfter(everything, seenDueMilliseconds);
         const work = new LongWork();
         const over = new Set<string>();
         let removed = 0;

@@ -2,15 +2,13 @@ import type { Secret } from "../../core/index.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { SeenDue } from "../../../machinery/scheduling/seen-due.ts";
 import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
 
-/** How long this process must have seen that a token has expired. */
-const seenMilliseconds = 3_600_000;
-
 /**
- * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits until a token has been expired for an
- * hour: a clock that is ahead for less, as after a start, would take the tokens of machines that have yet to join.
+ * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits for what `SeenDue` says: a clock that
+ * is ahead for a moment would take the tokens of machines that have yet to join.
  */
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
@@ -18,24 +16,21 @@ export const bootstrapTokenCleaner: Controller = {
     const { client, clock, monotonic, informers, names } = context;
     const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
-    /** Since when this process has seen that a token has expired, by its key and the monotonic clock. */
-    const expiredSince = new Map<string, number>();
+    const seenExpired = new SeenDue(monotonic);
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (key) => {
         const secret = secrets.get(key);
         const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
         const left = (end ?? Infinity) - clock.now();
-        if (secret === undefined || left > 0) expiredSince.delete(key);
+        if (secret === undefined || left > 0) seenExpired.forget(key);
         if (secret === undefined) return "nothing to do: the token is gone";
         if (end === undefined) return "nothing to do: the token never expires";
         if (left > 0) {
           queue.addAfter(key, left);
           return `waits: the token expires in ${Math.ceil(left / 1000)} s`;
         }
-        const since = expiredSince.get(key) ?? monotonic.now();
-        expiredSince.set(key, since);
-        const wait = since + seenMilliseconds - monotonic.now();
+        const wait = seenExpired.wait(key);
         if (wait > 0) {
           queue.addAfter(key, wait);
           return `waits: the token has expired, and is removed in ${Math.ceil(wait / 1000)} s`;

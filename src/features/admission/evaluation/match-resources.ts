@@ -40,10 +40,10 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
   const isRespelled = (one: ServedAs, requested: ServedAs): boolean =>
     one.version === requested.version && ownGroup(one.group) === ownGroup(requested.group);
   const matched = (rules: readonly CompiledRule[], { attributes, requested, versions }: MatchedWrite) => {
-    const respelled = versions.filter((one) => isRespelled(one, requested));
-    return [requested, ...respelled, ...(isExact ? [] : versions)].find((served) =>
-      rules.some((rule) => rule(attributes, served)),
-    );
+    const isMatched = (served: ServedAs): boolean => rules.some((rule) => rule(attributes, served));
+    if (isMatched(requested)) return requested;
+    const respelled = versions.find((one) => isRespelled(one, requested) && isMatched(one));
+    return respelled ?? (isExact ? undefined : versions.find(isMatched));
   };
   return (write) => {
     const { object, oldObject } = write.attributes;

@@ -14,6 +14,7 @@ export type { Clock } from "../machinery/api/clock.ts";
 export { kubernetesNames, platformNames } from "../machinery/api/names.ts";
 export type { Names, Profile } from "../machinery/api/names.ts";
 export type { ApiList, ApiObject, ObjectMeta } from "../machinery/api/object-meta.ts";
+export type { PatchType } from "../machinery/api/patch-type.ts";
 export { resourceType } from "../machinery/api/resource-type.ts";
 export type { NamedResourceType, ResourceType } from "../machinery/api/resource-type.ts";
 export { systemSchedule } from "../machinery/api/clock.ts";
@@ -25,7 +26,6 @@ export type {
   DeleteOptions,
   ListOptions,
   NewObject,
-  PatchType,
   WatchOptions,
   WriteOptions,
 } from "../machinery/client/api-client.ts";

@@ -5,6 +5,8 @@ import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
+import { patchMediaTypes } from "../api/patch-type.ts";
+import type { PatchType } from "../api/patch-type.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { receivedStatus } from "./received-status.ts";
 import type { ReceivedStatus } from "./received-status.ts";
@@ -42,15 +44,6 @@ export interface DeleteOptions extends WriteOptions {
 export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
 
 const shortestWatchSeconds = 300;
-
-export type PatchType = "json" | "merge" | "strategic-merge" | "apply";
-
-const patchContentTypes: Readonly<Record<PatchType, string>> = {
-  json: "application/json-patch+json",
-  merge: "application/merge-patch+json",
-  "strategic-merge": "application/strategic-merge-patch+json",
-  apply: "application/apply-patch+yaml",
-};
 
 /**
  * A typed API client over any transport. Every method rejects with the ApiError of the server's Status, or with the
@@ -279,7 +272,7 @@ export class ResourceClient<T extends ApiObject> {
       query: writeQuery(options, isForced ? { force: "true" } : {}),
       body,
       kinds: this.#kinds,
-      contentType: patchContentTypes[type],
+      contentType: patchMediaTypes[type],
     });
   }
 

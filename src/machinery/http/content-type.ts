@@ -1,9 +1,9 @@
 import { routeUnsupportedMediaType, unsupportedMediaType } from "../api/api-error.ts";
 import type { Headers } from "../api/http-message.ts";
+import { patchMediaTypes } from "../api/patch-type.ts";
+import type { PatchType } from "../api/patch-type.ts";
 import { acceptedTypes, contentTypes } from "./negotiation.ts";
 import type { Format } from "./negotiation.ts";
-
-export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 const formatOfType: ReadonlyMap<string, Format> = new Map([
   [contentTypes.json, "json"],
@@ -11,12 +11,9 @@ const formatOfType: ReadonlyMap<string, Format> = new Map([
   [contentTypes.protobuf, "protobuf"],
 ]);
 
-const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
-  ["application/json-patch+json", "json"],
-  ["application/merge-patch+json", "merge"],
-  ["application/strategic-merge-patch+json", "strategic"],
-  ["application/apply-patch+yaml", "apply"],
-]);
+const patchTypeOfType = new Map<string, PatchType>(
+  (["json", "merge", "strategic-merge", "apply"] as const).map((type) => [patchMediaTypes[type], type]),
+);
 
 const token = "[\\w!#$%&'*+.^`{|}~-]+";
 /** A parameter as Go's `mime.ParseMediaType` reads it, with blanks around its `=`. Its value is a token, or quoted. */

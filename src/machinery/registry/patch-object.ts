@@ -1,5 +1,6 @@
 import { badRequest, conflict, invalid } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { PatchType } from "../api/patch-type.ts";
 import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
 import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
@@ -30,7 +31,7 @@ import type { WriteOptions } from "./write-options.ts";
 import { fieldWrite } from "./field-write.ts";
 
 export interface PatchRequest extends Omit<ObjectChange<ApiObject>, "wanted" | "authorizeCreate"> {
-  readonly type: "json" | "merge" | "strategic" | "apply";
+  readonly type: PatchType;
   /** The patch as JSON. The YAML of an apply is already converted. */
   readonly text: string;
   readonly options: WriteOptions;
@@ -163,7 +164,7 @@ function parsePatch<T extends ApiObject>(
   { type, text }: PatchRequest,
 ): ParsedPatch {
   const { value, duplicateFields } = parsed(text, {
-    refusal: type === "strategic" ? badRequest : undecodablePatch,
+    refusal: type === "strategic-merge" ? badRequest : undecodablePatch,
     ...(type === "json" && { maximumValues: maximumPatchValues }),
   });
   if (type === "json") {

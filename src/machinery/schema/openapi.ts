@@ -1,4 +1,5 @@
 import type { Names } from "../api/names.ts";
+import { patchMediaTypes } from "../api/patch-type.ts";
 import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
@@ -78,12 +79,6 @@ export interface ParameterV2 {
   readonly schema?: OpenApiSchema;
 }
 
-const patchMediaTypes = [
-  "application/json-patch+json",
-  "application/merge-patch+json",
-  "application/strategic-merge-patch+json",
-  "application/apply-patch+yaml",
-];
 const objectMediaTypes = ["application/json", "application/yaml", protobufMediaType];
 const watchMediaTypes = ["application/json;stream=watch", `${protobufMediaType};stream=watch`];
 
@@ -95,6 +90,9 @@ const security: SecurityRequirements = [{ BearerToken: [] }];
 
 const mediaTypesOf = ({ action }: Operation): readonly string[] =>
   action === "list" ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;
+
+const bodyMediaTypesOf = (body: Operation["requestBody"]): readonly string[] =>
+  body === "patch" ? Object.values(patchMediaTypes) : ["*/*"];
 
 /** The OpenAPI v3 document of one group and version. */
 export function openApiV3(
@@ -202,7 +200,7 @@ function operationV3(operation: Operation, collector: DefinitionCollector): unkn
     ...parametersOf(operation.parameters.map(parameterV3)),
     ...(requestBody !== undefined && {
       requestBody: {
-        content: content(requestBody === "patch" ? patchMediaTypes : ["*/*"], bodyReference(requestBody, collector)),
+        content: content(bodyMediaTypesOf(requestBody), bodyReference(requestBody, collector)),
         ...(requestBody !== "deleteOptions" && { required: true }),
       },
     }),
@@ -243,7 +241,7 @@ function operationV2(operation: Operation, collector: DefinitionCollector): Oper
     description: operation.description,
     operationId: operation.id,
     tags: [operation.tag],
-    consumes: requestBody === "patch" ? patchMediaTypes : ["*/*"],
+    consumes: bodyMediaTypesOf(requestBody),
     produces: mediaTypesOf(operation),
     ...parametersOf([...body, ...operation.parameters.map(parameterV2)]),
     responses: {

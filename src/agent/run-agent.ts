@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
-import type { Backoff } from "../machinery/loops/repetition.ts";
+import type { Backoff } from "../machinery/loops/backoff.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
 import type { OpenFailureLog } from "./failure-log.ts";

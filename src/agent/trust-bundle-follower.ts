@@ -7,7 +7,7 @@ import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-fil
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
-import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
+import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";

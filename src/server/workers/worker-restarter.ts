@@ -1,6 +1,6 @@
-import { backoffMilliseconds } from "../../machinery/loops/repetition.ts";
+import { backoffMilliseconds } from "../../machinery/loops/backoff.ts";
 import type { Sleep } from "../../machinery/api/clock.ts";
-import type { Backoff } from "../../machinery/loops/repetition.ts";
+import type { Backoff } from "../../machinery/loops/backoff.ts";
 
 export interface WorkerRestarterOptions {
   /** Starts a worker. Resolves when it serves. */

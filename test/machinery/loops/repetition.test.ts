@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { backoffMilliseconds, Repetition } from "../../../src/machinery/loops/repetition.ts";
+import { backoffMilliseconds } from "../../../src/machinery/loops/backoff.ts";
+import { Repetition } from "../../../src/machinery/loops/repetition.ts";
 
 const tenSecondsToTenMinutes = { firstMilliseconds: 10_000, longestMilliseconds: 600_000 };
 

@@ -34,13 +34,13 @@ export function extraOf(headers: Headers, prefix: string): Map<string, string[]>
   const extra = new Map<string, string[]>();
   for (const name of Object.keys(headers)) {
     if (!name.startsWith(prefix)) continue;
-    const key = percentDecoded(name.slice(prefix.length).toLowerCase());
+    const key = unescapedKey(name.slice(prefix.length).toLowerCase());
     extra.set(key, [...(extra.get(key) ?? []), ...headerValues(headers, name)]);
   }
   return extra;
 }
 
-function percentDecoded(text: string): string {
+function unescapedKey(text: string): string {
   if (!text.includes("%")) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) return text;
   try {

@@ -1,4 +1,5 @@
 import { shortened } from "../api/format-value.ts";
+import { percentDecoded } from "../api/percent-decoded.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import type { ClientExchange, Http2ClientStream, StreamFailure } from "../http2/http2-client-stream.ts";
 import { GrpcError, unavailable } from "./grpc-error.ts";
@@ -120,13 +121,5 @@ export class GrpcCall implements Call, ClientExchange {
     if (failure === undefined) return unavailable(`${url} answered without a status`, { mayHaveRun: true });
     const { cause, isUnprocessed } = failure;
     return unavailable(`the connection to ${url} was lost: ${cause.message}`, { mayHaveRun: !isUnprocessed, cause });
-  }
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }

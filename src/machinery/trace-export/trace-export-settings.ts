@@ -1,3 +1,4 @@
+import { percentDecoded } from "../api/percent-decoded.ts";
 import { UsageError } from "../command-line/flag.ts";
 
 /** What OpenTelemetry's standard environment variables say. */
@@ -84,15 +85,9 @@ function urlOf(traces: string | undefined, base: string | undefined): URL | unde
 /** `key=value,key=value`, percent-encoded. Other texts between the commas are left out, as the specification says. */
 function pairsOf(text = ""): Record<string, string> {
   const pairs = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair));
-  return Object.fromEntries(pairs.flatMap((pair) => (pair === null ? [] : [[pair[1] ?? "", decoded(pair[2] ?? "")]])));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return Object.fromEntries(
+    pairs.flatMap((pair) => (pair === null ? [] : [[pair[1] ?? "", percentDecoded(pair[2] ?? "")]])),
+  );
 }
 
 function samplerOf(name: string, argument: string | undefined): Sampler {

@@ -2,20 +2,12 @@ import type { Named } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
-import type { OwnedFieldNames } from "./apply/managed-fields.ts";
-import { fieldElement } from "./apply/path-element.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/tracked-reviews.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
+import { FieldNames } from "./field-names.ts";
 import { storedAs } from "./resource-definition.ts";
-import type {
-  GroupVersion,
-  CreateSubresource,
-  ResourceDefinition,
-  ReviewDefinition,
-  FieldRenames,
-} from "./resource-definition.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
+import type { GroupVersion, CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
@@ -125,51 +117,3 @@ export const compileReview = (definition: ReviewDefinition | CreateSubresource):
     dropsMetadata: "dropsMetadata" in definition && definition.dropsMetadata,
   };
 };
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Renames the top-level fields of an object between a version and the stored form. Works for parts of objects too. */
-class FieldNames implements OwnedFieldNames {
-  readonly #toStored: ReadonlyMap<string, string>;
-  readonly #toServed: ReadonlyMap<string, string>;
-  readonly #served: ObjectSchema;
-
-  constructor(renames: FieldRenames, served: ObjectSchema) {
-    this.#toStored = new Map(Object.entries(renames));
-    this.#toServed = new Map(Object.entries(renames).map(([servedName, storedName]) => [storedName, servedName]));
-    this.#served = served;
-  }
-
-  /** `fields` have only names of the served version: others could be taken for stored ones. */
-  toStored(fields: object): Fields {
-    return renamed(fields, this.#toStored);
-  }
-
-  ownedToStored(fields: FieldSet): FieldSet {
-    return renamedFields(fields, this.#toStored);
-  }
-
-  ownedToServed(fields: FieldSet): FieldSet {
-    return renamedFields(fields, this.#toServed);
-  }
-
-  /** Texts that the stored form always has and the version leaves out when empty are left out. */
-  toServed(fields: object): Fields {
-    const isShown = ([name, value]: readonly [string, unknown]): boolean =>
-      value !== "" || (this.#served.fields[name]?.presence ?? "omitEmpty") !== "omitEmpty";
-    return Object.fromEntries(Object.entries(renamed(fields, this.#toServed)).filter(isShown));
-  }
-}
-
-const renamedFields = (fields: FieldSet, names: ReadonlyMap<string, string>): FieldSet =>
-  Object.fromEntries(
-    Object.entries(fields).map(([element, below]) => {
-      const name = names.get(element.slice(fieldElement("").length));
-      return [name === undefined ? element : fieldElement(name), below];
-    }),
-  );
-
-const renamed = (fields: object, names: ReadonlyMap<string, string>): Fields =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]: readonly [string, unknown]) => [names.get(name) ?? name, value]),
-  );

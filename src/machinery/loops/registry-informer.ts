@@ -163,7 +163,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   }
 
   #objectOf(stored: StoredObject<T>): T {
-    return withoutManagedFields(this.#registry.served(stored.object));
+    return withoutManagedFields(this.#registry.served.object(stored.object));
   }
 }
 

@@ -70,7 +70,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
     await pauseInTurn();
-    const value = await patch.apply(registry.served(previous));
+    const value = await patch.apply(registry.served.object(previous));
     await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
     // Upstream decodes the result from maps, which have no order, and sorts what it does not know.
@@ -127,7 +127,7 @@ function* merged<T extends ApiObject>(
 ): Generator<undefined, unknown> {
   const { fieldNames, storedApiVersion, apiVersion, schema } = registry.compiled;
   if (fieldNames === undefined) {
-    return yield* applyConfiguration({ ...write, live: live && registry.served(live), configuration });
+    return yield* applyConfiguration({ ...write, live: live && registry.served.object(live), configuration });
   }
   const faults = configurationFaults(schema.schema, configuration);
   if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });

@@ -24,6 +24,7 @@ import { notFoundOrInvalidName } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
+import { ServedVersion } from "./served-version.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import { UnreadableObject } from "./unreadable-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
@@ -99,10 +100,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly clock: Clock;
   readonly futureWaitMilliseconds: number;
   readonly compiled: CompiledKind<T>;
+  readonly served: ServedVersion<T>;
   /** One for each group and version that serves these objects. The first is the one that they are stored as. */
   readonly versions: readonly ResourceRegistry<T>[];
   readonly #storedPrefix: KindPrefix;
-  readonly #servedPrefix: KindPrefix;
   /** Where objects find their texts again. Undefined: they keep them. */
   readonly #texts: TextsOfKind | undefined;
   readonly #answers: Map<string, AnswerCreate>;
@@ -136,7 +137,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#onWritten = onWritten;
     this.#onRefused = onRefused;
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
-    this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
+    this.served = new ServedVersion(this.compiled, definition.kind);
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
     const own: TextsOfKind | undefined = texts && {
       valueAt: (revision) => texts.valueAt(revision),
@@ -315,31 +316,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       isStale: isStale === true,
       texts,
     });
-  }
-
-  /** An object as this version serves it. The objects of the store, of hooks and of admission are as they are stored. */
-  served(object: T): T {
-    const { apiVersion, fieldNames } = this.compiled;
-    if (object.apiVersion === apiVersion) return object;
-    const fields = fieldNames === undefined ? object : fieldNames.toServed(object);
-    return { ...fields, apiVersion } as T; // in the form of the version's schema
-  }
-
-  /** The JSON of an object as this version serves it. */
-  textOf(stored: StoredObject<T>): string {
-    return this.compiled.fieldNames === undefined
-      ? stored.textAs(this.#servedPrefix)
-      : JSON.stringify(this.served(stored.object));
-  }
-
-  /** The same as an item of a list: without kind and apiVersion, which follow from the list's. */
-  itemTextOf(stored: StoredObject<T>): string {
-    return this.compiled.fieldNames === undefined ? stored.itemText : JSON.stringify(this.itemOf(stored));
-  }
-
-  itemOf({ object }: StoredObject<T>): T {
-    const { kind: _kind, apiVersion: _apiVersion, ...item } = this.served(object);
-    return item as unknown as T; // the form of T inside a list
   }
 
   /**

@@ -83,7 +83,7 @@ function included<T extends ApiObject>(
   { registry, includeObject, version }: TableOptions<T>,
 ): TableRow["object"] {
   if (includeObject === "None") return null;
-  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : registry.served(object);
+  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : registry.served.object(object);
 }
 
 const columnDefinitions = <T extends ApiObject>({ columns }: ResourceDefinition<T>): ColumnDefinition[] =>

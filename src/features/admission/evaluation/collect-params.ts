@@ -40,7 +40,7 @@ export function collectParams(
   if (params.length === 0 && paramRef.parameterNotFoundAction === "Deny") {
     throw new ConfigurationFault("no params found for policy binding with `Deny` parameterNotFoundAction");
   }
-  return params.map((one) => registry.served(one));
+  return params.map((one) => registry.served.object(one));
 }
 
 interface ParamPlace {

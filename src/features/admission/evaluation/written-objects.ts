@@ -105,7 +105,8 @@ export class WrittenObjects {
       ({ definition }) => definition.group === matched.group && definition.version === matched.version,
     );
     const isOwn = this.#registry?.definition.kind === kind;
-    const converted = celValueOf({ ...(isOwn && registry !== undefined ? registry.served(object) : object), kind });
+    const served = isOwn && registry !== undefined ? registry.served.object(object) : object;
+    const converted = celValueOf({ ...served, kind });
     this.#converted.set(key, converted);
     return converted;
   }

@@ -29,7 +29,7 @@ export interface ListForm {
 export const objectsForm = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ListForm => ({
   head: listHead(list, { kind: `${registry.definition.kind}List`, apiVersion: registry.apiVersion }),
   member: "items",
-  items: mapped(list.items, (item) => registry.itemOf(item)),
+  items: mapped(list.items, (item) => registry.served.item(item)),
   schemas: { list: registry.compiled.schema.list, item: registry.compiled.schema },
 });
 

@@ -135,7 +135,7 @@ async function inTurns(parts: BodyParts, reader: Reader): Promise<Buffer> {
 function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Generator<string> {
   let before = openingOf(registry, list);
   for (const item of list.items) {
-    yield `${before}${registry.itemTextOf(item)}`;
+    yield `${before}${registry.served.itemText(item)}`;
     before = ",";
   }
   yield list.items.length === 0 ? `${before}]}\n` : "]}\n";

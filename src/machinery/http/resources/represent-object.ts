@@ -39,12 +39,13 @@ export function representStored<T extends ApiObject>(
     const response: HttpResponse = {
       status,
       headers: { "content-type": mediaType.contentType },
-      body: `${registry.textOf(stored)}\n`,
+      body: `${registry.served.text(stored)}\n`,
     };
-    return request.inProcess === undefined ? response : { ...response, value: registry.served(stored.object) };
+    return request.inProcess === undefined ? response : { ...response, value: registry.served.object(stored.object) };
   }
   if (conversion === undefined) {
-    return representObject(registry.served(stored.object), { ...representation, schema: registry.compiled.schema });
+    const { schema } = registry.compiled;
+    return representObject(registry.served.object(stored.object), { ...representation, schema });
   }
   const { object } = stored;
   if (conversion.kind === "PartialObjectMetadataList") throw notOfAList(registry.definition);

@@ -48,7 +48,7 @@ export function watchFrames<T extends ApiObject>(
   const form = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""} ${isTable ? includeObject : ""}`;
   const names = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` } as const;
   const make = (type: ChangeType, stored: StoredObject<T>): Buffer =>
-    isPlainJson ? spliced(type, registry.textOf(stored)) : encode(type, stored.object);
+    isPlainJson ? spliced(type, registry.served.text(stored)) : encode(type, stored.object);
   return {
     change(type, stored) {
       // Ages are in seconds.
@@ -95,7 +95,7 @@ function objectEncoder<T extends ApiObject>(
 ): EncodeEvent<T> {
   if (conversion === undefined) {
     const encodeServed = valueEncoder(registry.compiled.schema, format);
-    return (type, object) => encodeServed(type, registry.served(object));
+    return (type, object) => encodeServed(type, registry.served.object(object));
   }
   const { version } = conversion;
   if (conversion.kind !== "Table") {

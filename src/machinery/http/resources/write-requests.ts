@@ -42,7 +42,7 @@ export async function createRequest(
   const readable = await readableBody(body, resourceRequest);
   const object = await decodedObject(registry, { body: readable, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
-  audited?.recordObject?.(registry.served(object));
+  audited?.recordObject?.(registry.served.object(object));
   const created = await createObject(registry, {
     object,
     namespace: info.namespace,
@@ -66,7 +66,7 @@ export async function updateRequest(
   const readable = await readableBody(body, resourceRequest);
   const object = await decodedObject(registry, { body: readable, options, resourceRequest });
   const { resourceVersion } = object.metadata;
-  audited?.recordObject?.(registry.served(object));
+  audited?.recordObject?.(registry.served.object(object));
   const changed = await updateObject(registry, {
     object,
     namespace,

@@ -74,7 +74,7 @@ class ConfigurationCompiler {
 
   compile({ jwt = [], anonymous }: AuthenticationConfiguration): ParsedConfiguration {
     if (jwt.length > maximumIssuers) {
-      this.faults.push(invalidValue("jwt", { value: jwt.length, detail: `must have at most ${maximumIssuers} items` }));
+      this.#invalid("jwt", { value: jwt.length, detail: `must have at most ${maximumIssuers} items` });
       return { trusted: [], anonymous: undefined };
     }
     const trusted = jwt.map((one, index) => this.#trusted(one, `jwt[${index}]`));
@@ -82,12 +82,8 @@ class ConfigurationCompiler {
     this.#distinct(jwt.map(({ issuer }, index) => [`jwt[${index}].issuer.discoveryURL`, issuer.discoveryURL]));
     const paths = (anonymous?.conditions ?? []).map(({ path = "" }) => path);
     if (anonymous !== undefined && anonymous.enabled !== true && paths.length > 0) {
-      this.faults.push(
-        invalidValue("anonymous.conditions", {
-          value: paths,
-          detail: "enabled should be set to true when conditions are defined",
-        }),
-      );
+      const detail = "enabled should be set to true when conditions are defined";
+      this.#invalid("anonymous.conditions", { value: paths, detail });
     }
     return { trusted, anonymous: anonymous && { isEnabled: anonymous.enabled === true, paths } };
   }
@@ -99,25 +95,23 @@ class ConfigurationCompiler {
     const mappings = `${path}.claimMappings`;
     const username = this.#prefixed(claimMappings.username, { path: `${mappings}.username`, result: "text" });
     if (isUnset(claimMappings.username)) {
-      this.faults.push(required(`${mappings}.username`, "claim or expression is required"));
+      this.#required(`${mappings}.username`, "claim or expression is required");
     }
     const groups = this.#prefixed(claimMappings.groups, { path: `${mappings}.groups`, result: "texts" });
-    const uid = this.#claimOrExpression(claimMappings.uid, `${mappings}.uid`);
+    const uid = this.#claimOrExpression(claimMappings.uid, { path: `${mappings}.uid`, result: "text" });
     const extra = this.#extra(claimMappings.extra ?? [], `${mappings}.extra`);
     const readers = [username, ...extra, ...ofClaims.claimRules];
     if (
       username?.expression?.readsClaim("email") === true &&
       !readers.some((one) => one?.expression?.readsClaim("email_verified") === true)
     ) {
-      this.faults.push(
-        invalidValue(`${mappings}.username.expression`, {
-          value: username.expression.source,
-          detail:
-            "claims.email_verified must be used in claimMappings.username.expression or " +
-            "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in " +
-            "claimMappings.username.expression",
-        }),
-      );
+      this.#invalid(`${mappings}.username.expression`, {
+        value: username.expression.source,
+        detail:
+          "claims.email_verified must be used in claimMappings.username.expression or " +
+          "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in " +
+          "claimMappings.username.expression",
+      });
     }
     return {
       issuer,
@@ -134,29 +128,22 @@ class ConfigurationCompiler {
 
   #issuer(given: JwtAuthenticator["issuer"], path: string): Issuer {
     const { url = "", discoveryURL, certificateAuthority, audiences = [], audienceMatchPolicy = "" } = given;
-    if (url === "") this.faults.push(required(`${path}.url`, ""));
+    if (url === "") this.#required(`${path}.url`, "");
     else this.#url(url, `${path}.url`);
     if (this.#context.ownIssuers.includes(url)) {
       const own = this.#context.ownIssuers.join(" ");
-      this.faults.push(
-        invalidValue(`${path}.url`, { value: url, detail: `URL must not overlap with disallowed issuers: [${own}]` }),
-      );
+      this.#invalid(`${path}.url`, { value: url, detail: `URL must not overlap with disallowed issuers: [${own}]` });
     }
     if (discoveryURL !== undefined) {
       if (url.replace(/\/+$/, "") === discoveryURL.replace(/\/+$/, "")) {
-        this.faults.push(
-          invalidValue(`${path}.discoveryURL`, {
-            value: discoveryURL,
-            detail: "discoveryURL must be different from URL",
-          }),
-        );
+        const detail = "discoveryURL must be different from URL";
+        this.#invalid(`${path}.discoveryURL`, { value: discoveryURL, detail });
       }
       this.#url(discoveryURL, `${path}.discoveryURL`);
     }
-    if (audiences.length === 0)
-      this.faults.push(required(`${path}.audiences`, `at least one ${path}.audiences is required`));
+    if (audiences.length === 0) this.#required(`${path}.audiences`, `at least one ${path}.audiences is required`);
     for (const [index, audience] of audiences.entries()) {
-      if (audience === "") this.faults.push(required(`${path}.audiences[${index}]`, ""));
+      if (audience === "") this.#required(`${path}.audiences[${index}]`, "");
     }
     this.#distinct(audiences.map((audience, index) => [`${path}.audiences[${index}]`, audience]));
     if (audienceMatchPolicy !== "MatchAny" && (audiences.length > 1 || audienceMatchPolicy !== "")) {
@@ -164,15 +151,11 @@ class ConfigurationCompiler {
         audiences.length > 1
           ? "audienceMatchPolicy must be MatchAny for multiple audiences"
           : "audienceMatchPolicy must be empty or MatchAny for single audience";
-      this.faults.push(invalidValue(`${path}.audienceMatchPolicy`, { value: audienceMatchPolicy, detail }));
+      this.#invalid(`${path}.audienceMatchPolicy`, { value: audienceMatchPolicy, detail });
     }
     if (certificateAuthority !== undefined && !isCertificates(certificateAuthority)) {
-      this.faults.push(
-        invalidValue(`${path}.certificateAuthority`, {
-          value: "<omitted>",
-          detail: "data does not contain any valid RSA or ECDSA certificates",
-        }),
-      );
+      const detail = "data does not contain any valid RSA or ECDSA certificates";
+      this.#invalid(`${path}.certificateAuthority`, { value: "<omitted>", detail });
     }
     if (given.egressSelectorType !== undefined) {
       this.faults.push(notSupported(`${path}.egressSelectorType`, { value: given.egressSelectorType, supported: [] }));
@@ -183,11 +166,8 @@ class ConfigurationCompiler {
   #url(text: string, path: string): void {
     // The parser drops blanks and line ends around a URL and line ends in it: an issuer that is written so would match no token.
     const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
-    if (url === null) {
-      this.faults.push(invalidValue(path, { value: text, detail: "URL cannot be parsed" }));
-      return;
-    }
-    const refuse = (detail: string): unknown => this.faults.push(invalidValue(path, { value: text, detail }));
+    const refuse = (detail: string): void => this.#invalid(path, { value: text, detail });
+    if (url === null) return refuse("URL cannot be parsed");
     if (url.protocol !== "https:") refuse("URL scheme must be https");
     if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");
     if (url.search !== "") refuse("URL must not contain a query");
@@ -204,20 +184,18 @@ class ConfigurationCompiler {
       const { claim = "", expression = "", requiredValue = "", message = "" } = rule;
       const at = `${path}[${index}]`;
       if (claim !== "" && expression !== "") {
-        this.faults.push(invalidValue(at, { value: claim, detail: "claim and expression can't both be set" }));
+        this.#invalid(at, { value: claim, detail: "claim and expression can't both be set" });
       } else if (claim !== "") {
         if (message !== "") {
-          this.faults.push(
-            invalidValue(`${at}.message`, { value: message, detail: "may not be specified when claim is set" }),
-          );
+          this.#invalid(`${at}.message`, { value: message, detail: "may not be specified when claim is set" });
         }
         requiredClaims.set(claim, requiredValue);
       } else if (expression === "") {
-        this.faults.push(required(at, "claim or expression is required"));
+        this.#required(at, "claim or expression is required");
       } else {
         if (requiredValue !== "") {
           const detail = "may not be specified when expression is set";
-          this.faults.push(invalidValue(`${at}.requiredValue`, { value: requiredValue, detail }));
+          this.#invalid(`${at}.requiredValue`, { value: requiredValue, detail });
         }
         const where = `${at}.expression`;
         const compiled = this.#compile(expression, { path: where, variable: "claims", result: "boolean" });
@@ -234,7 +212,7 @@ class ConfigurationCompiler {
     return userValidationRules.flatMap(({ expression = "", message = "" }, index) => {
       const at = `${path}[${index}].expression`;
       if (expression === "") {
-        this.faults.push(required(at, ""));
+        this.#required(at, "");
         return [];
       }
       const compiled = this.#compile(expression, { path: at, variable: "user", result: "boolean" });
@@ -243,37 +221,34 @@ class ConfigurationCompiler {
   }
 
   #prefixed(
-    { claim = "", expression = "", prefix }: PrefixedClaim,
+    given: PrefixedClaim,
     { path, result }: { readonly path: string; readonly result: ExpressionResult },
-  ): ClaimMapping["username"] | undefined {
+  ): ClaimMapping["groups"] {
+    const { claim = "", expression = "", prefix } = given;
+    if (claim === "" && expression !== "" && prefix !== undefined) {
+      this.#invalid(`${path}.prefix`, { value: prefix, detail: "may not be specified when expression is set" });
+    }
+    if (claim !== "" && expression === "" && prefix === undefined) {
+      const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
+      this.#required(`${path}.prefix`, detail);
+    }
+    const source = this.#claimOrExpression(given, { path, result });
+    return source === undefined || source.expression !== undefined ? source : { ...source, prefix: prefix ?? "" };
+  }
+
+  #claimOrExpression(
+    { claim = "", expression = "" }: PrefixedClaim,
+    { path, result }: { readonly path: string; readonly result: ExpressionResult },
+  ): ClaimMapping["uid"] {
     if (claim !== "" && expression !== "") {
-      this.faults.push(invalidValue(path, { value: "", detail: "claim and expression can't both be set" }));
+      this.#invalid(path, { value: "", detail: "claim and expression can't both be set" });
     } else if (expression !== "") {
-      if (prefix !== undefined) {
-        this.faults.push(
-          invalidValue(`${path}.prefix`, { value: prefix, detail: "may not be specified when expression is set" }),
-        );
-      }
       const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result });
       return compiled && { expression: compiled };
     } else if (claim !== "") {
-      if (prefix === undefined) {
-        const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
-        this.faults.push(required(`${path}.prefix`, detail));
-      }
-      return { claim, prefix: prefix ?? "" };
+      return { claim };
     }
     return undefined;
-  }
-
-  #claimOrExpression({ claim = "", expression = "" }: PrefixedClaim, path: string): ClaimMapping["uid"] {
-    if (claim !== "" && expression !== "") {
-      this.faults.push(invalidValue(path, { value: "", detail: "claim and expression can't both be set" }));
-    } else if (expression !== "") {
-      const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result: "text" });
-      return compiled && { expression: compiled };
-    }
-    return claim === "" ? undefined : { claim };
   }
 
   #extra(mappings: NonNullable<JwtAuthenticator["claimMappings"]["extra"]>, path: string): ExtraMapping[] {
@@ -282,7 +257,7 @@ class ConfigurationCompiler {
       const at = `${path}[${index}]`;
       this.#extraKey(key, `${at}.key`);
       if (valueExpression === "") {
-        this.faults.push(required(`${at}.valueExpression`, ""));
+        this.#required(`${at}.valueExpression`, "");
         return [];
       }
       const options = { path: `${at}.valueExpression`, variable: "claims", result: "texts" } as const;
@@ -293,28 +268,23 @@ class ConfigurationCompiler {
 
   /** Upstream: `IsDomainPrefixedPath`, in lower case, and not below a reserved domain. */
   #extraKey(key: string, path: string): void {
-    if (key === "") {
-      this.faults.push(required(path, ""));
-      return;
-    }
+    if (key === "") return this.#required(path, "");
     const [domain = "", ...rest] = key.split("/");
     const name = rest.join("/");
     if (name === "" || dnsSubdomainFaults(domain.toLowerCase()).length > 0) {
       const detail = 'must be a domain-prefixed path (such as "acme.io/foo")';
-      this.faults.push(invalidValue(path, { value: key, detail }));
+      this.#invalid(path, { value: key, detail });
     } else if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(name)) {
-      this.faults.push(
-        invalidValue(path, {
-          value: key,
-          detail: "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
-        }),
-      );
+      this.#invalid(path, {
+        value: key,
+        detail: "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+      });
     }
-    if (key !== key.toLowerCase()) this.faults.push(invalidValue(path, { value: key, detail: "must be lowercase" }));
+    if (key !== key.toLowerCase()) this.#invalid(path, { value: key, detail: "must be lowercase" });
     const reserved = ["k8s.io", "kubernetes.io", this.#context.names.domain];
     if (reserved.some((one) => domain === one || domain.endsWith(`.${one}`))) {
       const detail = `${[...new Set(reserved)].join(", ")} and their subdomains are reserved`;
-      this.faults.push(invalidValue(path, { value: key, detail }));
+      this.#invalid(path, { value: key, detail });
     }
   }
 
@@ -323,9 +293,17 @@ class ConfigurationCompiler {
       return compileClaimExpression(source, { variable, result });
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      this.faults.push(invalidValue(path, { value: source, detail: `compilation failed: ${error.message}` }));
+      this.#invalid(path, { value: source, detail: `compilation failed: ${error.message}` });
       return undefined;
     }
+  }
+
+  #invalid(path: string, fault: { readonly value: unknown; readonly detail: string }): void {
+    this.faults.push(invalidValue(path, fault));
+  }
+
+  #required(path: string, detail: string): void {
+    this.faults.push(required(path, detail));
   }
 
   #distinct(values: readonly (readonly [path: string, value: string | undefined])[]): void {

@@ -14,7 +14,7 @@ import {
   publicKeyInfoOf,
 } from "../pki/keys.ts";
 import type { KeyType } from "../pki/keys.ts";
-import { PkiError } from "../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../pki/pki-error.ts";
 import { refusalReason, requestState } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { keyPair } from "./key-pair.ts";
@@ -77,12 +77,9 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   for await (const found of statesOf(first, { requests, sleep, signal })) {
     switch (requestState(found)) {
       case "issued": {
-        try {
-          return keyPair({ keyPem, certificatePem: decode(found?.status.certificate) });
-        } catch (error) {
-          if (error instanceof PkiError) throw refused(`the issued certificate cannot be used: ${error.message}`);
-          throw error;
-        }
+        const pair = orPkiError(() => keyPair({ keyPem, certificatePem: decode(found?.status.certificate) }));
+        if (pair instanceof PkiError) throw refused(`the issued certificate cannot be used: ${pair.message}`);
+        return pair;
       }
       case "denied":
       case "failed":
@@ -124,12 +121,8 @@ function newPendingKey(store: PendingKeys, keyType: KeyType): string {
 
 /** Undefined for a file that holds no key. */
 function typeOf(keyPem: string): string | undefined {
-  try {
-    return keyTypeOf(publicKeyInfoOf(parsePrivateKeyPem(keyPem)));
-  } catch (error) {
-    if (error instanceof PkiError) return undefined;
-    throw error;
-  }
+  const type = orPkiError(() => keyTypeOf(publicKeyInfoOf(parsePrivateKeyPem(keyPem))));
+  return type instanceof PkiError ? undefined : type;
 }
 
 async function createOrGet(

@@ -4,7 +4,7 @@ import { isTokenText } from "../machinery/client/is-token-text.ts";
 import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
-import { PkiError } from "../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
@@ -110,12 +110,8 @@ function readPem(
   parse: (pem: string) => unknown,
 ): string {
   const pem = readSettingsFile(flag, file);
-  try {
-    parse(pem);
-  } catch (error) {
-    if (error instanceof PkiError) throw new UsageError(`--${flag}: ${file}: ${error.message}`, { cause: error });
-    throw error;
-  }
+  const parsed = orPkiError(() => parse(pem));
+  if (parsed instanceof PkiError) throw new UsageError(`--${flag}: ${file}: ${parsed.message}`, { cause: parsed });
   return pem;
 }
 

@@ -2,7 +2,7 @@ import type { Certificate } from "./certificate.ts";
 import { checkSignature } from "./check-signature.ts";
 import { nameConstraintFault } from "./name-constraints.ts";
 import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
-import { PkiError } from "./pki-error.ts";
+import { orPkiError } from "./pki-error.ts";
 
 export interface ChainInput {
   readonly leaf: Certificate;
@@ -138,19 +138,16 @@ function authorityFault(issuer: Certificate): string | undefined {
 }
 
 function signatureFault(child: Certificate, issuer: Certificate): string | undefined {
-  try {
+  const refused = orPkiError(() =>
     checkSignature({
       signed: child.tbsCertificate,
       signature: child.signature,
       algorithm: child.signatureAlgorithm,
       publicKey: issuer.publicKey,
       sha1: "refused",
-    });
-    return undefined;
-  } catch (error) {
-    if (error instanceof PkiError) return error.message;
-    throw error;
-  }
+    }),
+  );
+  return refused?.message;
 }
 
 /** Checks the issuer's limit on the number of intermediates below it. */

@@ -1,7 +1,7 @@
 import { parseCertificate } from "./certificate.ts";
 import { decodePemBlocks } from "./pem.ts";
 import type { PemBlock } from "./pem.ts";
-import { PkiError } from "./pki-error.ts";
+import { orPkiError, PkiError } from "./pki-error.ts";
 
 export const maximumTrustBundleBytes = 1024 * 1024;
 
@@ -42,10 +42,7 @@ export function validateTrustAnchors(pem: string): string[] {
 function entryFault({ type, headers, bytes }: PemBlock): string | undefined {
   if (type !== "CERTIFICATE") return `has bad block type: ${type}`;
   if (headers.size > 0) return "has PEM block headers";
-  try {
-    return parseCertificate(bytes).isCA ? undefined : "does not have the CA bit set";
-  } catch (error) {
-    if (error instanceof PkiError) return "does not parse as X.509";
-    throw error;
-  }
+  const certificate = orPkiError(() => parseCertificate(bytes));
+  if (certificate instanceof PkiError) return "does not parse as X.509";
+  return certificate.isCA ? undefined : "does not have the CA bit set";
 }

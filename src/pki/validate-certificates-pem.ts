@@ -1,6 +1,6 @@
 import { parseCertificates } from "./certificate.ts";
 import { decodePemBlocks } from "./pem.ts";
-import { PkiError } from "./pki-error.ts";
+import { orPkiError, PkiError } from "./pki-error.ts";
 import { tags } from "./der.ts";
 import { encodeElement } from "./der-writer.ts";
 
@@ -24,22 +24,13 @@ export function validateCertificatesPem(pem: string | Uint8Array): string | unde
 
 /** Tries DER first: nearly all input is DER, so its faults are the ones to report. */
 function certificatesFault(bytes: Buffer): string | undefined {
-  try {
-    parseCertificates(bytes);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof PkiError)) throw error;
-    return isBerCertificates(bytes) ? undefined : error.message;
-  }
+  const parsed = orPkiError(() => parseCertificates(bytes));
+  return parsed instanceof PkiError && !isBerCertificates(bytes) ? parsed.message : undefined;
 }
 
 function isBerCertificates(bytes: Buffer): boolean {
-  try {
-    return parseCertificates(berToDer(bytes)).length > 0;
-  } catch (error) {
-    if (error instanceof PkiError) return false;
-    throw error;
-  }
+  const parsed = orPkiError(() => parseCertificates(berToDer(bytes)));
+  return !(parsed instanceof PkiError) && parsed.length > 0;
 }
 
 /** No certificate nests this deep. */

@@ -20,7 +20,7 @@ import { changeKeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
-import { PkiError } from "../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../pki/pki-error.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
@@ -133,15 +133,8 @@ function keysInFiles({
   return found;
 }
 
-function isKeyOf(privateKey: string, certificate: string): boolean {
-  try {
-    loadCertificateAuthority({ certificate, privateKey });
-    return true;
-  } catch (error) {
-    if (error instanceof PkiError) return false;
-    throw error;
-  }
-}
+const isKeyOf = (privateKey: string, certificate: string): boolean =>
+  !(orPkiError(() => loadCertificateAuthority({ certificate, privateKey })) instanceof PkiError);
 
 async function resealAuthorities({
   store,

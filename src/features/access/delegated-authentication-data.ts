@@ -1,6 +1,6 @@
 import type { Certificate } from "../../pki/certificate.ts";
 import { encodePem } from "../../pki/pem.ts";
-import { PkiError } from "../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
 
@@ -61,12 +61,8 @@ const distinctPem = (certificates: readonly Certificate[]): string =>
 
 function keptCertificates(key: string, before: PublishedBefore | undefined): readonly Certificate[] {
   if (before === undefined) return [];
-  try {
-    return parseCertificatesPem(before.data[key] ?? "");
-  } catch (error) {
-    if (error instanceof PkiError) return [];
-    throw error;
-  }
+  const kept = orPkiError(() => parseCertificatesPem(before.data[key] ?? ""));
+  return kept instanceof PkiError ? [] : kept;
 }
 
 function keptNames(key: string, before: PublishedBefore | undefined): readonly string[] {

@@ -8,7 +8,7 @@ import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { parseRequestField } from "../../pki/certificate-request.ts";
-import { PkiError } from "../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { findWellKnownSigner } from "./signers/well-known-signers.ts";
 
 interface SignerRuleOptions {
@@ -93,13 +93,9 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
     if (object === undefined) return;
     const { signerName, request = "" } = asSigningRequest(object).spec;
     if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
-    try {
-      const { subject } = parseRequestField(request);
-      if (!subject.organizations.includes(mastersGroup)) return;
-    } catch (error) {
-      if (error instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${error.message}`);
-      throw error;
-    }
+    const parsed = orPkiError(() => parseRequestField(request));
+    if (parsed instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${parsed.message}`);
+    if (!parsed.subject.organizations.includes(mastersGroup)) return;
     throw admissionForbidden(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
   },
 });

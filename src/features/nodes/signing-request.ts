@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { parseRequestField } from "../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../pki/certificate-request.ts";
-import { PkiError } from "../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 
 /** What the admission rules of nodes read of a CertificateSigningRequest, whose feature knows this one. */
 export interface SigningRequest extends ApiObject {
@@ -22,10 +22,6 @@ export const asSigningRequest = (object: ApiObject): SigningRequest => object as
 
 /** The certificate request in `spec.request`. Undefined for one that cannot be read: its validation says why. */
 export function requestedCertificate({ spec: { request = "" } }: SigningRequest): CertificateRequest | undefined {
-  try {
-    return parseRequestField(request);
-  } catch (error) {
-    if (error instanceof PkiError) return undefined;
-    throw error;
-  }
+  const parsed = orPkiError(() => parseRequestField(request));
+  return parsed instanceof PkiError ? undefined : parsed;
 }

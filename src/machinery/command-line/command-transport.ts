@@ -4,7 +4,7 @@ import type { ClientRequest, ClientResponse, Transport } from "../client/transpo
 import { CommandFailure } from "./command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
-import { PkiError } from "../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
 import { jsonFields } from "../api/json-object.ts";
 
@@ -133,11 +133,7 @@ function validityOfToken(token: string): Validity {
 const isTime = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < 1e11;
 
 function validityOfCertificate(pem: string): Validity {
-  try {
-    const [certificate] = parseCertificatesPem(pem);
-    return certificate === undefined ? {} : { from: certificate.notBefore, until: certificate.notAfter };
-  } catch (error) {
-    if (error instanceof PkiError) return {};
-    throw error;
-  }
+  const certificates = orPkiError(() => parseCertificatesPem(pem));
+  const [certificate] = certificates instanceof PkiError ? [] : certificates;
+  return certificate === undefined ? {} : { from: certificate.notBefore, until: certificate.notAfter };
 }

@@ -8,7 +8,7 @@ import { readSettingsFile } from "../../machinery/command-line/settings-files.ts
 import type { ServingCertificate } from "../../machinery/http/serving-context.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parsePrivateKeyPem } from "../../pki/keys.ts";
-import { PkiError } from "../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 
 /** A certificate that a listener can show, with its key. */
@@ -64,10 +64,7 @@ const keyIn = (pem: string, { flag, file }: NamedFile): KeyObject =>
   );
 
 function readable<T>(parse: () => T, message: string): T {
-  try {
-    return parse();
-  } catch (cause) {
-    if (cause instanceof PkiError) throw new UsageError(message, { cause });
-    throw cause;
-  }
+  const parsed = orPkiError(parse);
+  if (parsed instanceof PkiError) throw new UsageError(message, { cause: parsed });
+  return parsed;
 }

@@ -4,7 +4,7 @@ import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { verifyChain } from "../../../pki/certificate-chain.ts";
 import { extendedKeyUsages } from "../../../pki/object-identifiers.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 
 export type CertificateResult =
   | { readonly isTrusted: true; readonly leaf: Certificate }
@@ -78,10 +78,6 @@ function verify(
 }
 
 function parseAll(certificates: readonly X509Certificate[]): Certificate[] | string {
-  try {
-    return certificates.map(({ raw }) => parseCertificate(raw));
-  } catch (error) {
-    if (error instanceof PkiError) return error.message;
-    throw error;
-  }
+  const parsed = orPkiError(() => certificates.map(({ raw }) => parseCertificate(raw)));
+  return parsed instanceof PkiError ? parsed.message : parsed;
 }

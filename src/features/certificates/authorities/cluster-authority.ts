@@ -13,7 +13,7 @@ import type { CertificateAuthority } from "../../../pki/certificate-authority.ts
 import type { Certificate } from "../../../pki/certificate.ts";
 import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
@@ -77,12 +77,10 @@ export function openClusterAuthority({
     );
   }
   const pem = readAuthorityFile(certificateFile);
-  try {
-    return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
-  } catch (cause) {
-    if (!(cause instanceof PkiError)) throw cause;
-    throw new UnusableFile(`${certificateFile}, ${keyFile}: ${cause.message}; restore both from a backup`, { cause });
-  }
+  const authority = orPkiError(() => loadCertificateAuthority({ certificate: pem, privateKey }));
+  if (!(authority instanceof PkiError)) return { ...authority, pem };
+  const reason = `${certificateFile}, ${keyFile}: ${authority.message}; restore both from a backup`;
+  throw new UnusableFile(reason, { cause: authority });
 }
 
 /** Reads the file of a CA's certificate. Throws UnusableFile, also for the folder that a container gets where a file is missing. */
@@ -98,12 +96,9 @@ export function readAuthorityFile(file: string): string {
 function existingKey(file: string): KeyObject | undefined {
   const pem = readPrivateFile(file);
   if (pem === undefined) return undefined;
-  try {
-    return parsePrivateKeyPem(pem);
-  } catch (cause) {
-    if (!(cause instanceof PkiError)) throw cause;
-    throw new UnusableFile(`${file}: ${cause.message}; restore it from a backup, with the certificate`, { cause });
-  }
+  const key = orPkiError(() => parsePrivateKeyPem(pem));
+  if (!(key instanceof PkiError)) return key;
+  throw new UnusableFile(`${file}: ${key.message}; restore it from a backup, with the certificate`, { cause: key });
 }
 
 /**

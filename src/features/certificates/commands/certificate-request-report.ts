@@ -5,7 +5,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { keyTypeOf } from "../../../pki/keys.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
@@ -44,7 +44,7 @@ export function certificateRequestReport(
 ): CertificateRequestReport {
   const { metadata, spec, status } = object;
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
-  const request = parse(spec.request ?? "");
+  const request = orPkiError(() => parse(spec.request ?? ""));
   const signer = findWellKnownSigner(names, signerName);
   const broken = request instanceof PkiError ? [request.message] : (signer?.faults(request, usages) ?? []);
   return {
@@ -69,15 +69,10 @@ export function certificateRequestReport(
   };
 }
 
-function parse(base64: string): CertificateRequest | PkiError {
-  try {
-    const request = parseRequestField(base64);
-    checkRequestSignature(request);
-    return request;
-  } catch (error) {
-    if (error instanceof PkiError) return error;
-    throw error;
-  }
+function parse(base64: string): CertificateRequest {
+  const request = parseRequestField(base64);
+  checkRequestSignature(request);
+  return request;
 }
 
 function decoded(request: CertificateRequest): NonNullable<CertificateRequestReport["request"]> {

@@ -1,6 +1,6 @@
 import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 
@@ -28,12 +28,9 @@ export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificat
 /** Whether a request asks for a subject or a name that holds a text. One that cannot be read does not. */
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
-  try {
-    const { subject, subjectAltNames } = parseRequestField(spec.request ?? "");
-    const { dnsNames, ipAddresses, emailAddresses, uris } = subjectAltNames;
-    return hold([formatDistinguishedName(subject), ...dnsNames, ...ipAddresses, ...emailAddresses, ...uris], text);
-  } catch (error) {
-    if (error instanceof PkiError) return false;
-    throw error;
-  }
+  const request = orPkiError(() => parseRequestField(spec.request ?? ""));
+  if (request instanceof PkiError) return false;
+  const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
+  const subject = formatDistinguishedName(request.subject);
+  return hold([subject, ...dnsNames, ...ipAddresses, ...emailAddresses, ...uris], text);
 }

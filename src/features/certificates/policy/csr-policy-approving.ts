@@ -1,6 +1,6 @@
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { nodeResource } from "../../nodes/index.ts";
 import type { Node } from "../../nodes/index.ts";
@@ -91,17 +91,14 @@ export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity
 
 function approvalInputOf(request: CertificateSigningRequest, lifetime: SignerLifetime): ApprovalInput | undefined {
   const { request: base64, usages = [], expirationSeconds = lifetime.defaultSeconds } = request.spec;
-  try {
-    return {
-      ...identityOf(request),
-      usages,
-      request: parseRequestField(base64 ?? ""),
-      lifetimeSeconds: lifetimeSeconds(expirationSeconds, lifetime.maximumSeconds),
-    };
-  } catch (error) {
-    if (error instanceof PkiError) return undefined;
-    throw error;
-  }
+  const parsed = orPkiError(() => parseRequestField(base64 ?? ""));
+  if (parsed instanceof PkiError) return undefined;
+  return {
+    ...identityOf(request),
+    usages,
+    request: parsed,
+    lifetimeSeconds: lifetimeSeconds(expirationSeconds, lifetime.maximumSeconds),
+  };
 }
 
 const namesOf = (node: Node | undefined): NodeNames | undefined => (node === undefined ? undefined : namesOfNode(node));

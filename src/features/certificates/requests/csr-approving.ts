@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
@@ -79,13 +79,8 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
 
 function possibleApprovals({ spec }: CertificateSigningRequest, { names }: ControllerContext): NodeClientSubresource[] {
   const { signerName, username = "", usages = [] } = spec;
-  try {
-    const request = parseRequestField(spec.request ?? "");
-    return nodeClientSubresources(names, { signerName, username, usages, request });
-  } catch (error) {
-    if (error instanceof PkiError) return [];
-    throw error;
-  }
+  const request = orPkiError(() => parseRequestField(spec.request ?? ""));
+  return request instanceof PkiError ? [] : nodeClientSubresources(names, { signerName, username, usages, request });
 }
 
 interface CreateReview extends Pick<ControllerContext, "client" | "names"> {

@@ -1,7 +1,7 @@
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { decodePemBlocks } from "../../../pki/pem.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { RecentTexts } from "../../../pki/recent-texts.ts";
 import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
 
@@ -48,10 +48,6 @@ export const rememberIssued = (base64: string, { notAfter }: Certificate): unkno
 function leafOf(pem: Buffer): ForeignText["leaf"] {
   const block = decodePemBlocks(pem).find(({ type }) => type === "CERTIFICATE");
   if (block === undefined) return undefined;
-  try {
-    return parseCertificate(block.bytes);
-  } catch (error) {
-    if (error instanceof PkiError) return "unreadable";
-    throw error;
-  }
+  const leaf = orPkiError(() => parseCertificate(block.bytes));
+  return leaf instanceof PkiError ? "unreadable" : leaf;
 }

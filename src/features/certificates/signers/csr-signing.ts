@@ -2,7 +2,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { issuingFaults, usageFaults } from "./issue.ts";
@@ -76,7 +76,8 @@ class CsrSigning {
       this.#queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
       return "waits: no signer here has this name and a CA";
     }
-    const request = parse(stored.spec.request ?? "");
+    // Its own signature was checked when it was created, and it has not changed since.
+    const request = orPkiError(() => parseRequestField(stored.spec.request ?? ""));
     const faults = request instanceof PkiError ? [request.message] : this.#faults(request, { stored, signer });
     if (request instanceof PkiError || faults.length > 0) {
       return this.#fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
@@ -117,15 +118,5 @@ class CsrSigning {
     const failed = withCondition(stored, { ...condition, now: clock.now() });
     await client.resource(certificateSigningRequestResource(names)).update(failed, { subresource: "status" });
     return `failed the request: ${reason}`;
-  }
-}
-
-/** The request's own signature was checked when it was created, and it has not changed since. */
-function parse(base64: string): CertificateRequest | PkiError {
-  try {
-    return parseRequestField(base64);
-  } catch (error) {
-    if (error instanceof PkiError) return error;
-    throw error;
   }
 }

@@ -5,7 +5,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../pki/certificate-revocation-list.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
 import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
@@ -150,10 +150,6 @@ export class ListWriter {
 
 /** Undefined for what is no list: somebody has stored it, and it is replaced. */
 function parsedList(der: Buffer | undefined): RevocationList | undefined {
-  try {
-    return der && parseRevocationList(der);
-  } catch (error) {
-    if (error instanceof PkiError) return undefined;
-    throw error;
-  }
+  const list = orPkiError(() => der && parseRevocationList(der));
+  return list instanceof PkiError ? undefined : list;
 }

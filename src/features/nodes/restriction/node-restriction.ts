@@ -5,7 +5,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { memberNodeNameOf, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";
 import { audienceFault } from "./token-audience.ts";
@@ -223,10 +223,7 @@ function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: Nod
 }
 
 function commonNameOf(attributes: AdmissionAttributes, request: string): string {
-  try {
-    return parseRequestField(request).subject.commonName;
-  } catch (error) {
-    if (error instanceof PkiError) throw admissionForbidden(attributes, `unable to parse csr: ${error.message}`);
-    throw error;
-  }
+  const parsed = orPkiError(() => parseRequestField(request));
+  if (parsed instanceof PkiError) throw admissionForbidden(attributes, `unable to parse csr: ${parsed.message}`);
+  return parsed.subject.commonName;
 }

@@ -1,13 +1,12 @@
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { isTokenText } from "../machinery/client/is-token-text.ts";
-import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
-import { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
+import { readSettingsKubeconfig } from "../machinery/command-line/settings-kubeconfig.ts";
 import { FollowedFiles } from "../machinery/files/followed-files.ts";
 
 /** How an agent reaches its server and introduces itself. */
@@ -46,14 +45,11 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
 
 /** The agent has the flag --kubeconfig, and neither --context nor --token. */
 function kubeconfigTransport(file: string): HttpsTransportOptions {
-  try {
-    const { transport } = readKubeconfig({ file, hasFlags: false });
-    if (transport.headers === undefined) return transport;
-    throw new KubeconfigError(`kubeconfig ${file}: its user acts as another one, which no agent can; remove "as"`);
-  } catch (cause) {
-    if (!(cause instanceof KubeconfigError)) throw cause;
-    throw new UsageError(`--kubeconfig: ${cause.message}`, { cause });
-  }
+  const { transport } = readSettingsKubeconfig("kubeconfig", { file });
+  if (transport.headers === undefined) return transport;
+  throw new UsageError(
+    `--kubeconfig: kubeconfig ${file}: its user acts as another one, which no agent can; remove "as"`,
+  );
 }
 
 function bootstrapCredential(

@@ -23,11 +23,10 @@ import { queuedSink } from "../../machinery/audit/queued-sink.ts";
 import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
 import { webhookTarget } from "../../machinery/audit/webhook-target.ts";
 import { httpsTransport } from "../../machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../machinery/client/kubeconfig.ts";
-import { KubeconfigError } from "../../machinery/client/kubeconfig-error.ts";
 import type { Transport } from "../../machinery/client/transport.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { AuditCounts } from "../../machinery/http/metrics.ts";
@@ -210,13 +209,14 @@ interface OpenedWebhook {
   readonly files: readonly string[];
 }
 
+const webhookFlag = "audit-webhook-config-file";
 /** What was on its way to the webhook has arrived by then, or is sent again to the new one. */
 const retirementMilliseconds = 60_000;
 
 /** Opens the webhook of a kubeconfig, and opens it anew when the kubeconfig changes. */
 function followWebhook(file: string, { followed }: OpenAuditOptions): () => OpenedWebhook {
   return followed.follow<OpenedWebhook>({
-    setting: "audit-webhook-config-file",
+    setting: webhookFlag,
     files: (opened) => opened?.files ?? [file],
     load: () => openedWebhook(file),
     retirement: { milliseconds: retirementMilliseconds, close: ({ transport }) => transport.close() },
@@ -225,13 +225,8 @@ function followWebhook(file: string, { followed }: OpenAuditOptions): () => Open
 }
 
 function openedWebhook(file: string): OpenedWebhook {
-  try {
-    const { transport, files } = readKubeconfig({ file, isFollowed: true, hasFlags: false });
-    return { server: transport.server, transport: httpsTransport(transport), files };
-  } catch (cause) {
-    if (!(cause instanceof KubeconfigError)) throw cause;
-    throw new UsageError(`--audit-webhook-config-file: ${cause.message}`, { cause });
-  }
+  const { transport, files } = readSettingsKubeconfig(webhookFlag, { file, isFollowed: true });
+  return { server: transport.server, transport: httpsTransport(transport), files };
 }
 
 interface OpenBackend {

@@ -2,12 +2,9 @@ import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
-import { KubeconfigError } from "../../../machinery/client/kubeconfig-error.ts";
-import type { KubeconfigContext } from "../../../machinery/client/kubeconfig.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { readSettingsKubeconfig } from "../../../machinery/command-line/settings-kubeconfig.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
@@ -64,7 +61,7 @@ function openGeneration(
   { file, cacheMilliseconds, version }: WebhookSettings,
   { log, ...options }: OpenWebhookOptions,
 ): Generation {
-  const { transport: connection, files } = contextOf(file);
+  const { transport: connection, files } = readSettingsKubeconfig(flag, { file, isFollowed: true });
   const transport = httpsTransport({ ...connection, timeoutMilliseconds });
   const webhook = connection.server;
   const ask = askWebhook({ transport, version });
@@ -88,15 +85,6 @@ function openGeneration(
           ),
   });
   return { webhook, files, verify, close: () => transport.close() };
-}
-
-function contextOf(file: string): KubeconfigContext {
-  try {
-    return readKubeconfig({ file, isFollowed: true, hasFlags: false });
-  } catch (cause) {
-    if (!(cause instanceof KubeconfigError)) throw cause;
-    throw new UsageError(`--${flag}: ${cause.message}`, { cause });
-  }
 }
 
 interface AskWebhookOptions extends Pick<PostWebhookOptions, "transport" | "schedule"> {

@@ -31,7 +31,7 @@ export async function prepareScene(
     const name = kind === "Node" ? "node-1" : "robot";
     const collection = isNamespaced ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`;
     if (kind !== "Namespace")
-      await create(collection, { apiVersion, kind, metadata: { name }, ...sampleFields(names)[kind] });
+      await create(collection, { apiVersion, kind, metadata: { name }, ...sampleFields(names, { kind }) });
   }
   const pods = `/api/v1/namespaces/${namespace}/pods`;
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;

@@ -74,7 +74,7 @@ describe("a server with both spellings", () => {
       apiVersion,
       kind,
       metadata: { name, ...metadata },
-      ...sampleFields(platformNames)[group.startsWith("events.") ? "Event of events" : kind],
+      ...sampleFields(platformNames, { kind, group }),
     });
     before(async () => {
       assert.equal((await api.send({ method: "POST", path: collection, body: sample() })).status, 201);

@@ -67,7 +67,7 @@ describe("every kind", { concurrency: true }, () => {
         const collection = `${root}/${isNamespaced ? "namespaces/default/" : ""}${plural}`;
         const create = (name: string) => {
           const metadata = { name, labels: { sample: name } };
-          const fields = sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind];
+          const fields = sampleFields(names, { kind, group });
           return api.send({ method: "POST", path: collection, body: { apiVersion, kind, metadata, ...fields } });
         };
         const remove = (name: string) =>

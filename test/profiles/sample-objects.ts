@@ -6,23 +6,33 @@ const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 const anchors = readFileSync(join(fixtures, "ca1.pem"), "utf8");
 const certificateRequest = readFileSync(join(fixtures, "cert-csr-p384.pem")).toString("base64");
 
-/**
- * What an object of a kind needs besides its metadata, by kind; kinds that are not listed need nothing. A new kind with
- * required fields gets a line here and is tested like all others.
- */
-export const sampleFields = (names: Names): Readonly<Record<string, object>> => {
+interface SampledKind {
+  readonly kind: string;
+  readonly group?: string;
+  /** Of the object. */
+  readonly namespace?: string;
+}
+
+/** What an object of a kind needs besides its metadata. Undefined: nothing. */
+export const sampleFields = (
+  names: Names,
+  { kind, group = "", namespace = "default" }: SampledKind,
+): object | undefined => fieldsByKind(names, namespace)[group.startsWith("events.") ? "Event of events" : kind];
+
+/** A new kind with required fields gets a line here and is tested like all others. */
+const fieldsByKind = (names: Names, namespace: string): Readonly<Record<string, object>> => {
   const group = names.group("rbac.authorization");
   const subjects = [{ kind: "User", apiGroup: group, name: "ann" }];
   return {
     Pod: { spec: { containers: [{ name: "main", image: "worker:1" }] } },
     "Event of events": {
       eventTime: "2026-01-01T00:00:00.000000Z",
-      regarding: { kind: "ServiceAccount", name: "default", namespace: "default" },
+      regarding: { kind: "ServiceAccount", name: "default", namespace },
       reportingController: "example.com/tests",
       reportingInstance: "one",
       ...{ action: "Testing", reason: "Tested", type: "Normal", note: "It works." },
     },
-    Event: { involvedObject: { kind: "ServiceAccount", name: "default", namespace: "default" }, reason: "Tested" },
+    Event: { involvedObject: { kind: "ServiceAccount", name: "default", namespace }, reason: "Tested" },
     CertificateSigningRequest: {
       spec: { request: certificateRequest, signerName: "example.com/signer", usages: ["client auth"] },
     },

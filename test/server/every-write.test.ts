@@ -146,7 +146,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
       apiVersion,
       kind,
       metadata: { name, labels: { sample: "yes" } },
-      ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
+      ...sampleFields(names, { kind, group }),
     });
 
     it("asks every rule in both phases, once, for every verb of every stored kind", async () => {

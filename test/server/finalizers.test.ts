@@ -25,12 +25,11 @@ it("a finalizer without a domain is accepted where upstream requires only a qual
     if (definition.verbs?.includes("create") === false) continue;
     const { group, kind, plural, scope } = definition;
     const folder = scope === "Namespaced" ? "/namespaces/default" : "";
-    const samples = sampleFields(names);
     const answer = await api.send(`${apiPathOf(definition)}${folder}/${plural}?dryRun=All`, {
       method: "POST",
       body: {
         metadata: { name: "short", finalizers: ["mine"] },
-        ...(samples[`${kind} of ${group.split(".")[0]}`] ?? samples[kind]),
+        ...sampleFields(names, { kind, group }),
       },
     });
     const text = String(answer.body);

@@ -67,7 +67,7 @@ function resourceCall(context: GeneratorContext): Call {
   const name = nameOf(kind, context);
   const collection = `${kind.root}/${namespace === "" || inPercent(random, 5) ? "" : `namespaces/${namespace}/`}${kind.plural}`;
   const path = `${collection}/${encodeURIComponent(name.toWellFormed())}${subresourceOf(kind, context)}`;
-  const sample = sampleFields(names)[kind.kind] ?? {};
+  const sample = sampleFields(names, { kind: kind.kind }) ?? {};
   const object = generateApiObject(kind, { namespace, name }, { context, sample });
   const turn = random.next();
   if (turn < 0.1) return { method: "GET", path, querySort: "read" };

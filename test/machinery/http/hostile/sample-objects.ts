@@ -1,55 +1,17 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { apiVersionOf } from "../../../../src/machinery/api/resource-type.ts";
 import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import { sampleFields } from "../../../profiles/sample-objects.ts";
 
-const pem = (file: string): string =>
-  readFileSync(join(import.meta.dirname, "../../../conformance/fixtures", file), "utf8");
-
-const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" };
-
-/** What a kind needs besides metadata to be accepted; kinds that are not here need nothing. */
-const contents: Readonly<Record<string, object>> = {
-  Pod: { spec: { containers: [{ name: "a", image: "a" }] } },
-  Event: { involvedObject: { namespace: "hostile" }, message: "x" },
-  CertificateSigningRequest: {
-    spec: {
-      request: Buffer.from(pem("csr-ecdsa.pem")).toString("base64"),
-      signerName: "example.com/signer",
-      usages: ["client auth"],
-    },
-  },
-  ClusterTrustBundle: { spec: { trustBundle: pem("ca1.pem") } },
-  Revocation: { spec: { token: { id: "one" } } },
-  IssuedCertificate: {
-    spec: {
-      signerName: "example.com/signer",
-      serialNumber: "1",
-      fingerprint: "ab".repeat(32),
-      notBefore: "2026-01-01T00:00:00Z",
-      notAfter: "2026-01-02T00:00:00Z",
-    },
-  },
-  ValidatingAdmissionPolicy: {
-    spec: {
-      matchConstraints: {
-        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
-      },
-      validations: [{ expression: "true" }],
-    },
-  },
-  ValidatingAdmissionPolicyBinding: { spec: { policyName: "sample", validationActions: ["Deny"] } },
-  RoleBinding: { roleRef },
-  ClusterRoleBinding: { roleRef },
-};
+const namespace = "hostile";
 
 /** An object of the kind that the server accepts. */
-export const sampleObject = ({ kind, scope, ...type }: ResourceDefinition, name: string): ApiObject => ({
+export const sampleObject = ({ kind, scope, group, ...type }: ResourceDefinition, name: string): ApiObject => ({
   kind,
-  apiVersion: apiVersionOf(type),
-  metadata: { name, ...(scope === "Namespaced" && { namespace: "hostile" }) },
-  ...contents[kind],
+  apiVersion: apiVersionOf({ group, ...type }),
+  metadata: { name, ...(scope === "Namespaced" && { namespace }) },
+  ...sampleFields(platformNames, { kind, group, namespace }),
 });
 
 const authentication = { apiVersion: "authentication.platform.io/v1" };

@@ -31,7 +31,7 @@ export interface TestServerOptions {
   /** Default: nothing is logged. */
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** Replaces the storage, and others write to it too. The server closes it. */
+  /** Replaces the storage. The server closes it. */
   readonly store?: Store;
   /** Static tokens instead of the administrator's. */
   readonly tokenFile?: string;
@@ -63,7 +63,7 @@ export async function startTestServer({
     log,
     admission,
     ...(clock !== undefined && { clock }),
-    ...(store !== undefined && { store, isStoreShared: true }),
+    ...(store !== undefined && { store }),
     ...(store === undefined && storage === "memory" && { store: new MemoryStore() }),
   });
   return {

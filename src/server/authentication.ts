@@ -93,10 +93,10 @@ export function openAuthentication({
 
 /**
  * Authenticates a request for the API only when this process's cache contains every write that was acknowledged before the
- * request arrived, also writes of other processes. So a token, role or account that was deleted through one process is
- * deleted for all of them. `waitForFreshCache` returns undefined when the cache is fresh already. The request remembers it: on
- * etcd, to ask again is most of the time of a read. Health checks and metrics do not wait: they must answer while the store is
- * unavailable.
+ * request arrived, also writes of other processes, and while the cache is loaded again. So a token, role or account that was
+ * deleted through one process is deleted for all of them. `waitForFreshCache` returns undefined when the cache is fresh already.
+ * The request remembers it: on etcd, to ask again is most of the time of a read. Health checks and metrics do not wait: they must
+ * answer while the store is unavailable.
  */
 export function authenticateOnFreshCache(
   authenticate: Authenticate,

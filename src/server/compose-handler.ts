@@ -34,8 +34,6 @@ interface ComposeHandlerOptions {
   /** Gets everything that is to be closed. */
   readonly opening: AsyncDisposableStack;
   readonly state: Readonly<ServerState>;
-  /** Whether other processes write to the store too. */
-  readonly isStoreShared: boolean;
   /** The metrics of the other processes of this server. */
   readonly otherMetrics: (() => Promise<readonly string[]>) | undefined;
 }
@@ -43,7 +41,7 @@ interface ComposeHandlerOptions {
 /** The stage "Compose" of a start: makes what answers requests, of the features. It answers from then on; nothing listens yet. */
 export async function composeHandler(
   config: ServerConfig,
-  { opened, connected, opening, state, isStoreShared, otherMetrics }: ComposeHandlerOptions,
+  { opened, connected, opening, state, otherMetrics }: ComposeHandlerOptions,
 ) {
   const { names, dataDirectory } = config;
   const { shared, usesEtcd, store, healthChecks, observation, stores, quota, authorities, certificate } = opened;
@@ -78,12 +76,9 @@ export async function composeHandler(
     streams.endRefused();
     certificate.renewRevoked();
   });
-  const { authenticate } = authentication;
   const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
-    authenticate: isStoreShared
-      ? authenticateOnFreshCache(authenticate, (request) => stores.waitForFreshCache(request))
-      : authenticate,
+    authenticate: authenticateOnFreshCache(authentication.authenticate, (request) => stores.waitForFreshCache(request)),
     refuseRevoked,
     impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,

@@ -36,8 +36,6 @@ export interface StartOptions {
    * processes.
    */
   readonly loops?: "at once" | "when told";
-  /** Whether other processes write to the store too. Then requests wait until the cache contains those writes. */
-  readonly isStoreShared?: boolean;
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
   /** The metrics of those processes. */
@@ -80,7 +78,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const state: ServerState = { url: "", openStreams: () => 0, isStopping: false, graceMilliseconds: 0 };
 
   const opened = await openServer(config, { log, clock, store: given.store, folder: given.folder, opening });
-  const { shared, usesEtcd, store, certificate } = opened;
+  const { shared, store, certificate } = opened;
   const connected = await connectFeatures(config, {
     opened,
     opening,
@@ -92,7 +90,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     connected,
     opening,
     state,
-    isStoreShared: given.isStoreShared ?? usesEtcd,
     otherMetrics: given.otherMetrics,
   });
   const client = opening.adopt(

@@ -55,7 +55,7 @@ before(async () => {
         commandLine: { ...settings, "data-dir": join(folder, name), "secure-port": "0", controllers: "false" },
         file: {},
       }),
-      { log: pino({ level: "silent" }), store, isStoreShared: true, clock: { now: () => startOf2026 } },
+      { log: pino({ level: "silent" }), store, clock: { now: () => startOf2026 } },
     );
   servers = [await start("first"), await start("second")];
   await permitNodeBootstrap({ client: servers[0].client, names });

@@ -35,7 +35,7 @@ const start = (name: string, controllers: boolean): Promise<RunningServer> => {
     file: {},
   });
   const log = pino({ level: "silent" });
-  return startServer(config, { log, store: keptStore(store), isStoreShared: true });
+  return startServer(config, { log, store: keptStore(store) });
 };
 
 /** A replica gets the CAs and keys of the others before its first start (docs/replicas.md). */

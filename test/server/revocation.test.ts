@@ -53,7 +53,7 @@ const start = (name: string): Promise<RunningServer> =>
       },
       file: {},
     }),
-    { log: pino({ level: "silent" }), store, isStoreShared: true, clock, loops: "when told" },
+    { log: pino({ level: "silent" }), store, clock, loops: "when told" },
   );
 
 before(async () => {

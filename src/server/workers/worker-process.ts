@@ -99,7 +99,6 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
         folder,
         store,
         loops: "when told",
-        isStoreShared: true,
         isPortShared: true,
         otherMetrics: () => others.collect(),
       },

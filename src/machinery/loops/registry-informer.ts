@@ -1,12 +1,12 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { differences } from "../registry/differences.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import { resourceRange } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
-import type { CachedObjects } from "../storage/watch-cache.ts";
 import { notifyEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 import type { KeyRange } from "../storage/key-range.ts";
@@ -18,6 +18,12 @@ type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous">
   /** Undefined after a deletion. */
   readonly object: StoredObject<T> | undefined;
 };
+
+/** What the cache held before it was loaded again, and since. */
+interface Reload<T extends ApiObject> {
+  readonly before: Iterable<StoredObject<T>>;
+  readonly now: Iterable<StoredObject<T>>;
+}
 
 /**
  * The texts of objects that were replaced or deleted are lost, because the store was compacted beyond what this process had seen.
@@ -46,8 +52,8 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   readonly #onError: (error: unknown) => void;
   readonly #range: KeyRange;
   readonly #handlers: InformerHandler<T>[] = [];
-  /** Changes that the handlers have not received yet. */
-  #changes: Change<T>[] = [];
+  /** What the handlers have not heard of yet. */
+  #changes: (Change<T> | Reload<T>)[] = [];
   #wake = (): void => {};
   #synced: Promise<void> | undefined;
 
@@ -86,15 +92,15 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
       if (this.#changes.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
       const changes = this.#changes;
       this.#changes = [];
-      await this.#notifyOfAll(changes, signal);
+      await this.#notifyOfAll(this.#changesOf(changes), signal);
     }
   }
 
-  async #notifyOfAll(changes: Iterable<Change<T>>, signal: AbortSignal): Promise<void> {
+  async #notifyOfAll(changes: Iterable<Change<T> | undefined>, signal: AbortSignal): Promise<void> {
     const work = new LongWork();
     for (const change of changes) {
       if (signal.aborted) return;
-      this.#notifyHandlers(change);
+      if (change !== undefined) this.#notifyHandlers(change);
       // Requests that write faster than handlers take changes have to wait.
       const pause = this.#changes.length < maximumWaiting ? work.pause() : undefined;
       if (pause !== undefined) await pause;
@@ -112,7 +118,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
       onEnd: (error, before) => {
         if (!(error instanceof RevisionCompacted) || before === undefined) return;
         signal.removeEventListener("abort", stop);
-        this.#addDifferences(before);
+        this.#add({ before: before.snapshot(this.#range), now: cache.snapshot(this.#range) });
         this.#follow(signal);
       },
     });
@@ -123,31 +129,27 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     signal.addEventListener("abort", stop, { once: true });
   }
 
-  #addDifferences(before: CachedObjects<StoredObject<T>>): void {
-    const { cache } = this.#registry;
-    let lost = 0;
-    for (const previous of before.range(this.#range)) {
-      if (cache.get(previous.key) !== undefined) continue;
-      if (previous.hasText) this.#add({ object: undefined, previous });
-      else lost += 1;
+  /** Undefined stands for an object that has not changed. */
+  *#changesOf(changes: Iterable<Change<T> | Reload<T>>): IterableIterator<Change<T> | undefined> {
+    for (const change of changes) {
+      if ("now" in change) yield* this.#changesOfReload(change);
+      else yield change;
     }
-    for (const object of cache.range(this.#range)) {
-      const previous = before.get(object.key);
-      if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      const isLost = previous !== undefined && !previous.hasText;
-      if (isLost) lost += 1;
-      // It is new, or handlers get it as a new one because the previous text is lost.
-      if (previous === undefined || isLost) this.#add({ object, previous: undefined });
-      else if (isSameObject(object, previous)) this.#add({ object, previous });
+  }
+
+  *#changesOfReload({ before, now }: Reload<T>): IterableIterator<Change<T> | undefined> {
+    let lost = 0;
+    for (const difference of differences(before, now)) {
+      if (difference?.previous?.hasText !== false) yield difference;
       else {
-        this.#add({ object: undefined, previous });
-        this.#add({ object, previous: undefined });
+        lost += 1;
+        if (difference.object !== undefined) yield { object: difference.object, previous: undefined };
       }
     }
     if (lost > 0) this.#onError(new ChangesLost(lost));
   }
 
-  #add(change: Change<T>): void {
+  #add(change: Change<T> | Reload<T>): void {
     this.#changes.push(change);
     // Writers get their answers first.
     if (this.#changes.length === 1) setImmediate(() => this.#wake());
@@ -204,9 +206,3 @@ function notifyHandler<T extends ApiObject>(
 function* asNew<T extends ApiObject>(objects: Iterable<StoredObject<T>>): IterableIterator<Change<T>> {
   for (const object of objects) yield { object, previous: undefined };
 }
-
-/** Between two loads of the cache, another object may have got the same name. */
-const isSameObject = (object: StoredObject, previous: StoredObject): boolean =>
-  object.unreadable !== undefined ||
-  previous.unreadable !== undefined ||
-  object.object.metadata.uid === previous.object.metadata.uid;

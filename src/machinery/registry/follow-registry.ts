@@ -2,17 +2,19 @@ import { prefixRange } from "../storage/key-range.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { asError } from "../api/thrown-error.ts";
+import { differences } from "./differences.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { resourcePrefix, resourceRange } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
+import type { CachedObjects } from "../storage/watch-cache.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
   /**
-   * Called at the start, and whenever the cache had to reload: discard what was derived from it before. Also when an object
-   * can't be decrypted, and after an event that could not be taken. An error that it throws prevents the server's start; later, the
-   * old state stays in use until the next event.
+   * Called at the start, and when events can't tell what has changed: discard what was derived from the cache before. So when an
+   * object can't be decrypted or becomes readable, after an event that could not be taken, and when the cache had to reload and old
+   * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use until the next event.
    */
   onLoaded(): void;
   /** When it throws, `onLoaded` is called in its place. */
@@ -37,17 +39,34 @@ export function followRegistry<T extends ApiObject>(
       return false;
     }
   };
-  const reload = (): void => void attempt(() => follower.onLoaded());
+  let isCurrent = true;
+  const reload = (): void => void (isCurrent = attempt(() => follower.onLoaded()));
+  const take = (event: CacheEvent<StoredObject<T>>): boolean =>
+    isReadable(event) && attempt(() => follower.onEvent(event));
+  /** Whether events could tell all that has changed. */
+  const tell = (before: CachedObjects<StoredObject<T>>): boolean => {
+    for (const difference of differences(before.snapshot(range), cache.snapshot(range))) {
+      if (difference === undefined) continue;
+      const { object, previous } = difference;
+      if (previous?.hasText === false) return false;
+      const isTaken =
+        object === undefined
+          ? take({ type: "delete", key: previous.key, revision: cache.revision, previous })
+          : take({ type: "put", key: object.key, revision: object.revision, object, previous });
+      if (!isTaken) return false;
+    }
+    return true;
+  };
   const follow = (): void => {
     cache.watch({
       ...range,
       afterRevision: cache.revision,
       onEvent(event) {
-        if (!isReadable(event) || !attempt(() => follower.onEvent(event))) reload();
+        if (!take(event)) reload();
       },
-      onEnd(error) {
+      onEnd(error, before) {
         if (!(error instanceof RevisionCompacted)) return;
-        reload();
+        if (!isCurrent || before === undefined || !tell(before)) reload();
         follow();
       },
     });

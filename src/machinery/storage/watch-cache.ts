@@ -63,7 +63,7 @@ export interface CacheWatchRequest<T extends Cached> extends KeyRange {
 }
 
 /** The objects of a cache at one moment. */
-export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "get" | "range">;
+export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "snapshot">;
 
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
   readonly request: CacheWatchRequest<T>;

@@ -2,46 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
 import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
-import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
-import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
-import type { RangeRequest, RangeResult, WatchRequest } from "../../../src/machinery/storage/store.ts";
 import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";
+import { ForgetfulStore } from "../registry/forgetful-store.ts";
 import { toyRegistry } from "../registry/toy-resource.ts";
 import type { Toy } from "../registry/toy-resource.ts";
-
-/** A store that can forget what its watches have not seen yet. */
-class ForgetfulStore extends MemoryStore {
-  readonly #requests: { readonly request: WatchRequest; readonly stop: () => void }[] = [];
-
-  override watch(request: WatchRequest): { stop(): void } {
-    const { stop } = super.watch(request);
-    this.#requests.push({ request, stop });
-    return { stop };
-  }
-
-  /** The keys of values that it cannot decrypt now. */
-  readonly unreadable = new Set<string>();
-
-  override async range(request: RangeRequest): Promise<RangeResult> {
-    const found = await super.range(request);
-    const entries = found.entries.map((entry) =>
-      this.unreadable.has(entry.key) ? { ...entry, value: Buffer.alloc(0), unreadable: "no key" } : entry,
-    );
-    return { ...found, entries };
-  }
-
-  /** The texts that it can still read again, by their revisions. */
-  readonly kept = new Map<number, Buffer>();
-
-  async forget(meanwhile: () => Promise<void>): Promise<void> {
-    const ended = this.#requests.splice(0);
-    for (const { stop } of ended) stop();
-    await meanwhile();
-    for (const { request } of ended) request.onEnd(new RevisionCompacted(1));
-  }
-}
 
 const keyOf = (name: string): string => `/registry/toys.toys.example.com/box/${name}`;
 
@@ -56,7 +22,7 @@ class Fixture {
   readonly registry = toyRegistry({
     store: this.store,
     feed: new ChangeFeed({ store: this.store, replayLength: 0 }),
-    texts: new StoredTexts({ valueAt: (revision) => this.store.kept.get(revision), maximumCharacters: 0 }),
+    texts: new StoredTexts({ valueAt: (revision) => this.store.textAt(revision), maximumCharacters: 0 }),
   });
   readonly errors: unknown[] = [];
   readonly informer = new RegistryInformer(this.registry, { onError: (error) => void this.errors.push(error) });
@@ -209,14 +175,32 @@ describe("an informer in the server's process", () => {
     });
     const news = await fixture.news();
     assert.deepEqual(news, [
-      "delete gone:red",
       "update changed:red changed:blue",
+      "delete gone:red",
       "add new:red",
       "delete replaced:red",
       "add replaced:red",
     ]);
     await fixture.put("same", { color: "blue" });
     assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
+    fixture.stop();
+  });
+
+  it("reads no object that is the same when the copy had to be loaded again", async () => {
+    const fixture = new Fixture();
+    const { store } = fixture;
+    for (const name of ["changed", ...Array.from({ length: 20 }, (_, index) => `same-${index}`)])
+      await fixture.put(name);
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    await fixture.news();
+    let readsBefore = 0;
+    await store.forget(async () => {
+      await fixture.put("changed", { color: "blue" });
+      readsBefore = store.reads;
+    });
+    assert.deepEqual(await fixture.news(), ["update changed:red changed:blue"]);
+    assert.ok(store.reads - readsBefore < 10, `${store.reads - readsBefore} texts were read`);
     fixture.stop();
   });
 

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { followRegistry } from "../../../src/machinery/registry/follow-registry.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import type { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import { ForgetfulStore } from "./forgetful-store.ts";
 import { toyBox } from "./toy-resource.ts";
+import type { Toy } from "./toy-resource.ts";
 
 test("a follower that failed on an event restarts from the current objects, and gets all later events", async () => {
   const box = await toyBox();
@@ -21,4 +25,45 @@ test("a follower that failed on an event restarts from the current objects, and 
   isBroken = false;
   await box.add("doll");
   assert.deepEqual(heard, ["loaded", "ball", "loaded", "doll"]);
+});
+
+/** Notes what a follower hears. */
+function follow(registry: ResourceRegistry<Toy>): string[] {
+  const heard: string[] = [];
+  followRegistry(registry, {
+    onLoaded: () => void heard.push("loaded"),
+    onEvent: ({ type, key }) => void heard.push(`${type} ${key.slice(key.lastIndexOf("/") + 1)}`),
+  });
+  return heard;
+}
+
+test("a follower hears only what has changed when the cache had to reload", async () => {
+  const store = new ForgetfulStore();
+  const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const { key, revision } = await add("ball");
+  await add("car");
+  const heard = follow(registry);
+  await store.forget(async () => {
+    await add("doll");
+    await store.write({ key, value: undefined, expectedRevision: revision });
+  });
+  await registry.waitForFreshCache();
+  await add("engine");
+  assert.deepEqual(heard, ["loaded", "delete ball", "put doll", "put engine"]);
+});
+
+test("a follower starts anew when an object becomes readable that could not be decrypted", async () => {
+  const store = new ForgetfulStore();
+  const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const { key } = await add("ball");
+  store.unreadable.add(key);
+  const reload = async (): Promise<void> => {
+    await store.forget(async () => void (await add(`toy-${store.latestRevision()}`)));
+    await registry.waitForFreshCache();
+  };
+  await reload();
+  const heard = follow(registry);
+  store.unreadable.clear();
+  await reload();
+  assert.deepEqual(heard, ["loaded", "loaded"]);
 });

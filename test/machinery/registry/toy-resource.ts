@@ -91,22 +91,26 @@ export const toyRegistry = (given: ToyRegistryOptions): ResourceRegistry<Toy> =>
 
 export const toyClock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
 
-/** A registry of toys over an empty store. */
+/** A registry of toys, over an empty store if none is given. */
 export async function toyBox({
   admission = [],
   definition = toys,
   clock = toyClock,
   historyLength = 1000,
+  store = new MemoryStore(),
+  feed = new ChangeFeed({ store }),
 }: {
   readonly admission?: readonly AdmissionRule[];
   readonly definition?: ResourceDefinition<Toy>;
   readonly clock?: Clock;
   readonly historyLength?: number;
+  readonly store?: MemoryStore;
+  readonly feed?: ChangeFeed;
 } = {}): Promise<ToyBox> {
-  const store = new MemoryStore();
   const registry = toyRegistry({
     definition,
     store,
+    feed,
     admission: () => admission,
     clock,
     historyLength,

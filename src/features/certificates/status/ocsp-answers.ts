@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
@@ -85,7 +86,7 @@ export class OcspAnswers {
     if (!certificateIds.every((id) => isIssuer(issuer, id))) return failed("unauthorized");
 
     await this.#options.statuses.ready();
-    const statuses = certificateIds.map(({ serialNumber }) => this.#options.statuses.of(issuer, serialNumber));
+    const statuses = await this.#statusesOf(certificateIds, issuer);
     const isRepeated =
       nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
     const kept = this.#keptAnswer(certificateIds, { statuses, issuer, now });
@@ -111,6 +112,18 @@ export class OcspAnswers {
       this.#kept.set(keyOf(first), { result, status, authority: issuer });
     }
     return result;
+  }
+
+  /** A subject may have tens of thousands of revocations, and a request may name many of its certificates. */
+  async #statusesOf(certificateIds: readonly CertificateId[], issuer: Certificate): Promise<CertificateStatus[]> {
+    const statuses: CertificateStatus[] = [];
+    const work = new LongWork();
+    for (const { serialNumber } of certificateIds) {
+      statuses.push(this.#options.statuses.of(issuer, serialNumber));
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+    }
+    return statuses;
   }
 
   #authorities(): readonly AnsweringAuthority[] {

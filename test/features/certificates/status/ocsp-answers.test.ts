@@ -60,6 +60,22 @@ describe("an OCSP answer", () => {
     assert.equal(timesOf(await ask()).thisUpdate, timesOf(second).thisUpdate - 5 * minute);
   });
 
+  it("about many certificates is made in turns of the event loop", async (t) => {
+    const ids = Array.from({ length: 16 }, (_, index) => encodeCertificateId(ca, Buffer.from([index + 1])));
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each look takes longer than a turn
+    let turns = 0;
+    let immediate = setImmediate(function next() {
+      turns += 1;
+      immediate = setImmediate(next);
+    });
+    t.after(() => clearImmediate(immediate));
+    const { body } = await sendInProcess(server, "/pki/ocsp", { method: "POST", body: encodeOcspRequest(ids) });
+    assert.ok(Buffer.isBuffer(body));
+    assert.equal(readOcspResponse(body).answers.length, 16);
+    assert.ok(turns >= 16, `${turns} turns`);
+  });
+
   it("is signed with another key before the certificate of the first one ends", async () => {
     const responderOf = async (): Promise<Certificate | undefined> => readOcspResponse(await ask()).certificates[0];
     time.pass(8 * day);

@@ -121,6 +121,7 @@ describe("a file that is written", () => {
     symlinkSync(join(folder, "nowhere"), link);
     assert.equal(writeNewPrivateFile(link, "three"), false);
     assert.deepEqual(readdirSync(folder).toSorted(), ["key", "link"]);
+    assert.throws(() => writeNewPrivateFile(join(folder, "missing", "key"), "one"), UnusableFile);
   });
 
   it("may have a name of the greatest length", () => {

@@ -30,6 +30,13 @@ describe("the way to a folder", () => {
     checkWay(folder, {});
   });
 
+  it("is safe where nothing is there yet, and where links lead to each other", () => {
+    checkWay(join(folder, "keys", "of", "web"), {});
+    symlinkSync("there", join(folder, "back"));
+    symlinkSync("back", join(folder, "there"));
+    checkWay(join(folder, "there"), {});
+  });
+
   it("is refused below a folder in which all may rename, also where the folder is not there yet", () => {
     chmodSync(join(top, "srv"), 0o777);
     refuses(folder, /srv can be changed by all users, .* in the place of .*web; chmod o-w it/);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
@@ -80,6 +80,49 @@ describe("followed files", () => {
     write("4444");
     look();
     assert.equal(current(), 4444);
+  });
+
+  it("count as usable again when what was read last is back", () => {
+    const [good, bad] = [join(folder, "good"), join(folder, "bad")];
+    write("1", good);
+    write("bad", bad);
+    const leadTo = (target: string): void => {
+      rmSync(file);
+      symlinkSync(target, file);
+      look();
+    };
+    leadTo(good);
+    followed.follow(number);
+    const unusable = [bad, good, bad].map((target) => {
+      leadTo(target);
+      return [...followed.unusable()];
+    });
+    rmSync(file);
+    assert.deepEqual(unusable, [["number"], [], ["number"]]);
+    assert.equal(told.length, 2);
+  });
+
+  it("are read again ten seconds after a failure, although they have not changed since", (context) => {
+    let now = 0;
+    context.mock.method(performance, "now", () => now);
+    let isShortOfDescriptors = false;
+    const current = followed.follow({
+      ...number,
+      load() {
+        if (isShortOfDescriptors) throw new Error("EMFILE");
+        return readNumber();
+      },
+    });
+    write("22");
+    isShortOfDescriptors = true;
+    look();
+    isShortOfDescriptors = false;
+    now = 9_999;
+    look();
+    assert.equal(current(), 1);
+    now = 10_000;
+    look();
+    assert.equal(current(), 22);
   });
 
   it("keep the last value when its user refuses the new one", () => {

@@ -211,7 +211,7 @@ function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
   const { cacheAuthorizedRequests = true, cacheUnauthorizedRequests = true } = webhook;
   const { timeout: longest, authorized, unauthorized } = defaultWebhookMilliseconds;
   return {
-    kubeconfig: connectionInfo.type === "InClusterConfig" ? undefined : connectionInfo.kubeConfigFile,
+    kubeconfig: connectionInfo.kubeConfigFile,
     timeoutMilliseconds: durationOf(timeout, longest) ?? longest,
     version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
     // As upstream: zero means the default.

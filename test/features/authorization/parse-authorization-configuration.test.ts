@@ -15,6 +15,10 @@ const file = (...authorizers: readonly unknown[]): string =>
   JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers });
 const withWebhook = (changes: Readonly<Record<string, unknown>>): string =>
   file({ type: "Webhook", name: "hook", webhook: { ...webhook, ...changes } });
+const hooks = (count: number): unknown[] =>
+  Array.from({ length: count }, (_, index) => ({ type: "Webhook", name: `hook-${index}`, webhook }));
+const conditions = (count: number): unknown[] =>
+  Array.from({ length: count }, (_, index) => ({ expression: `request.user != 'user-${index}'` }));
 
 describe("an AuthorizationConfiguration", () => {
   it("lists authorizers in its order, webhooks with upstream's defaults", () => {
@@ -44,12 +48,28 @@ describe("an AuthorizationConfiguration", () => {
     ]);
   });
 
-  it("may switch off the caching of answers", () => {
+  it("says for how long answers are kept, or not at all", () => {
+    for (const [changes, wanted] of [
+      [{ cacheAuthorizedRequests: false, unauthorizedTTL: "1m30s" }, [0, 90_000]],
+      [{ cacheUnauthorizedRequests: false, authorizedTTL: "10s" }, [10_000, 0]],
+    ] as const) {
+      const [one] = parseAuthorizationConfiguration(withWebhook(changes));
+      assert.ok(one?.type === "Webhook");
+      assert.deepEqual([one.webhook.authorizedMilliseconds, one.webhook.unauthorizedMilliseconds], wanted);
+    }
+  });
+
+  it("may have 64 webhooks, each with 64 conditions or none, that wait for 30 seconds, in a cluster", () => {
+    const withoutConditions = { matchConditions: [], matchConditionSubjectAccessReviewVersion: undefined };
     const [one] = parseAuthorizationConfiguration(
-      withWebhook({ cacheAuthorizedRequests: false, unauthorizedTTL: "1m30s" }),
+      withWebhook({ ...withoutConditions, timeout: "30s", connectionInfo: { type: "InClusterConfig" } }),
     );
     assert.ok(one?.type === "Webhook");
-    assert.deepEqual([one.webhook.authorizedMilliseconds, one.webhook.unauthorizedMilliseconds], [0, 90_000]);
+    const { kubeconfig: none, timeoutMilliseconds, condition } = one.webhook;
+    assert.deepEqual([none, timeoutMilliseconds, condition], [undefined, 30_000, undefined]);
+    for (const largest of [file(...hooks(64)), withWebhook({ matchConditions: conditions(64) })]) {
+      assert.doesNotThrow(() => parseAuthorizationConfiguration(largest));
+    }
   });
 
   const faults: Readonly<Record<string, readonly [text: string, fault: string]>> = {
@@ -84,6 +104,31 @@ describe("an AuthorizationConfiguration", () => {
     "a long timeout": [
       withWebhook({ timeout: "31s" }),
       'authorizers[0].timeout: Invalid value: "31s": must be > 0s and <= 30s',
+    ],
+    "a timeout that is no time": [
+      withWebhook({ timeout: "soon" }),
+      'authorizers[0].timeout: Invalid value: "soon": must be > 0s and <= 30s',
+    ],
+    "65 authorizers": [file(...hooks(65)), "authorizers: Invalid value: 65: must have at most 64 items"],
+    "65 conditions": [
+      withWebhook({ matchConditions: conditions(65) }),
+      "authorizers[0].matchConditions: Invalid value: 65: must have at most 64 items",
+    ],
+    "no type of connection": [
+      withWebhook({ connectionInfo: {} }),
+      "authorizers[0].connectionInfo.type: Required value",
+    ],
+    "another type of connection": [
+      withWebhook({ connectionInfo: { type: "URL" } }),
+      'authorizers[0].connectionInfo.type: Unsupported value: "URL": supported values: "InClusterConfig", "KubeConfigFile"',
+    ],
+    "no file": [
+      withWebhook({ connectionInfo: { type: "KubeConfigFile" } }),
+      "authorizers[0].connectionInfo.kubeConfigFile: Required value",
+    ],
+    "an empty file name": [
+      withWebhook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "" } }),
+      "authorizers[0].connectionInfo.kubeConfigFile: Required value",
     ],
     "a negative time": [
       withWebhook({ authorizedTTL: "-1s" }),

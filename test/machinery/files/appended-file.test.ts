@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   linkSync,
   mkdtempSync,
   readdirSync,
@@ -80,6 +81,13 @@ describe("an appended file", () => {
     assert.throws(() => openLogFile(missing, { tornLine: "end" }), /^Error: it is a symbolic link/);
   });
 
+  it("refuses another user's file", { skip: process.getuid?.() !== 0 && "only root can give files to others" }, () => {
+    const path = newPath();
+    writeFileSync(path, "", { mode: 0o600 });
+    chownSync(path, 4711, 0);
+    assert.throws(() => openLogFile(path, { tornLine: "end" }), /^Error: it belongs to another user$/);
+  });
+
   it("is created again after it was moved or removed", async () => {
     const path = newPath();
     const file = openFile(path);
@@ -156,11 +164,19 @@ describe("backups of a log", () => {
 
   it("are removed when they are too many, or too old at two looks that are an hour apart, and nothing else is", async () => {
     const path = newPath();
-    const others = ["audit.log", "audit-notes.log", "other-2026-11-01T00-00-00.000.log"];
+    const others = [
+      "audit.log",
+      "audit-notes.log",
+      "other-2026-11-01T00-00-00.000.log",
+      "audit-2026-11-01T00-00-00.000.txt",
+    ];
     write(path, ...others, dated(17), dated(18), `${dated(19)}.gz`, dated(20), dated(21));
-    await backupsOf(path, { maximumCount: 4 }).tidy();
-    assert.deepEqual(backups(path), [dated(18), `${dated(19)}.gz`, dated(20), dated(21), ...others].toSorted());
     const time = new ManualTime(noon);
+    const counted = backupsOf(path, { maximumCount: 4, time });
+    await counted.tidy();
+    time.pass(hour);
+    await counted.tidy();
+    assert.deepEqual(backups(path), [dated(18), `${dated(19)}.gz`, dated(20), dated(21), ...others].toSorted());
     const aged = backupsOf(path, { maximumAgeMilliseconds: 3 * day, time });
     await aged.tidy();
     time.pass(hour - 1);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   closeSync,
   linkSync,
   lstatSync,
@@ -189,6 +190,16 @@ describe("a private file", () => {
       }
     }
   });
+
+  it(
+    "is refused when it belongs to another user",
+    { skip: process.getuid?.() !== 0 && "only root can give files to others" },
+    () => {
+      writePrivateFile(file, "secret");
+      chownSync(file, 4711, 0);
+      assert.throws(() => readPrivateFile(file), /belongs to another user \(uid 4711\); chown it/);
+    },
+  );
 
   it("is refused without waiting when it is a pipe", () => {
     execFileSync("mkfifo", ["-m", "600", file]);

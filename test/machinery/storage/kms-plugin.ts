@@ -47,15 +47,11 @@ export class KmsPlugin extends GrpcPlugin {
       Encrypt: method("Encrypt", (fields) => [
         [1, Buffer.concat(gcm(this.#key(this.keyId)).seal(fields.get(1) ?? Buffer.alloc(0), ""))],
         [2, Buffer.from(this.keyId)],
-        [
-          3,
-          messageOf([
-            [1, Buffer.from("version.kms.example.com")],
-            [2, Buffer.from("1")],
-          ]),
-        ],
+        [3, annotation],
       ]),
       Decrypt: method("Decrypt", (fields) => {
+        if (fields.get(4)?.equals(annotation) !== true)
+          throw new PluginFailure(status.INVALID_ARGUMENT, "which version?");
         const key = gcm(this.#key(fields.get(3)?.toString() ?? "")).open(fields.get(1) ?? Buffer.alloc(0), "");
         return [[1, this.behaviour === "mixes up its answers" ? randomBytes(32) : key]];
       }),
@@ -68,6 +64,12 @@ export class KmsPlugin extends GrpcPlugin {
     return key;
   }
 }
+
+/** Without it, the plugin does not decrypt what it has encrypted. */
+const annotation = messageOf([
+  [1, Buffer.from("version.kms.example.com")],
+  [2, Buffer.from("1")],
+]);
 
 function fieldsOf(message: Buffer): Fields {
   const reader = new ProtobufReader(message);

@@ -235,6 +235,21 @@ describe("a KMS v2 provider", () => {
     assert.equal(events.filter(({ type }) => type === "works again").length, 10);
   });
 
+  it("is asked for its key once a minute while it works, and every ten seconds while it does not", async () => {
+    const { transformer, time } = process();
+    const looksInTwoMinutes = async (): Promise<number> => {
+      const before = plugin.calls.Status;
+      for (let seconds = 0; seconds < 120; seconds++) {
+        await transformer.pollWhenDue();
+        time.now += 1000;
+      }
+      return plugin.calls.Status - before;
+    };
+    assert.equal(await looksInTwoMinutes(), 2);
+    plugin.behaviour = "fails";
+    assert.equal(await looksInTwoMinutes(), 12);
+  });
+
   it("is asked again at once after the clock was set back", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();

@@ -38,14 +38,14 @@ export function runEncryption(config: ServerConfig, action: EncryptionAction): P
 
 /** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be decrypted. */
 async function showStatus(config: ServerConfig): Promise<void> {
-  const survey = await withServerStore(config, (opened) => surveyEncryption(opened));
+  const survey = await withServerStore(config, shownSurvey);
   const rows = survey.groups
     .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
     .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
   if (rows.length === 0) console.log("the store has no object that is encrypted, and none that should be");
   else console.log(textTable(rows, { header: ["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"] }));
   const stale = objectsOf(survey, "stale");
-  if (stale > 0) console.log(`${stale} objects are written as they were before: signet encryption rewrite`);
+  if (stale > 0) console.log(`${counted(stale, "object")} to write as the settings say now: signet encryption rewrite`);
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
   const unreadable = objectsOf(survey, "unreadable");
   if (unreadable === 0) return;
@@ -55,6 +55,18 @@ async function showStatus(config: ServerConfig): Promise<void> {
       : `${unreadable} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
   );
   process.exitCode = 1;
+}
+
+/** Looks at every stored object, before a command changes anything. */
+async function shownSurvey(opened: ReadableStore): Promise<EncryptionSurvey> {
+  const progress = startProgress();
+  try {
+    return await interruptible("nothing was changed", (signal) =>
+      surveyEncryption(opened, { signal, onProgress: (seen) => progress.show(`${seen} objects seen`) }),
+    );
+  } finally {
+    progress.end();
+  }
 }
 
 /** `signet encryption rewrite`: writes all objects as the settings say now. */
@@ -90,7 +102,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
 /** `signet encryption rotate`: a new key for Secrets, and all of them written with it. */
 async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
-  const survey = await withServerStore(config, (opened) => surveyEncryption(opened));
+  const survey = await withServerStore(config, shownSurvey);
   if (writtenWithOneOf(survey, old) > 0) {
     console.log(`goes on with the key ${current?.name}: objects are left that were written with the one before`);
   } else {
@@ -110,7 +122,7 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     return;
   }
   await withServerStore(config, async (opened) => {
-    const survey = await surveyEncryption(opened);
+    const survey = await shownSurvey(opened);
     const left = writtenWithOneOf(survey, old);
     const unreadable = objectsOf(survey, "unreadable");
     // What no key of the file decrypts may be of another server, with another file.

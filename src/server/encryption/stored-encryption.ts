@@ -30,14 +30,22 @@ export const objectsOf = ({ groups }: EncryptionSurvey, wanted: EncryptionState)
 const pageLength = 100;
 const shownObjects = 100;
 
+interface SurveyOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (seen: number) => void;
+}
+
 /** Looks at every stored object, here: no value leaves this process. */
-export async function surveyEncryption({
-  store,
-  stored,
-}: Pick<ReadableStore, "store" | "stored">): Promise<EncryptionSurvey> {
+export async function surveyEncryption(
+  { store, stored }: Pick<ReadableStore, "store" | "stored">,
+  { signal, onProgress }: SurveyOptions = {},
+): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
   const unreadable: { readonly key: string; readonly reason: string }[] = [];
+  let seen = 0;
   for await (const { raw, entry } of everyEntry({ store, stored })) {
+    signal?.throwIfAborted();
+    onProgress?.((seen += 1));
     const state = stateOfEntry(entry);
     const resource = raw.key.split("/")[2] ?? raw.key;
     const provider = writtenWith(raw.value) ?? "plain";

@@ -124,7 +124,7 @@ describe("a server with its own store", () => {
     const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${await server.store.latestRevision()}`);
     assert.match(
       await run(t, config, { type: "status" }),
-      /secrets +plain +1 +stale\n1 objects are written as they were/,
+      /secrets +plain +1 +stale\n1 object to write as the settings say now: /,
     );
     const [, oldKey] = readFileSync(keyFile, "utf8").trim().split("\n");
     const rotated = await run(t, config, { type: "rotate" });
@@ -151,6 +151,21 @@ describe("a server with its own store", () => {
     assert.match(await run(t, config, { type: "rotate" }), /^goes on with the key .*\nrewrote 4 objects/);
     assert.match(await run(t, config, { type: "rotate" }), /made the key/);
     await run(t, config, { type: "retire" });
+  });
+
+  it("says at Ctrl-C during the look at all objects that nothing was changed, and makes no key", async () => {
+    const keys = readFileSync(keyFile, "utf8");
+    const pressCtrlC = (event: string | symbol): void => {
+      if (event !== "SIGINT") return;
+      process.off("newListener", pressCtrlC);
+      queueMicrotask(() => process.emit("SIGINT", "SIGINT"));
+    };
+    process.on("newListener", pressCtrlC);
+    await assert.rejects(
+      runEncryption(config, { type: "rotate" }),
+      /^CommandFailure: ended by SIGINT; nothing was changed$/,
+    );
+    assert.equal(readFileSync(keyFile, "utf8"), keys);
   });
 
   it("is rid of the keys that a killed rotation left beside its file", async (t) => {

@@ -6,17 +6,12 @@ import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
-import {
-  encodePrivateKeyPem,
-  generatePrivateKey,
-  keyTypeOf,
-  parsePrivateKeyPem,
-  publicKeyInfoOf,
-} from "../pki/keys.ts";
+import { encodePrivateKeyPem, keyTypeOf, parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import type { KeyType } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";
 import { refusalReason, requestState } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";
+import { generateKey } from "./generate-key.ts";
 import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
@@ -59,7 +54,7 @@ const reminderMilliseconds = 15 * 60_000;
 export async function requestCertificate(options: CertificateRequestOptions, signal: AbortSignal): Promise<KeyPair> {
   const { requests, store, clock, sleep, onCreated, onWaiting, wanted } = options;
   const keptKey = pendingKey(store, wanted.keyType);
-  const keyPem = keptKey ?? newPendingKey(store, wanted.keyType);
+  const keyPem = keptKey ?? (await newPendingKey(options, signal));
   const privateKey = parsePrivateKeyPem(keyPem);
   const request = signingRequest({ ...options, privateKey });
   const name = request.metadata.name ?? "";
@@ -113,8 +108,11 @@ function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
 }
 
 /** The key is on disk before the server gets its request: otherwise a kill could lose the key of an issued certificate. */
-function newPendingKey(store: PendingKeys, keyType: KeyType): string {
-  const made = encodePrivateKeyPem(generatePrivateKey(keyType));
+async function newPendingKey(
+  { store, wanted }: Pick<CertificateRequestOptions, "store" | "wanted">,
+  signal: AbortSignal,
+): Promise<string> {
+  const made = encodePrivateKeyPem(await generateKey(wanted.keyType, signal));
   store.keepPendingKey(made);
   return made;
 }

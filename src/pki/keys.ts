@@ -6,7 +6,7 @@ import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 
 export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
 
-/** Generates a private key. RSA takes up to a second. */
+/** Generates a private key. RSA takes up to seconds, and nothing else happens in the process meanwhile. */
 export function generatePrivateKey(type: KeyType): KeyObject {
   const [family, detail = ""] = type.split(" ");
   if (family === "ECDSA") return generateKeyPairSync("ec", { namedCurve: detail }).privateKey;

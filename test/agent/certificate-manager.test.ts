@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
+import { keyTypeOf } from "../../src/pki/keys.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import type { CertificateManager } from "../../src/agent/certificate-manager.ts";
 import { hour, SigningScene, wanted } from "./signing-scene.ts";
@@ -25,6 +28,17 @@ describe("the certificate manager", () => {
     assert.notEqual(manager.current?.keyPem, firstKey);
     assert.equal(scene.requests.size, 2);
     assert.equal(scene.failures, 0);
+  });
+
+  it("lets everything else go on while its RSA key is made", async (context) => {
+    const scene = new SigningScene(context);
+    scene.start({ ...wanted, keyType: "RSA 4096" });
+    await turn();
+    assert.equal(scene.answers, 0);
+    while (scene.requests.size === 0) await turn();
+    const [request] = scene.requests.values();
+    const { publicKey } = parseCertificateRequestPem(Buffer.from(request?.spec.request ?? "", "base64"));
+    assert.equal(keyTypeOf(publicKey), "RSA 4096");
   });
 
   it("reads its certificate again after a restart", async (context) => {

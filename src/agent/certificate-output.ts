@@ -31,6 +31,8 @@ export type CertificateOutput = { readonly ownership: FileOwnership } & (
       readonly type: "pkcs12" | "jks";
       readonly file: string;
       readonly alias: string;
+      readonly passwordFile: string;
+      /** Reads the file. */
       readonly password: () => string;
     }
   /** Links with fixed names into a folder of the newest version. One rename changes all of them. */

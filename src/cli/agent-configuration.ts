@@ -1,6 +1,5 @@
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
-import type { CertificateOutput } from "../agent/certificate-output.ts";
 import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
@@ -11,6 +10,7 @@ import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf, logFormats, logLevels } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
+import { sharedFileFaults } from "./shared-file-faults.ts";
 
 /** The settings in the file of `signet agent --config`. Flags of the command line take precedence over `flags`. */
 export interface AgentConfiguration {
@@ -58,7 +58,7 @@ function configurationOf(root: Fields, folder: string): AgentConfiguration {
   root.refuseOthers();
   refuseRepeated(root, { name: "certificates", items: certificates, keyOf: ({ name }) => name });
   const configuration = { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
-  refuseSharedFiles(root, configuration);
+  root.faults.push(...sharedFileFaults({ flags, configuration, trustBundlesOfFlags: [] }));
   return configuration;
 }
 
@@ -174,37 +174,3 @@ function refuseRepeated<T>(
     else root.fault(`${name}[${index}]`, `is the same as ${name}[${same}]: ${keyOf(item)}`);
   }
 }
-
-/** No two settings may write the same file, or one write what another reads: two writers would replace it again and again. */
-function refuseSharedFiles(root: Fields, { flags, trustBundles, certificates }: AgentConfiguration): void {
-  const { caFile, kubeconfig, bootstrapTokenFile, clientCertificate, clientKey } = flags;
-  const users = new Map<string, string>();
-  for (const [field, file] of Object.entries({ kubeconfig, bootstrapTokenFile, clientCertificate, clientKey })) {
-    if (file !== undefined) users.set(file, field);
-  }
-  const claim = (field: string, file: string): void => {
-    const other = users.get(file);
-    if (other === undefined) users.set(file, field);
-    else root.fault(field, `${file} is the file of ${other}`);
-  };
-  for (const [index, { file }] of trustBundles.entries()) claim(`trustBundles[${index}]`, file);
-  // One of the bundles may keep it up to date.
-  if (caFile !== undefined && !trustBundles.some(({ file }) => file === caFile)) users.set(caFile, "caFile");
-  for (const [index, { outputs }] of certificates.entries()) {
-    for (const [at, output] of outputs.entries()) {
-      for (const file of writtenPaths(output)) claim(`certificates[${index}].files[${at}]`, file);
-    }
-  }
-}
-
-/** What the agent writes besides its data directory. */
-export const writtenFiles = ({ trustBundles, certificates }: AgentConfiguration): readonly string[] => [
-  ...trustBundles.map(({ file }) => file),
-  ...certificates.flatMap(({ outputs }) => outputs.flatMap(writtenPaths)),
-];
-
-/** A folder has one newest version: it cannot be that of two certificates. */
-const writtenPaths = (output: CertificateOutput): readonly string[] =>
-  output.type === "folder"
-    ? [output.folder, ...Object.values(output.names).map((name) => join(output.folder, name))]
-    : [output.file];

@@ -123,11 +123,10 @@ function parseOutput(
       case "jks": {
         const alias = fields.text("alias") ?? defaultAlias;
         if (!/^[!-~]{1,64}$/.test(alias)) fields.fault("alias", "must be 1 to 64 visible ASCII characters");
-        const passwordFile = fields.text("passwordFile");
-        if (!passwordFile) fields.fault("passwordFile", "is required");
-        const file = resolve(folder, passwordFile ?? "");
-        if (file === path) fields.fault("passwordFile", "must not be the store itself");
-        return { type: format, file: path, alias, password: () => readPassword(file), ownership };
+        const password = fields.text("passwordFile") ?? "";
+        if (password === "") fields.fault("passwordFile", "is required");
+        const passwordFile = resolve(folder, password);
+        return { type: format, file: path, alias, passwordFile, password: () => readPassword(passwordFile), ownership };
       }
     }
   }

@@ -1,15 +1,14 @@
-import { resolve } from "node:path";
 import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
 import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
-import { writtenFiles } from "./agent-configuration.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
+import { sharedFileFaults } from "./shared-file-faults.ts";
 
 const hookTimeoutMilliseconds = 60_000;
 
@@ -77,16 +76,11 @@ export function parseTimeout(text: string): number {
   throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
 }
 
-/** Throws UsageError for a file that something else writes too: the two would replace it again and again. */
+/** Throws UsageError for a file that something else writes, reads or keeps too. */
 function trustBundlesOf(flags: AgentCommandLine, configuration: AgentConfiguration): readonly TrustBundleFile[] {
   const given = flags.trustBundle.map(parseTrustBundleFile);
-  const written = new Set(writtenFiles(configuration));
-  for (const path of given.map(({ file }) => resolve(file))) {
-    if (written.has(path)) {
-      throw new UsageError(`--trust-bundle: ${path} is written for something else too; name a file of its own`);
-    }
-    written.add(path);
-  }
+  const faults = sharedFileFaults({ flags, configuration, trustBundlesOfFlags: given });
+  if (faults.length > 0) throw new UsageError(`${faults.join("; ")}: name a file of its own`);
   return [...configuration.trustBundles, ...given];
 }
 

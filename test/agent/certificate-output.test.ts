@@ -145,6 +145,7 @@ describe("the files of a service's certificate", () => {
       type,
       file: join(below, type),
       alias: "web",
+      passwordFile: join(folder, "password"),
       password: () => "changeit",
       ownership: { mode: 0o600 },
     }));

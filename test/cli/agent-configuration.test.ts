@@ -224,13 +224,13 @@ certificates:
       assert.deepEqual(error.message.split("; "), [
         "certificates[0].files[4].pem: must name a file or folder",
         'certificates[0].files[4].group: there is no group "4294967295"',
-        "certificates[1].files[3].passwordFile: must not be the store itself",
-        "certificates[0].files[2]: /d/token is the file of bootstrapTokenFile",
-        "certificates[0].files[3]: /d/ca.pem is the file of caFile",
+        "trustBundles[0]: /d/trust.pem is the file of the password of certificates[1].files[3]",
+        "certificates[0].files[2]: /d/token is the file of the bootstrap token",
+        "certificates[0].files[3]: /d/ca.pem is the file of the server's CA",
         "certificates[1].files[0]: /d/one.pem is the file of certificates[0].files[0]",
         "certificates[1].files[1]: /d/tls is the file of certificates[0].files[1]",
         "certificates[1].files[2]: /d/tls/tls.crt is the file of certificates[0].files[1]",
-        "certificates[1].files[3]: /d/trust.pem is the file of trustBundles[0]",
+        "certificates[1].files[3]: /d/trust.pem is the file of the password of certificates[1].files[3]",
       ]);
       return true;
     },

@@ -3,6 +3,7 @@ import {
   constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -148,7 +149,8 @@ function moveUnlessThere(from: string, to: string): void {
 
 function giveTo(descriptor: number, { mode, uid, gid }: FileOwnership): void {
   if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
-  if (mode !== 0o600) fchmodSync(descriptor, mode);
+  // It was made with 0600, less what the umask takes.
+  if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
 }
 
 /** A name may have 255 bytes, and a character takes up to four. */

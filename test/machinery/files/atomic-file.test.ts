@@ -27,6 +27,7 @@ import {
   removeAbandoned,
   removeUnfinished,
   replaceLink,
+  writeFileAtomically,
   writeNewPrivateFile,
   writePrivateFile,
   writePublicFile,
@@ -45,6 +46,18 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe("a file that is written", () => {
+  it("has its mode whatever the umask is", () => {
+    const umask = process.umask(0o777);
+    try {
+      for (const mode of [0o600, 0o640, 0o400]) {
+        writeFileAtomically(file, { contents: "text", mode });
+        assert.equal(modeOf(file), mode);
+      }
+    } finally {
+      process.umask(umask);
+    }
+  });
+
   it("is replaced as a whole, keeps its mode and leaves nothing beside it", () => {
     writePrivateFile(file, "one");
     writePrivateFile(file, "two");

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { computedOnce } from "../machinery/api/computed-once.ts";
 import {
   isUnfinishedFile,
   checkReplaceable,
@@ -69,18 +70,32 @@ function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<strin
         ]),
       );
     case "pkcs12":
-    case "jks": {
-      const encode = output.type === "pkcs12" ? encodePkcs12 : encodeJavaKeyStore;
-      const contents = encode({
-        alias: output.alias,
-        password: output.password(),
-        privateKey: parsePrivateKeyPem(pair.keyPem),
-        chain: parseCertificatesPem(pair.certificatePem).map(({ der }) => der),
-        createdAt: pair.certificate.notBefore,
-      });
-      return new Map([[output.file, contents]]);
-    }
+    case "jks":
+      return new Map([[output.file, storeOf(output, pair)]]);
   }
+}
+
+type StoreOutput = Extract<CertificateOutput, { readonly type: "pkcs12" | "jks" }>;
+
+/** Deriving the keys of a store takes up to a tenth of a second, and the files are looked at each minute. */
+const madeStores = computedOnce(
+  (_pair: KeyPair) => new Map<StoreOutput, { readonly password: string; readonly contents: Buffer }>(),
+);
+
+function storeOf(output: StoreOutput, pair: KeyPair): Buffer {
+  const password = output.password();
+  const made = madeStores(pair).get(output);
+  if (made?.password === password) return made.contents;
+  const encode = output.type === "pkcs12" ? encodePkcs12 : encodeJavaKeyStore;
+  const contents = encode({
+    alias: output.alias,
+    password,
+    privateKey: parsePrivateKeyPem(pair.keyPem),
+    chain: parseCertificatesPem(pair.certificatePem).map(({ der }) => der),
+    createdAt: pair.certificate.notBefore,
+  });
+  madeStores(pair).set(output, { password, contents });
+  return contents;
 }
 
 function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {

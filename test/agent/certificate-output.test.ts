@@ -136,6 +136,43 @@ describe("the files of a service's certificate", () => {
     assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
   });
 
+  it("are made once of a pair and a password, where that takes long", (context) => {
+    const folder = folderFor(context);
+    const passwords = ["changeit", "changeit", "changed", "changed"];
+    for (const type of ["pkcs12", "jks"] as const) {
+      let password = "";
+      const file = join(folder, type);
+      const output = {
+        type,
+        file,
+        alias: "web",
+        passwordFile: "",
+        password: () => password,
+        ownership: { mode: 0o600 },
+      };
+      const { keyPem, ...rest } = newPair();
+      const pair = {
+        ...rest,
+        get keyPem() {
+          reads++;
+          return keyPem;
+        },
+      };
+      let reads = 0;
+      const looks = passwords.map((one) => {
+        password = one;
+        return [writeCertificateOutput(output, pair).isChanged, reads];
+      });
+      const expected = [
+        [true, 1],
+        [false, 1],
+        [true, 2],
+        [false, 2],
+      ];
+      assert.deepEqual(looks, expected, type);
+    }
+  });
+
   it("are not written below a folder in which another user can put another in their place", (context) => {
     const folder = join(folderFor(context), "srv");
     mkdirSync(folder);

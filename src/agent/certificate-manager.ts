@@ -6,6 +6,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
 import type { Backoff } from "../machinery/loops/backoff.ts";
+import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
@@ -91,7 +92,7 @@ export class CertificateManager {
   #wasRefused = false;
   #pendingRequest: string | undefined;
   #isRenewalRequested = false;
-  #wake = new AbortController();
+  readonly #wake = new WakeSignal();
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
@@ -127,14 +128,14 @@ export class CertificateManager {
     const isSame = JSON.stringify(specification.wanted) === JSON.stringify(this.#specification?.wanted);
     if (isSame) return;
     this.#specification = specification;
-    this.#wakeUp();
+    this.#wake.wake();
   }
 
   /** Requests a new certificate now. */
   renewNow(): void {
     this.#isRenewalRequested = true;
     this.#retryAt = 0;
-    this.#wakeUp();
+    this.#wake.wake();
   }
 
   /** Writes the pair in use again when somebody has removed it. Throws UnusableFile when that cannot be done. */
@@ -151,13 +152,14 @@ export class CertificateManager {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      this.#wake.renew();
       const step = this.#nextStep();
       if (step.do === "request") {
-        const either = AbortSignal.any([signal, this.#wake.signal]);
+        const either = this.#wake.or(signal);
         await traced("certificate", () => this.#request(step.cause, either))(this.#options.name);
       } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
-        await this.#options.sleep(milliseconds, AbortSignal.any([signal, this.#wake.signal]));
+        await this.#options.sleep(milliseconds, this.#wake.or(signal));
       }
     }
   }
@@ -306,11 +308,6 @@ export class CertificateManager {
     );
     this.#retryAt = monotonic.now() + wait;
     return wait;
-  }
-
-  #wakeUp(): void {
-    this.#wake.abort();
-    this.#wake = new AbortController();
   }
 }
 

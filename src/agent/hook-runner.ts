@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/backoff.ts";
 import type { Backoff } from "../machinery/loops/backoff.ts";
+import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Hook } from "./agent-settings.ts";
 import type { HookMemory } from "./hook-memory.ts";
@@ -54,7 +55,7 @@ export class HookRunner {
   readonly #options: HookRunnerOptions;
   readonly #tasks = new Map<string, Task>();
   readonly #stopping = new AbortController();
-  #wake = new AbortController();
+  readonly #wake = new WakeSignal();
   #running: ChildProcess | undefined;
   #work: Promise<void> | undefined;
 
@@ -69,7 +70,7 @@ export class HookRunner {
     this.#tasks.delete(change.file);
     if (this.#options.memory.finishedContents(change.file) === contents) return;
     this.#tasks.set(change.file, { change, contents, failures: 0, notBefore: 0, fault: undefined });
-    this.#wake.abort();
+    this.#wake.wake();
     this.#work ??= this.#run();
   }
 
@@ -88,7 +89,7 @@ export class HookRunner {
   /** Waits for a running hook, at most so long; then it is killed, and runs again after the next start. */
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#stopping.abort();
-    this.#wake.abort();
+    this.#wake.wake();
     const done = new AbortController();
     const killed = this.#options.sleep(graceMilliseconds, done.signal).then(() => killGroup(this.#running));
     await this.#work;
@@ -98,11 +99,11 @@ export class HookRunner {
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      this.#wake = new AbortController();
+      this.#wake.renew();
       const [next] = [...this.#tasks.values()].sort((one, other) => one.notBefore - other.notBefore);
       if (next === undefined) break;
       const wait = next.notBefore - this.#options.monotonic.now();
-      if (wait > 0) await this.#options.sleep(wait, AbortSignal.any([this.#stopping.signal, this.#wake.signal]));
+      if (wait > 0) await this.#options.sleep(wait, this.#wake.or(this.#stopping.signal));
       else await this.#attempt(next);
     }
     this.#work = undefined;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Sleep } from "../machinery/api/clock.ts";
+import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
@@ -40,8 +41,8 @@ export class PublishedCertificate {
   /** The digest of what all files had after the last look. */
   #written: string | undefined;
   #fault: string | undefined;
-  /** Aborts when files could not be written. */
-  #failed = new AbortController();
+  /** When files could not be written. */
+  readonly #failed = new WakeSignal();
 
   constructor(options: PublishedCertificateOptions) {
     this.#options = options;
@@ -93,9 +94,9 @@ export class PublishedCertificate {
   async run(signal: AbortSignal): Promise<void> {
     const { sleep } = this.#options;
     while (!signal.aborted) {
-      this.#failed = new AbortController();
+      this.#failed.renew();
       this.publish();
-      await sleep(checkMilliseconds, AbortSignal.any([signal, this.#failed.signal]));
+      await sleep(checkMilliseconds, this.#failed.or(signal));
       if (this.#fault !== undefined) await sleep(retryMilliseconds, signal);
     }
   }
@@ -104,6 +105,6 @@ export class PublishedCertificate {
     const { name, log } = this.#options;
     if (fault !== this.#fault) log.error({ certificate: name }, `not all files are written: ${fault}`);
     this.#fault = fault;
-    this.#failed.abort();
+    this.#failed.wake();
   }
 }

@@ -8,6 +8,7 @@ import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
+import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
@@ -75,7 +76,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   });
   await informer.start(signal);
   const rewritten = new RewrittenFiles(options);
-  let wake = new AbortController();
+  const wake = new WakeSignal();
   let last: Outcome | undefined;
   // Many anchors take seconds to read, and to compare.
   /** What the server has now, until it is in the file. */
@@ -88,11 +89,11 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     wanted = undefined;
     rightDigest = undefined;
     wrongDigest = undefined;
-    wake.abort();
+    wake.wake();
   };
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   while (!signal.aborted) {
-    wake = new AbortController();
+    wake.renew();
     const found = savedContents(file);
     const digest = found && digestOf(found);
     const wasRight = rightDigest !== undefined;
@@ -120,7 +121,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     if (wasRight) rewritten.looked(outcome?.state === "written" ? [file] : []);
     await options.sleep(shortestPauseMilliseconds, signal);
     const wait = last?.state === "failed" ? rewriteMilliseconds : checkMilliseconds;
-    await options.sleep(wait, AbortSignal.any([signal, wake.signal]));
+    await options.sleep(wait, wake.or(signal));
     await setImmediate(); // several changes that came together are one write
   }
 }

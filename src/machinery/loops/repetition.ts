@@ -1,6 +1,7 @@
 import type { Sleep } from "../api/clock.ts";
 import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
+import { WakeSignal } from "../scheduling/wake-signal.ts";
 
 export interface RepeatOptions {
   /** Between successes, at most: each is up to 4 % shorter. */
@@ -22,7 +23,7 @@ const randomShare = 0.04;
 export class Repetition {
   readonly #action: (signal: AbortSignal) => Promise<void>;
   readonly #options: RepeatOptions;
-  #wake = new AbortController();
+  readonly #wake = new WakeSignal();
 
   constructor(action: (signal: AbortSignal) => Promise<void>, options: RepeatOptions) {
     this.#action = action;
@@ -30,14 +31,14 @@ export class Repetition {
   }
 
   now(): void {
-    this.#wake.abort();
+    this.#wake.wake();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMilliseconds, backoff = unreachableBackoff, random, sleep, onFailure } = this.#options;
     let failures = 0;
     while (!signal.aborted) {
-      this.#wake = new AbortController();
+      this.#wake.renew();
       try {
         await this.#action(signal);
         failures = 0;
@@ -50,7 +51,7 @@ export class Repetition {
         failures === 0
           ? intervalMilliseconds * (1 - randomShare * random())
           : backoffMilliseconds(backoff, { failures, random: random() });
-      await sleep(wait, AbortSignal.any([signal, this.#wake.signal]));
+      await sleep(wait, this.#wake.or(signal));
     }
   }
 }

@@ -95,7 +95,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Created on first use: most requests never read it. */
   get signal(): AbortSignal {
     this.#abortController ??= new AbortController();
-    if (this.#isClosed || this.#isExpired) this.#abortController.abort();
+    if (this.#isClosed || this.#isExpired) this.#abortController.abort(aborted);
     return this.#abortController.signal;
   }
 
@@ -193,7 +193,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** The deadline has passed: aborts the signal, and sends a 504 if there was no answer yet. */
   expire(): void {
     this.#isExpired = true;
-    this.#abortController?.abort();
+    this.#abortController?.abort(aborted);
     if (this.#hasAnswered) return this.destroy();
     const error = deadlinePassed();
     this.failBody?.(error);
@@ -207,8 +207,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.context.open.delete(this);
     this.context.unsent.remove(this);
     this.#stop();
-    // What was answered whole has no work left to abort, and each abort makes an error with its stack.
-    if (!this.#hasAnswered || this.isStream) this.#abortController?.abort();
+    // What was answered whole has no work left to abort.
+    if (!this.#hasAnswered || this.isStream) this.#abortController?.abort(aborted);
   }
 
   #stop(): void {
@@ -217,6 +217,9 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     stop?.();
   }
 }
+
+/** The reason of every abort. Its stack takes long to make, and thousands of watches may end at once. */
+const aborted = new DOMException("This operation was aborted", "AbortError");
 
 const isWhole = (body: HttpResponse["body"]): body is string | Buffer =>
   typeof body === "string" || Buffer.isBuffer(body);

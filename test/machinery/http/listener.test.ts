@@ -609,6 +609,31 @@ describe("the listener", () => {
       await gone.promise;
     });
   });
+  it("makes one error for all requests whose clients have disconnected", async () => {
+    const reasons: unknown[] = [];
+    const arrived = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    let requests = 0;
+    const handler: Handler = async ({ signal }) => {
+      signal.addEventListener("abort", () => {
+        reasons.push(signal.reason);
+        if (reasons.length === 2) gone.resolve();
+      });
+      requests += 1;
+      if (requests === 2) arrived.resolve();
+      await gone.promise;
+      return text("late");
+    };
+    await withListener({ handler }, async (port) => {
+      const session = openHttp2(port);
+      for (const path of ["/one", "/two"]) session.request({ ":path": path }).on("error", () => undefined);
+      await arrived.promise;
+      session.destroy();
+      await gone.promise;
+    });
+    assert.equal((reasons[0] as Error).name, "AbortError");
+    assert.equal(reasons[0], reasons[1]);
+  });
 
   describe("a handler whose client has left", () => {
     for (const protocol of protocols) {

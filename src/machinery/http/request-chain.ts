@@ -16,6 +16,7 @@ import { emptyListRoutes } from "./empty-list-routes.ts";
 import type { FairQueue } from "./fair-queue.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
+import { longRequestTurn } from "./resources/long-request-turn.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestUri } from "./request-audit.ts";
 import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
@@ -92,6 +93,9 @@ export interface AnsweredRequest {
   readonly traceId: string | undefined;
 }
 
+/** Selectors in shorter queries are parsed so fast that hundreds at once take no more than a few turns. */
+const shortQueryLength = 2 * 1024;
+
 /**
  * Runs every request through the same steps: authentication, the fair queue, impersonation, authorization, and only
  * then the handler, which reads the body. It is one function that awaits only what is asynchronous. The handler never
@@ -128,6 +132,8 @@ export function createRequestChain(options: ChainOptions): Handler {
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
       }
+      const hasLongQuery = request.query.length > shortQueryLength;
+      if (hasLongQuery) await longRequestTurn({ request, user: authenticatedUser });
 
       trace?.begin("impersonate");
       const impersonating = options.impersonate(request, new Sender(authenticatedUser, { request, info }));
@@ -142,7 +148,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
       trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
-      const hasWaited = turn !== undefined || impersonating instanceof Promise || deciding instanceof Promise;
+      const hasWaited =
+        turn !== undefined || hasLongQuery || impersonating instanceof Promise || deciding instanceof Promise;
       const refuseRevoked = (): void => options.refuseRevoked(authenticatedUser);
       if (hasWaited) refuseRevoked();
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import {
   badRequest,
@@ -162,6 +163,44 @@ describe("the request chain", () => {
     const { send, decided } = serverWith({ authenticate: refuse });
     for (const path of ["/healthz", "/api", "/nope", one]) assert.equal((await send(`GET ${path}`)).status, 401, path);
     assert.deepEqual(decided, []);
+  });
+
+  for (const verb of ["GET", "DELETE"])
+    it(`reads the selectors of long queries in turns of the event loop: ${verb}`, async (t) => {
+      await nextTurn(); // the turns of other tests end
+      let milliseconds = 0;
+      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      let turn = 0;
+      let immediate = setImmediate(function next() {
+        turn += 1;
+        immediate = setImmediate(next);
+      });
+      t.after(() => clearImmediate(immediate));
+      const turns = new Set<number>();
+      const { send } = serverWith({
+        authorize: () => {
+          turns.add(turn);
+          return { decision: "allow", reason: "" };
+        },
+      });
+      const selector = encodeURIComponent(Array.from({ length: 500 }, (_, index) => `x${index}!=a`).join(","));
+      const asked = Array.from({ length: 10 }, () =>
+        send(`${verb} /api/v1/namespaces/n/serviceaccounts?labelSelector=${selector}`),
+      );
+      for (const { status } of await Promise.all(asked)) assert.equal(status, 200);
+      assert.equal(turns.size, 10);
+    });
+
+  it("reads the credentials of a request with a long query again after its turn", async () => {
+    let isRevoked = false;
+    const { send } = serverWith({
+      refuseRevoked: () => {
+        if (isRevoked) throw unauthorized();
+      },
+    });
+    const answering = send(`GET /api/v1/namespaces?labelSelector=${"a,".repeat(2000)}b`);
+    isRevoked = true;
+    assert.equal((await answering).status, 401);
   });
 
   it("refuses in the same words as upstream", async () => {

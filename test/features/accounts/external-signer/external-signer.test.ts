@@ -315,6 +315,20 @@ describe("an external signer", () => {
     assert.ok(signer.current().verification.some(({ kid }) => kid === made.kid));
   });
 
+  it("has its keys read in turns of the event loop", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each key takes longer than a turn
+    let turns = 0;
+    let immediate = setImmediate(function next() {
+      turns += 1;
+      immediate = setImmediate(next);
+    });
+    t.after(() => clearImmediate(immediate));
+    const { keys } = await checkPublishedKeys(answerOf(...Array.from({ length: 50 }, () => sharedKey)));
+    assert.equal(keys.length, 50);
+    assert.ok(turns >= 49, `${turns} turns`);
+  });
+
   for (const [what, change, reason] of [
     ["no keys", { keys: [] }, /no keys/],
     [
@@ -332,9 +346,9 @@ describe("an external signer", () => {
     ],
     ["an invalid key", { keys: [{ ...fetched(newSignerKey("x")), spki: Buffer.from("x") }] }, /can't be used/],
   ] as const) {
-    it(`may not publish ${what}`, () => {
-      assert.throws(
-        () => checkPublishedKeys({ ...answerOf(newSignerKey("first")), ...change }),
+    it(`may not publish ${what}`, async () => {
+      await assert.rejects(
+        checkPublishedKeys({ ...answerOf(newSignerKey("first")), ...change }),
         (error) => error instanceof SignerFault && reason.test(error.message),
       );
     });

@@ -1,6 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { isJsonObject, type JsonObject } from "../../../../machinery/api/json-object.ts";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
+import { LongWork } from "../../../../machinery/scheduling/long-work.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
@@ -78,16 +79,30 @@ export interface SignerKeys {
   readonly refreshSeconds: number;
 }
 
-/** Reads the signer's keys by upstream's rules. Throws SignerFault: then none of them is used. */
-export function checkPublishedKeys({ keys, dataTimestampSeconds, refreshHintSeconds }: FetchKeysAnswer): SignerKeys {
+/**
+ * Reads the signer's keys by upstream's rules, in turns of the event loop: there may be a thousand. Rejects with
+ * SignerFault: then none of them is used.
+ */
+export async function checkPublishedKeys({
+  keys,
+  dataTimestampSeconds,
+  refreshHintSeconds,
+}: FetchKeysAnswer): Promise<SignerKeys> {
   if (refreshHintSeconds <= 0)
     throw new SignerFault(`its refresh hint is ${refreshHintSeconds} s: it must be positive`);
   if (keys.length === 0) throw new SignerFault("it publishes no keys");
   if (keys.length > maximumKeys) throw new SignerFault(`it publishes ${keys.length} keys: ${maximumKeys} at most`);
   if (dataTimestampSeconds === undefined)
     throw new SignerFault("it does not say how old its keys are (data_timestamp)");
+  const work = new LongWork();
+  const checked: VerificationKey[] = [];
+  for (const key of keys) {
+    checked.push(publishedKey(key));
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+  }
   return {
-    keys: keys.map((key) => publishedKey(key)),
+    keys: checked,
     refreshSeconds: Math.min(refreshHintSeconds, longestRefreshSeconds),
   };
 }

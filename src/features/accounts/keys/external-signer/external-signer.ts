@@ -70,7 +70,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   /** Rejects with GrpcError or SignerFault when the signer publishes no keys now. */
   static async open(options: ExternalSignerOptions): Promise<ExternalSigner> {
-    return new ExternalSigner(checkPublishedKeys(await options.client.fetchKeys()), options);
+    return new ExternalSigner(await checkPublishedKeys(await options.client.fetchKeys()), options);
   }
 
   current(): OperatorKeys {
@@ -173,7 +173,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #fetch(): Promise<void> {
-    const fetched = checkPublishedKeys(await this.#options.client.fetchKeys());
+    const fetched = await checkPublishedKeys(await this.#options.client.fetchKeys());
     const before = this.#keys;
     const next = this.#operatorKeys(fetched);
     this.#refreshSeconds = fetched.refreshSeconds;

@@ -362,8 +362,14 @@ async function close(
   if (graceMilliseconds > 0) await nextTurn();
   // Not the method of HTTP servers, which also closes idle connections.
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-  const closeIdle = (): void => server.closeIdleConnections();
-  const idle = setTimeout(closeIdle, Math.min(lastRequestMilliseconds, graceMilliseconds));
+  let idle: NodeJS.Timeout | undefined;
+  const closeIdleLater = (): void => {
+    clearTimeout(idle);
+    idle = setTimeout(() => server.closeIdleConnections(), Math.min(lastRequestMilliseconds, graceMilliseconds));
+  };
+  closeIdleLater();
+  // A client whose handshake was under way has as long for its request.
+  server.on("secureConnection", closeIdleLater);
   const cut = setTimeout(() => {
     for (const session of sessions.keys()) session.destroy();
     for (const socket of sockets) socket.destroy();

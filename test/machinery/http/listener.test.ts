@@ -1013,6 +1013,26 @@ describe("the listener", () => {
     await Promise.all([listener.close({ graceMilliseconds: 1 }), once(socket, "close")]);
   });
 
+  it("closes an idle HTTP/1.1 connection whose handshake ended after others were closed", async (t) => {
+    const listener = newListener();
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const late = connectTcp(port, "127.0.0.1");
+    await once(late, "connect");
+    await sendHttp1(port, { path: "/" }); // connections are accepted in their order
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    await turn();
+    t.mock.timers.tick(1000);
+    // With TLS 1.2 the server ends the handshake first.
+    const socket = connectTls({ socket: late, rejectUnauthorized: false, maxVersion: "TLSv1.2" });
+    await once(socket, "secureConnect");
+    t.mock.timers.tick(999);
+    await turn();
+    assert.equal(socket.readableEnded, false);
+    t.mock.timers.tick(1);
+    await Promise.all([closing, once(socket, "close")]);
+  });
+
   it("refuses the requests of an HTTP/2 connection that finishes its handshake while the listener closes", async () => {
     const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });

@@ -22,13 +22,23 @@ export class HookMemory {
     return this.#finished.get(file);
   }
 
+  /** Forgets what has finished for a file that has other contents now: programs may read those before a hook tells them. */
+  forget(file: string): void {
+    if (this.#finished.delete(file)) this.#write();
+  }
+
   /** Records that the hook has finished. When that cannot be written, it runs once more after the next start. */
   finish(file: string, contents: string): void {
     this.#finished.set(file, contents);
+    this.#write();
+  }
+
+  #write(): void {
+    const file = this.#file;
     try {
-      writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
+      writePrivateFile(file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
     } catch (error) {
-      this.#log.warn({ file }, `cannot record that the hook has finished: ${messageOf(error)}`);
+      this.#log.warn({ file }, `cannot record which hooks have finished: ${messageOf(error)}`);
     }
   }
 }

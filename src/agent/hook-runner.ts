@@ -69,6 +69,7 @@ export class HookRunner {
     if (this.#tasks.get(change.file)?.contents === contents) return;
     this.#tasks.delete(change.file);
     if (this.#options.memory.finishedContents(change.file) === contents) return;
+    this.#options.memory.forget(change.file);
     this.#tasks.set(change.file, { change, contents, failures: 0, notBefore: 0, fault: undefined });
     this.#wake.wake();
     this.#work ??= this.#run();

@@ -63,6 +63,51 @@ describe("a hook", () => {
     assert.equal(traces().length, 3);
   });
 
+  it("runs again for contents that come back while it runs for others, also when it is killed then", async (context) => {
+    const { folder, start, idle, trace, hookOf, time, traces } = scene(context);
+    const held = join(folder, "held");
+    const hook = hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+    const change = { change: "trust-bundle", file: "/f", hook };
+    const runner = start();
+    runner.changed({ ...change, digest: "a" });
+    await idle(runner);
+    writeFileSync(held, "");
+    runner.changed({ ...change, digest: "b" });
+    await eventually("the hook runs for b", () => traces().length === 2);
+    runner.changed({ ...change, digest: "a" });
+    rmSync(held);
+    await idle(runner);
+    assert.equal(traces().length, 3);
+    writeFileSync(held, "");
+    runner.changed({ ...change, digest: "b" });
+    await eventually("the hook runs for b again", () => traces().length === 4);
+    const stopped = runner.stop({ graceMilliseconds: 0 });
+    await time.advance(1);
+    await stopped;
+    rmSync(held);
+    const next = start();
+    next.changed({ ...change, digest: "a" });
+    await idle(next);
+    assert.equal(traces().length, 5);
+  });
+
+  it("runs again for contents that come back before it has run for others: another hook may have shown those", async (context) => {
+    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+    const held = join(folder, "held");
+    const change = { change: "trust-bundle", file: "/f", hook: trace };
+    const runner = start();
+    runner.changed({ ...change, digest: "a" });
+    await idle(runner);
+    writeFileSync(held, "");
+    const hook = hookOf(`while test -e '${held}'; do sleep 0.01; done`);
+    runner.changed({ change: "web-certificate", file: "/web", digest: "w", hook });
+    runner.changed({ ...change, digest: "b" });
+    runner.changed({ ...change, digest: "a" });
+    rmSync(held);
+    await idle(runner);
+    assert.equal(traces().length, 2);
+  });
+
   it("that fails is reported and run again later, and does not run while its check fails", async (context) => {
     const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
     const ready = join(folder, "ready");

@@ -55,7 +55,7 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
   };
   const [pathname, query] = url.split("?", 2);
-  if (agent === undefined) send(503, { message: "the agent is reading its settings again" });
+  if (agent === undefined) send(503, { message: "the agent is starting; try again in a moment" });
   else if (method === "GET" && pathname === "/status") send(200, agent.status());
   else if (method === "POST" && pathname === "/renew") {
     const isKnown = agent.renewNow(new URLSearchParams(query).get("name") ?? "");

@@ -65,6 +65,8 @@ export interface CertificateReport {
   readonly pendingRequest: string | undefined;
   /** The signer of that request. Undefined: nothing is wanted yet. */
   readonly signerName: string | undefined;
+  /** Somebody has asked for a new certificate, which is not there yet. */
+  readonly isRenewalRequested: boolean;
 }
 
 /** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
@@ -120,6 +122,7 @@ export class CertificateManager {
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
+      isRenewalRequested: this.#isRenewalRequested,
     };
   }
 

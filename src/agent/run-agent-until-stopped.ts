@@ -74,8 +74,12 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       if (next === undefined) break;
       const ended = agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
       if ((await Promise.race([ended, events.stop])) !== undefined) break;
-      agent = undefined;
+      const previous = agent;
       agent = await restarted(next);
+      // Those that were asked for before this moment, and that the server has not issued.
+      for (const { name, isRenewalRequested } of previous.status().certificates) {
+        if (isRenewalRequested) agent.renewNow(name);
+      }
     }
     const { signal } = await events.stop;
     log.info({ signal }, "stopping");

@@ -24,6 +24,7 @@ describe("the status of an agent", () => {
       failure: undefined,
       pendingRequest: "node-csr-x",
       signerName: "example.com/serving",
+      isRenewalRequested: false,
       fileFault: undefined,
     } as const;
     const text = statusText({ ...idle, certificates: [serving] });

@@ -5,7 +5,7 @@ import type { AgentStatus } from "../../src/agent/agent-status.ts";
 
 it("an agent is not ready while a certificate is missing, has expired or is not valid yet", () => {
   const certificate = { name: "serving", renewAt: 0, failure: undefined, pendingRequest: undefined } as const;
-  const others = { signerName: undefined, fileFault: undefined, state: "current" } as const;
+  const others = { signerName: undefined, isRenewalRequested: false, fileFault: undefined, state: "current" } as const;
   const faultsOf = (one: Pick<AgentStatus["certificates"][number], "notAfter"> & { readonly state?: "early" }) =>
     agentFaults({
       nodeName: "n1",

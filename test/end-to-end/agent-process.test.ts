@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
+import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { newPair } from "../agent/new-pair.ts";
 import { eventually } from "./eventually.ts";
@@ -147,6 +148,24 @@ describe("the process of an agent", () => {
     assert.match(fault, /certificates\[0\]\.keyTyp: unknown field/);
     configure(`onChange: { command: "touch '${join(folder, "two")}'" }`);
     await eventually("the changed file is noticed", () => existsSync(join(folder, "two")));
+    await agent.end("SIGTERM");
+  });
+
+  it("still renews what it was told to after it has read its settings again", async (context) => {
+    const { folder, configure, start } = scene(context);
+    configure();
+    const agent = start();
+    await agent.find(/(serves on port)/);
+    agent.signal("SIGUSR2");
+    await agent.find(/(renewing all certificates)/);
+    configure("certificates: [{ name: web, signer: example.com/s, dnsNames: [a] }]");
+    agent.signal("SIGHUP");
+    const requested = async (): Promise<Record<string, boolean>> => {
+      const { certificates } = await readAgentStatus(join(folder, "data"));
+      return Object.fromEntries(certificates.map((one) => [one.name, one.isRenewalRequested]));
+    };
+    await eventually("the new settings", async () => "web" in (await requested()));
+    assert.deepEqual(await requested(), { client: true, serving: true, web: false });
     await agent.end("SIGTERM");
   });
 

@@ -1,4 +1,5 @@
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import { waitAtMost } from "../machinery/scheduling/wait-at-most.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
 /** The time limit of a health check. A slower store counts as unhealthy. */
@@ -27,13 +28,9 @@ function refuseStuckWrite(store: Store): void {
 
 async function withinBounds(checked: unknown): Promise<void> {
   if (!(checked instanceof Promise)) return;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${checkMilliseconds} ms`)), checkMilliseconds);
-  try {
-    await Promise.race([checked, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const isAnswered = checked.then(() => true);
+  if ((await waitAtMost(checkMilliseconds, isAnswered)) === undefined)
+    throw new Error(`no answer within ${checkMilliseconds} ms`);
 }
 
 /** Fails once the server stops, so that load balancers use another server. */

@@ -1,4 +1,5 @@
 import type { Schedule } from "../api/clock.ts";
+import { waitAtMost } from "../scheduling/wait-at-most.ts";
 
 /** Where lines go: a file, or a server. */
 export interface LineTarget {
@@ -123,11 +124,7 @@ export class EventQueue {
   async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
     this.#isClosed = true;
     this.#cancelTimer?.();
-    let timer: NodeJS.Timeout | undefined;
-    // It keeps the process alive meanwhile.
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMilliseconds)));
-    await Promise.race([late, this.#run()]);
-    clearTimeout(timer);
+    await waitAtMost(withinMilliseconds, this.#run());
     this.#isDropping = true;
     const left = this.#waiting.length;
     this.#lose(this.#waiting.splice(0), new Error("the server stops"));

@@ -10,7 +10,7 @@ import { rateLimitedReport } from "../../machinery/logging/rate-limited-report.t
 import { defaultAuditPolicy, parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { auditRequests } from "../../machinery/audit/audit-requests.ts";
-import type { AuditSink, RequestRecorder } from "../../machinery/audit/audit-requests.ts";
+import type { AuditSink } from "../../machinery/audit/audit-requests.ts";
 import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
 import { ownChainKey, readChainKey, writePublicKey } from "../../machinery/audit/chain/chain-key.ts";
 import { ChainLinks } from "../../machinery/audit/chain/chain-links.ts";
@@ -32,6 +32,7 @@ import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-
 import type { AuditCounts } from "../../machinery/http/metrics.ts";
 import type { RequestAudit } from "../../machinery/http/request-audit.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 import type { AuditLogSettings, AuditSettings, AuditWebhookSettings, BackendSettings } from "./audit-settings.ts";
 
 /** How long the stopping server waits for requests that it has cut off, then for a blocked disk or a silent webhook. */
@@ -85,18 +86,11 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
     requests,
     counts: () => ({ levels, rejected, lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })) }),
     async close() {
-      await lastAnswers(requests);
+      // Also what requests have done that were cut off.
+      await waitAtMost(closingMilliseconds, requests.allAnswered());
       await Promise.all(backends.map((backend) => backend.close()));
     },
   };
-}
-
-/** Waits for requests that were cut off: what they have done is recorded too. */
-async function lastAnswers(requests: RequestRecorder): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, closingMilliseconds)));
-  await Promise.race([late, requests.allAnswered()]);
-  clearTimeout(timer);
 }
 
 function policyOf(

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
@@ -6,6 +5,7 @@ import type { Sample } from "../../machinery/http/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { StorageQuota } from "../../machinery/registry/storage-quota.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
+import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { FollowedCertificates } from "./followed-certificates.ts";
 import { addQueueMetrics } from "./queue-metrics.ts";
@@ -128,13 +128,7 @@ export function boundedQuestion<T>(ask: () => T | Promise<T>, milliseconds: numb
   let open: Promise<T | undefined> | undefined;
   return async () => {
     open ??= answerOf(ask).finally(() => (open = undefined));
-    const timeout = new AbortController();
-    const waited = delay(milliseconds, undefined, { signal: timeout.signal }).catch(() => undefined);
-    try {
-      return await Promise.race([open, waited]);
-    } finally {
-      timeout.abort();
-    }
+    return await waitAtMost(milliseconds, open);
   };
 }
 

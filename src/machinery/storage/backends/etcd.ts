@@ -33,6 +33,7 @@ import {
   isWithoutFence,
 } from "../etcd/etcd-errors.ts";
 import { asError } from "../../api/thrown-error.ts";
+import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";
 
@@ -342,11 +343,7 @@ export class EtcdStore implements Store {
       const reached = watch.reaches(revision);
       if (reached !== undefined) waiting.push(reached);
     }
-    if (waiting.length === 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, deliveryMilliseconds);
-    await Promise.race([Promise.all(waiting), promise]);
-    clearTimeout(timer);
+    if (waiting.length > 0) await waitAtMost(deliveryMilliseconds, Promise.all(waiting));
   }
 
   /** Makes watches reach a revision, even when its key is outside their range. */

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
+import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
 import type { DiskRoom } from "./disk-room.ts";
@@ -55,7 +55,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   if (rejection instanceof Error && "commitError" in rejection) {
     try {
       // Usually rejects soon with the system's error, but lmdb does not guarantee it.
-      await Promise.race([rejection.commitError, delay(causeWaitMilliseconds)]);
+      await waitAtMost(causeWaitMilliseconds, Promise.resolve(rejection.commitError));
     } catch (commitError) {
       cause = commitError;
     }

@@ -1,0 +1,13 @@
+/**
+ * Waits for a promise, and at most for so many milliseconds, in which the process stays alive. Resolves with undefined when they are over;
+ * rejects as the promise does.
+ */
+export async function waitAtMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, milliseconds, undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { boundedQuestion, certificatesMilliseconds } from "../../../src/server/observation/domain-metrics.ts";
-import { answerMilliseconds } from "../../../src/server/workers/worker-pool.ts";
+import { answerMilliseconds } from "../../../src/server/workers/metrics-exchange.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { InProcess } from "../in-process.ts";

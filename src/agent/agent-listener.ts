@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
@@ -59,10 +60,8 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
   server.keepAliveTimeout = 30_000;
   // A client may end its handshake at any time.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host: address, port }, resolve);
-  });
+  server.listen({ host: address, port });
+  await once(server, "listening");
   // The process has no descriptor left for a connection. It may have one for the next.
   server.on(
     "error",

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -171,16 +172,13 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     log.error({ err: error, count }, "could not accept connections, will go on"),
   );
   return {
-    listen: (address) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(listenOptions(address), () => {
-          server.off("error", reject);
-          // No file descriptor is left for this connection. The next connection may get one.
-          server.on("error", notAccepted);
-          resolve((server.address() as AddressInfo).port); // it listens on TCP
-        });
-      }),
+    async listen(address) {
+      server.listen(listenOptions(address));
+      await once(server, "listening");
+      // No file descriptor is left for a connection. The next connection may get one.
+      server.on("error", notAccepted);
+      return (server.address() as AddressInfo).port; // it listens on TCP
+    },
     setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls.protocol)),
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep: () => sweep(parts),

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
@@ -57,14 +58,9 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     });
   });
   server.on("clientError", (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port, backlog: 512, reusePort: isPortShared }, () => {
-      server.off("error", reject);
-      server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));
-      resolve();
-    });
-  });
+  server.listen({ host, port, backlog: 512, reusePort: isPortShared });
+  await once(server, "listening");
+  server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));
   const bare = host.includes(":") ? `[${host}]` : host;
   const url = `http://${bare}:${(server.address() as AddressInfo).port}`;
   return { url, close: () => closeServer(server) };

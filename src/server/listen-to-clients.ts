@@ -1,4 +1,5 @@
 import type { Handler } from "../machinery/api/http-message.ts";
+import { urlHost } from "../machinery/api/url-host.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { createListener } from "../machinery/http/listener.ts";
 import { openAdministrator } from "./administrator.ts";
@@ -48,7 +49,7 @@ export async function listenToClients(
   const port = await listener.listen(
     passedSocket === undefined ? { host, port: config.listener.port, isPortShared } : { fileDescriptor: passedSocket },
   );
-  state.url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
+  state.url = `https://${urlHost(advertisedHost)}:${port}`;
   folder.describe(state.url);
   const plain = opening.adopt(await status?.listen({ ...config.listener, isPortShared }), (made) => made?.close());
   const administrator = await openAdministrator({

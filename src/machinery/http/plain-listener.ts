@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
+import { urlHost } from "../api/url-host.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
 import { closeServer, createServer, sendAnswer } from "./node-http.ts";
@@ -61,8 +62,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   server.listen({ host, port, backlog: 512, reusePort: isPortShared });
   await once(server, "listening");
   server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));
-  const bare = host.includes(":") ? `[${host}]` : host;
-  const url = `http://${bare}:${(server.address() as AddressInfo).port}`;
+  const url = `http://${urlHost(host)}:${(server.address() as AddressInfo).port}`;
   return { url, close: () => closeServer(server) };
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { urlHost } from "../../../machinery/api/url-host.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
@@ -85,7 +86,7 @@ function connectionOf({ kubeconfig, version }: WebhookAuthorizerSettings): Conne
   const authorities = `${podFolder}/ca.crt`;
   return {
     transport: {
-      server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+      server: `https://${urlHost(host)}:${port}`,
       caCertificates: readFileSync(authorities, "utf8"),
       bearerToken: () => readFileSync(`${podFolder}/token`, "utf8").trim(),
     },

@@ -1,7 +1,7 @@
 import type { Event } from "./event-schema.ts";
-import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { deleteSeen } from "../../machinery/loops/delete-seen.ts";
 import { eventResource } from "./resources.ts";
 
 const keptMilliseconds = 3_600_000;
@@ -34,8 +34,7 @@ export const eventCleaner: Controller = {
           queue.addAfter(key, Math.min(wait, keptMilliseconds));
           return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
         }
-        const { namespace = "", name = "", uid = "" } = event.metadata;
-        await ignoreCodes([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
+        await deleteSeen(client.resource(eventResource(names), event.metadata.namespace), event);
         return "removed the event: it has expired";
       },
     });

@@ -1,6 +1,7 @@
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import { deleteSeen } from "../../machinery/loops/delete-seen.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
@@ -130,7 +131,7 @@ class NodeLifecycle {
   }
 
   async #collect(node: Node): Promise<string> {
-    const { name = "", uid = "" } = node.metadata;
+    const { name = "" } = node.metadata;
     const { retentionMilliseconds } = this.#settings;
     if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
     const [now, monotonicNow] = [this.#clock.now(), this.#monotonic.now()];
@@ -144,7 +145,7 @@ class NodeLifecycle {
     }
     const message = `Node ${name} event: Removing Node ${name} from Controller`;
     await this.#record(node, { reason: "RemovingNode", message });
-    await ignoreCodes([404, 409], this.#resource.delete(name, { uid }));
+    await deleteSeen(this.#resource, node);
     this.#log.info({ node: name }, "deleted the Node: it was lost for as long as --node-retention says");
     return "deleted the Node of a machine that stays away";
   }

@@ -1,10 +1,10 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { NamedResourceType } from "../api/resource-type.ts";
-import { ignoreCodes } from "../client/ignore-codes.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { seenDueMilliseconds } from "../scheduling/seen-due.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller, ControllerContext } from "./controller.ts";
+import { deleteSeen } from "./delete-seen.ts";
 
 interface HourlyCleanerOptions<T extends ApiObject> {
   readonly name: string;
@@ -41,10 +41,10 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
         for (const object of objects.list()) {
           await work.pause();
           if (!isOver(object)) continue;
-          const { name = "", uid = "" } = object.metadata;
+          const { uid = "" } = object.metadata;
           over.add(uid);
           if (!overBefore.has(uid)) continue;
-          await ignoreCodes([404, 409], client.resource(type).delete(name, { uid }));
+          await deleteSeen(client.resource(type), object);
           removed++;
         }
         overBefore = over;

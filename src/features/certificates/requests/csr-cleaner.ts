@@ -1,9 +1,9 @@
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { readIssuedText } from "./issued-text.ts";
-import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { requestQueue } from "./request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { deleteSeen } from "../../../machinery/loops/delete-seen.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
 const hourMilliseconds = 3_600_000;
@@ -53,13 +53,12 @@ export const csrCleaner: Controller = {
     const queue = requestQueue(context, {
       name: this.name,
       reconcile: async (request) => {
-        const { name = "", uid = "" } = request.metadata;
         const wait = waitFor(request);
         if (wait > 0) {
-          queue.addAfter(name, wait);
+          queue.addAfter(request.metadata.name ?? "", wait);
           return "waits: the request's retention period has not passed";
         }
-        await ignoreCodes([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
+        await deleteSeen(client.resource(certificateSigningRequestResource(names)), request);
         return "removed the request: its retention period has passed";
       },
     });

@@ -1,7 +1,7 @@
 import type { Secret } from "../../core/index.ts";
-import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { deleteSeen } from "../../../machinery/loops/delete-seen.ts";
 import { SeenDue } from "../../../machinery/scheduling/seen-due.ts";
 import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
@@ -35,8 +35,7 @@ export const bootstrapTokenCleaner: Controller = {
           queue.addAfter(key, wait);
           return `waits: the token has expired, and is removed in ${Math.ceil(wait / 1000)} s`;
         }
-        const { name = "", uid = "" } = secret.metadata;
-        await ignoreCodes([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
+        await deleteSeen(client.resource(secretResource(names), namespace), secret);
         return "removed the token: it has expired";
       },
     });

@@ -1,0 +1,11 @@
+import type { ApiObject } from "../api/object-meta.ts";
+import type { ResourceClient } from "../client/api-client.ts";
+import { ignoreCodes } from "../client/ignore-codes.ts";
+
+/** Deletes an object that a loop has seen. When it is gone, another of its name stays. */
+export async function deleteSeen<T extends ApiObject>(
+  resource: ResourceClient<T>,
+  { metadata: { name = "", uid = "" } }: ApiObject,
+): Promise<void> {
+  await ignoreCodes([404, 409], resource.delete(name, { uid }));
+}

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import pino from "pino";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
@@ -195,9 +196,13 @@ describe("a rotation of a CA", () => {
   const time = new ManualTime();
   const minute = 60_000;
   const store = new MemoryStore();
+  const logged: string[] = [];
   let server: TestServer;
   before(async () => {
-    server = await startTestServer({ dataDirectory: join(folder, "data"), store: keptStore(store), clock: time.clock });
+    server = await startTestServer({
+      ...{ dataDirectory: join(folder, "data"), store: keptStore(store), clock: time.clock },
+      log: pino({}, { write: (line: string) => void logged.push(line) }),
+    });
   });
   after(async () => {
     await server.stop();
@@ -229,6 +234,9 @@ describe("a rotation of a CA", () => {
     await prepareAuthority(keys(), timed);
     await assert.rejects(prepareAuthority(keys(), timed), /a new CA is prepared already/);
     assert.equal(await states(), "signing prepared");
+    const line = await eventually("the line", () => logged.find((one) => one.includes("CA rotated")));
+    const shown = (await generations()).map(({ fingerprint, state }) => ({ fingerprint, state }));
+    assert.deepEqual(JSON.parse(line).generations, shown);
     assert.equal(await abortRotation(keys(), timed), "prepared");
     assert.equal(await states(), "signing");
     const { fingerprint } = await prepareAuthority(keys(), timed);

@@ -104,8 +104,8 @@ export class FollowedAuthority {
       if (rotated === undefined || JSON.stringify(rotated) === JSON.stringify(this.#rotated)) return;
       this.#current = this.#opened(rotated);
       this.#rotated = rotated;
-      const states = Object.fromEntries(rotated.generations.map(({ fingerprint, state }) => [fingerprint, state]));
-      log.info({ authority: this.name, ...states }, "CA rotated");
+      const generations = rotated.generations.map(({ fingerprint, state }) => ({ fingerprint, state }));
+      log.info({ authority: this.name, generations }, "CA rotated");
     } catch (error) {
       const reason = messageOf(error);
       log.error({ authority: this.name, error: reason }, "the CA in the store can't be used; the previous one stays");

@@ -268,7 +268,8 @@ describe("a command that writes files", { concurrency: 1 }, () => {
   it("reports in one line that standard output is on a full disk, and ends quietly when its reader has gone", () => {
     const help = `"${process.execPath}" "${main}" --help`;
     const run = (script: string): string => spawnSync("sh", ["-c", script], { encoding: "utf8" }).stderr;
-    const line = "signet: cannot write to standard output: no space is left on the disk; make room\n";
+    const line =
+      "signet: cannot write to standard output: no space is left on the disk, or none for more files (df -i); make room\n";
     assert.equal(run(`${help} >/dev/full; echo $? >&2`), `${line}5\n`);
     // The reader is gone once its `exec` has closed the pipe. Only then does the pipe `gone` let the program start.
     const pipe = join(folder, "gone");

@@ -11,7 +11,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: "this user has no permission; run as its owner, or name another",
   EROFS: "the file system is read-only; name a place on one that is not",
   EIO: "the disk fails (i/o error); see what the system logs of it, and name a place on another",
-  ENOSPC: "no space is left on the disk; make room",
+  ENOSPC: "no space is left on the disk, or none for more files (df -i); make room",
   EDQUOT: "the user's disk quota is used up; make room",
   EFBIG: "no file may be so large there (ulimit -f); raise the limit, or name another place",
   EMFILE: "this process has as many open files as it may have (ulimit -n); raise the limit",

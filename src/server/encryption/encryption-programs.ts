@@ -49,11 +49,17 @@ async function showStatus(config: ServerConfig): Promise<void> {
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
   const unreadable = objectsOf(survey, "unreadable");
   if (unreadable === 0) return;
-  console.log(
-    unreadable === 1
-      ? "1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY"
-      : `${unreadable} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
-  );
+  const { keyAway } = survey;
+  if (keyAway > 0)
+    console.log(`${counted(keyAway, "object")} can't be decrypted while the KMS does not work: start it`);
+  const lost = unreadable - keyAway;
+  if (lost === 1) {
+    console.log("1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY");
+  } else if (lost > 1) {
+    console.log(
+      `${lost} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
+    );
+  }
   process.exitCode = 1;
 }
 
@@ -142,6 +148,12 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
     const entry = await storedEntry(store, key);
     if (entry === undefined) {
       throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
+    }
+    if (entry.isKeyAway === true) {
+      throw commandRefused(
+        `${JSON.stringify(key)} can be decrypted when the KMS works: start it. If its key is lost for good, take the provider ` +
+          "out of --encryption-provider-config first",
+      );
     }
     if (withReason(entry).unreadable === undefined) {
       throw new UsageError(`${JSON.stringify(key)} can be decrypted: delete it through the API`);

@@ -20,6 +20,8 @@ export interface EncryptionSurvey {
   readonly groups: readonly EncryptionGroup[];
   /** The first of those that can't be decrypted, by key, with the reason. */
   readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
+  /** How many of them can be read again when their KMS works. */
+  readonly keyAway: number;
 }
 
 /** How many objects are in a state. */
@@ -42,11 +44,12 @@ export async function surveyEncryption(
 ): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
   const unreadable: { readonly key: string; readonly reason: string }[] = [];
-  let seen = 0;
+  let [seen, keyAway] = [0, 0];
   for await (const { raw, entry } of everyEntry({ store, stored })) {
     signal?.throwIfAborted();
     onProgress?.((seen += 1));
     const state = stateOfEntry(entry);
+    if (entry.isKeyAway === true) keyAway += 1;
     const resource = raw.key.split("/")[2] ?? raw.key;
     const provider = writtenWith(raw.value) ?? "plain";
     if (state === "unreadable" && unreadable.length < shownObjects) {
@@ -57,7 +60,7 @@ export async function surveyEncryption(
     if (group === undefined) groups.set(id, { resource, writtenWith: provider, state, objects: 1 });
     else group.objects += 1;
   }
-  return { groups: [...groups.values()], unreadable };
+  return { groups: [...groups.values()], unreadable, keyAway };
 }
 
 const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>

@@ -428,6 +428,30 @@ describe("a server with an encryption configuration", () => {
     assert.equal((await api.json(secrets)).items.length, 3);
   });
 
+  it("discards no object that can be decrypted when the KMS works again", async (t) => {
+    plugin.stop();
+    const status = await run(t, config, { type: "status" });
+    assert.match(status, /\d objects can't be decrypted while the KMS does not work: start it$/);
+    const discarding = run(t, config, { type: "discard", key: keyOf("boxed") });
+    await assert.rejects(
+      discarding,
+      /default\/boxed" can be decrypted when the KMS works: start it\. If its key is lost/,
+    );
+    await plugin.start();
+    assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +current/);
+  });
+
+  it("discards an object whose key the KMS refuses to decrypt", async (t) => {
+    await create(api, "refused");
+    plugin.behaviour = "refuses to decrypt";
+    assert.match(
+      await run(t, config, { type: "status" }),
+      /\d objects can't be decrypted: put their keys back, or give/,
+    );
+    assert.match(await run(t, config, { type: "discard", key: keyOf("refused") }), /deleted; its contents are lost/);
+    plugin.behaviour = "works";
+  });
+
   it("reports in /readyz that the plugin is unavailable, and still serves what it has read", async () => {
     plugin.stop();
     const ready = async (): Promise<string> => String((await api.send("/readyz?verbose")).body);

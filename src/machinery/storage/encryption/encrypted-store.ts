@@ -23,7 +23,7 @@ import type {
 import type { EncryptionRules } from "./encryption-rules.ts";
 import { storedEntry } from "../stored-entries.ts";
 import { OrderedWatch } from "./ordered-watch.ts";
-import { UndecryptableValue } from "./value-transformer.ts";
+import { KeyAway, UndecryptableValue } from "./value-transformer.ts";
 
 /** Where the rules come from: a file that may change. */
 export interface EncryptionSource {
@@ -250,9 +250,14 @@ export class EncryptedStore implements Store {
   }
 
   /** The entry without its stored bytes, so that nothing can take them for the object. */
-  #unreadable<T extends StoredValue>(stored: T, { message }: UndecryptableValue): T {
+  #unreadable<T extends StoredValue>(stored: T, error: UndecryptableValue): T {
     this.#hasUnreadable = true;
-    return { ...stored, value: nothing, unreadable: message };
+    return {
+      ...stored,
+      value: nothing,
+      unreadable: error.message,
+      ...(error instanceof KeyAway && { isKeyAway: true }),
+    };
   }
 
   /** Lets followers load everything anew: a value has no second change that would bring it again. */

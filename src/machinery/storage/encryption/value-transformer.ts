@@ -21,6 +21,9 @@ export class UndecryptableValue extends Error {
   override readonly name = "UndecryptableValue";
 }
 
+/** The key of a value is not there now, and may come back: its KMS does not work. */
+export class KeyAway extends UndecryptableValue {}
+
 /** A value was changed, cut, moved to another key, or encrypted with another key of the same name. */
 export const notAuthentic = (): UndecryptableValue =>
   new UndecryptableValue("it was changed or moved, or encrypted with another key of this name");

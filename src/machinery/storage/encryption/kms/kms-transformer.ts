@@ -10,7 +10,7 @@ import { OutageReport } from "../../../logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
 import { derivedGcm, gcm } from "../aes-gcm.ts";
 import type { Cipher } from "../aes-gcm.ts";
-import { UndecryptableValue } from "../value-transformer.ts";
+import { KeyAway, UndecryptableValue } from "../value-transformer.ts";
 import type { DecryptedValue, ValueTransformer } from "../value-transformer.ts";
 import type { KmsClient } from "./kms-client.ts";
 import { decodeEncryptedObject, encodeEncryptedObject, keySource } from "./kms-messages.ts";
@@ -291,11 +291,11 @@ export class KmsTransformer implements ValueTransformer {
       this.#isSilent = false;
     } catch (error) {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
-      if (!(error instanceof GrpcError) || isTransient.has(error.code)) {
-        this.#isAway = true;
-        this.#unwrapFailedAt = clock.now();
-      }
-      throw this.#away(messageOf(error));
+      const away = this.#away(messageOf(error));
+      if (error instanceof GrpcError && !isTransient.has(error.code)) throw new UndecryptableValue(away.message);
+      this.#isAway = true;
+      this.#unwrapFailedAt = clock.now();
+      throw away;
     }
     const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return unwrapped(derivedGcm(key));
@@ -343,8 +343,8 @@ export class KmsTransformer implements ValueTransformer {
     if (isNew) this.#outage.failed(error);
   }
 
-  #away(reason: string): UndecryptableValue {
-    return new UndecryptableValue(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`);
+  #away(reason: string): KeyAway {
+    return new KeyAway(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`);
   }
 
   #failureText(): string {

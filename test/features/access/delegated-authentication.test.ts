@@ -80,20 +80,26 @@ describe("another program that changes the ConfigMap after each repair", () => {
     const server = await startTestServer({ settings: { controllers: false } });
     const configMaps = server.client.resource(configMapResource(platformNames), "platform-system");
     const { data } = await configMaps.get(name);
+    const isWhole = (found: { data?: object } | undefined): boolean =>
+      JSON.stringify(found?.data) === JSON.stringify(data);
+    const change = async (): Promise<void> => {
+      await configMaps.update({ ...(await configMaps.get(name)), data: { "client-ca-file": pemOf(others) } });
+    };
     /** Each get is a turn for the server, which works in the same process. */
     const isRepaired = async (): Promise<boolean> => {
-      for (let turn = 0; turn < 50; turn += 1) {
-        if (JSON.stringify((await configMaps.get(name)).data) === JSON.stringify(data)) return true;
-      }
+      for (let turn = 0; turn < 50; turn += 1) if (isWhole(await configMaps.get(name))) return true;
       return false;
     };
+    await change();
+    const where = { namespace: "platform-system", name };
+    await waitForObject(server.client, configMapResource(platformNames), where, isWhole);
     const repairs: boolean[] = [];
     while (repairs.length < 12 && repairs.at(-1) !== false) {
-      await configMaps.update({ ...(await configMaps.get(name)), data: { "client-ca-file": pemOf(others) } });
+      await change();
       repairs.push(await isRepaired());
     }
     await server.stop();
-    assert.deepEqual([repairs[0], repairs.at(-1)], [true, false]);
+    assert.equal(repairs.at(-1), false);
   });
 });
 

@@ -415,7 +415,23 @@ describe("what one user may have", () => {
 
 describe("what a namespace may hold", () => {
   it("is counted once for all who race for a name: the losers learn that it is taken", async (context) => {
-    const server = await startTestServer({ storage: "lmdb", settings });
+    const racers = 5;
+    const haveAllBegun = Promise.withResolvers<void>();
+    let begun = 0;
+    const server = await startTestServer({
+      storage: "lmdb",
+      settings,
+      admission: [
+        {
+          name: "StartTogether",
+          async validate({ name }) {
+            if (name !== "raced-for") return;
+            if (++begun === racers) haveAllBegun.resolve();
+            await haveAllBegun.promise;
+          },
+        },
+      ],
+    });
     context.after(() => server.stop());
     const alice = new Alice(server);
     await alice.grant();
@@ -424,7 +440,7 @@ describe("what a namespace may hold", () => {
     }
     const body = configMap("raced-for", 60_000);
     const statuses = await Promise.all(
-      Array.from({ length: 5 }, () => alice.status(configMapsIn("default"), { method: "POST", body })),
+      Array.from({ length: racers }, () => alice.status(configMapsIn("default"), { method: "POST", body })),
     );
     assert.deepEqual(
       statuses.toSorted((one, other) => one - other),

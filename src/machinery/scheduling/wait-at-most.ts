@@ -3,8 +3,8 @@
  * rejects as the promise does.
  */
 export async function waitAtMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, milliseconds, undefined);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, milliseconds, undefined)));
   try {
     return await Promise.race([promise, late]);
   } finally {

@@ -166,14 +166,9 @@ class Issuance {
   }
 
   async #untilIssued(): Promise<void> {
-    const { timeoutMilliseconds, sleep } = this.#options;
     const waiting = new AbortController();
-    const timer = AbortSignal.any([this.#stopping, waiting.signal]);
-    if (timeoutMilliseconds > 0) {
-      void sleep(timeoutMilliseconds, timer).then(() => {
-        if (!timer.aborted) this.#first.reject(this.#stillPending());
-      });
-    }
+    if (this.#options.timeoutMilliseconds > 0)
+      void this.#failWhenLate(AbortSignal.any([this.#stopping, waiting.signal]));
     await this.#first.promise.finally(() => waiting.abort());
     this.#options.signal.throwIfAborted();
     const { failure } = this.#manager.status;
@@ -182,11 +177,21 @@ class Issuance {
     if (fault !== undefined) throw new CommandFailure(fault, { exit: "unwritable" });
   }
 
-  #stillPending(): CommandFailure {
-    const { wanted } = this.#order;
-    const request = this.#manager.status.pendingRequest ?? "NAME";
+  /** Until the server has the request, the command waits for a call, which fails by itself and says more. */
+  async #failWhenLate(signal: AbortSignal): Promise<void> {
+    const { timeoutMilliseconds, sleep } = this.#options;
+    let request: string | undefined;
+    while (request === undefined && !signal.aborted) {
+      await sleep(timeoutMilliseconds, signal);
+      request = this.#manager.status.pendingRequest;
+    }
+    if (request !== undefined && !signal.aborted) this.#first.reject(this.#stillPending(request));
+  }
+
+  #stillPending(request: string): CommandFailure {
+    const advice = approvalAdvice(this.#order.wanted.signerName, request);
     return new CommandFailure(
-      `no certificate after ${this.#options.timeoutMilliseconds / 1000}s: ${approvalAdvice(wanted.signerName, request)}; ` +
+      `no certificate after ${this.#options.timeoutMilliseconds / 1000}s: ${advice}; ` +
         "then run the same command again, or wait longer with --timeout",
       { exit: "pending" },
     );

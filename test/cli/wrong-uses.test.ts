@@ -351,6 +351,7 @@ describe(
         ["revocation lists that no client fetches", serve("--revocation-url", "ftp://a.example"), "usage", /--revocation-url .*http/],
         ["nodes that are lost at once", serve("--node-monitor-grace-period", "0"), "usage", /--node-monitor-grace-period must be at least 1s, and longer than machines take to renew their Leases$/m],
         ["a file of encryption keys that holds none", serve("--encryption-key-file", noPem), "usage", /--encryption-key-file: \S+tls, line 1: must be the base64 of 32 bytes: name the file with the keys, or restore it from a backup$/m],
+        ["a file of encryption keys that is something long", serve("--encryption-key-file", write("long", "no key\n".repeat(65))), "usage", /--encryption-key-file: \S+long, line 1: must be the base64 of 32 bytes: name the file with the keys, or restore it from a backup$/m],
         ["etcd's CA without etcd", serve("--etcd-cafile", noPem), "usage", /--etcd-cafile: give --etcd-servers too; without it, the store is in the data directory$/m],
         ["an invalid port", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
         ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /--config: \S+conf: unknown setting "secure-prot" \(did you mean secure-port\?\); --help shows those that there are$/m],

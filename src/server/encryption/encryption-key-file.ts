@@ -52,14 +52,15 @@ function parseEncryptionKeys(text: string, { file, advice }: KeyFile): NamedKey[
     .map((line, index) => ({ line: line.trim(), number: index + 1 }))
     .filter(({ line }) => line !== "" && !line.startsWith("#"));
   if (lines.length === 0) throw new UsageError(`${file} holds no key: ${advice}`);
-  if (lines.length > maximumKeys) throw new UsageError(`${file} holds more than ${maximumKeys} keys: retire old ones`);
-  return lines.map(({ line, number }) => {
+  const keys = lines.slice(0, maximumKeys + 1).map(({ line, number }) => {
     const secret = Buffer.from(line, "base64");
     if (secret.length !== keyBytes || secret.toString("base64") !== line) {
       throw new UsageError(`${file}, line ${number}: must be the base64 of ${keyBytes} bytes: ${advice}`);
     }
     return { name: nameOf(secret), secret };
   });
+  if (keys.length > maximumKeys) throw new UsageError(`${file} holds more than ${maximumKeys} keys: retire old ones`);
+  return keys;
 }
 
 /** Replaces the file, with the key that writes first. */

@@ -10,6 +10,8 @@ export interface CopiedObject {
   readonly value: Buffer;
   /** Why the value can't be decrypted; see StoredValue. */
   readonly unreadable?: string;
+  /** See StoredValue. */
+  readonly isKeyAway?: boolean;
 }
 
 /** Everything that a store holds at one revision. */
@@ -35,8 +37,8 @@ export async function stateOf(store: Store): Promise<StoredState> {
 
 async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
   const entries = storedEntries(store, { ...everyKey, revision, limit: pageLength });
-  for await (const { key, value, unreadable } of entries) {
-    yield { key, value, ...(unreadable !== undefined && { unreadable }) };
+  for await (const { key, value, unreadable, isKeyAway = false } of entries) {
+    yield { key, value, ...(unreadable !== undefined && { unreadable, isKeyAway }) };
   }
 }
 
@@ -72,10 +74,9 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
 export class UnreadableSource extends Error {
   override readonly name = "UnreadableSource";
 
-  constructor({ key, unreadable }: CopiedObject) {
-    super(
-      `${key} can't be decrypted: ${unreadable}: put its key back, or give it up: signet encryption discard ${key}`,
-    );
+  constructor({ key, unreadable, isKeyAway }: CopiedObject) {
+    const advice = isKeyAway ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${key}`;
+    super(`${key} can't be decrypted: ${unreadable}: ${advice}`);
   }
 }
 

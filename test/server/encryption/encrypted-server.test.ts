@@ -21,11 +21,14 @@ import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { createObjects, stateOf } from "../../../src/machinery/storage/copy-objects.ts";
 import type { Entry } from "../../../src/machinery/storage/store.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../../src/server/backup/restore.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
+import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
 import type { EncryptionAction } from "../../../src/server/encryption-settings.ts";
 import { openStore } from "../../../src/server/open-store.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
@@ -439,6 +442,18 @@ describe("a server with an encryption configuration", () => {
     );
     await plugin.start();
     assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +current/);
+  });
+
+  it("advises no discard when a store is copied while the KMS does not work", async () => {
+    plugin.stop();
+    const source = await openReadableStore(config);
+    try {
+      const { objects } = await stateOf(source.store);
+      await assert.rejects(createObjects(new MemoryStore(), objects()), /can't be decrypted: [^]+: start its KMS$/);
+    } finally {
+      await source.close();
+      await plugin.start();
+    }
   });
 
   it("discards an object whose key the KMS refuses to decrypt", async (t) => {

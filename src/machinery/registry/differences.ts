@@ -10,7 +10,7 @@ export type Difference<T extends ApiObject> =
 /**
  * What differs between two states of a cache, in the order of the keys. Undefined stands for an object that is the same, so that a
  * reader can pause; its text is not read. Another object of the same name comes as a deletion and as a new one, but where a text is
- * lost (`hasText`), as a change.
+ * lost (`hasText`) or damaged, as a change.
  */
 export function* differences<T extends ApiObject>(
   before: Iterable<StoredObject<T>>,
@@ -51,9 +51,17 @@ function* differencesOf<T extends ApiObject>(
 }
 
 /** Between two loads of the cache, another object may have got the same name. */
-const isSameObject = (object: StoredObject, previous: StoredObject): boolean =>
-  object.unreadable !== undefined ||
-  previous.unreadable !== undefined ||
-  !object.hasText ||
-  !previous.hasText ||
-  object.object.metadata.uid === previous.object.metadata.uid;
+function isSameObject(object: StoredObject, previous: StoredObject): boolean {
+  const [uid, previousUid] = [uidOf(object), uidOf(previous)];
+  return uid === undefined || previousUid === undefined || uid === previousUid;
+}
+
+/** Undefined for a text that is lost, encrypted or damaged: who reads it hears why. */
+function uidOf(stored: StoredObject): string | undefined {
+  if (stored.unreadable !== undefined || !stored.hasText) return undefined;
+  try {
+    return stored.object.metadata.uid;
+  } catch {
+    return undefined;
+  }
+}

@@ -50,6 +50,10 @@ class Fixture {
     return this.#write(name, undefined);
   }
 
+  damage(name: string): Promise<void> {
+    return this.#write(name, Buffer.from('{"metadata":{"name":'));
+  }
+
   async #write(name: string, value: Buffer | undefined): Promise<void> {
     const { entries } = await this.store.range({ start: keyOf(name), end: `${keyOf(name)}\0` });
     const expectedRevision = entries[0]?.modRevision ?? 0;
@@ -244,6 +248,21 @@ describe("an informer in the server's process", () => {
       await fixture.put("two");
     });
     assert.deepEqual(await fixture.news(), ["add two:red"]);
+    fixture.stop();
+  });
+
+  it("reports an object that was damaged while the copy had to be loaded again, and continues", async () => {
+    const fixture = new Fixture();
+    await fixture.put("ball");
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    await fixture.news();
+    await fixture.store.forget(async () => {
+      await fixture.damage("ball");
+      await fixture.put("car");
+    });
+    assert.deepEqual(await fixture.news(), ["add car:red"]);
+    assert.match(String(fixture.errors), /^SyntaxError: /);
     fixture.stop();
   });
 

@@ -67,3 +67,16 @@ test("a follower starts anew when an object becomes readable that could not be d
   await reload();
   assert.deepEqual(heard, ["loaded", "loaded"]);
 });
+
+test("a follower goes on when an object was damaged in the store while the cache had to reload", async () => {
+  const store = new ForgetfulStore();
+  const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const { key, revision } = await add("ball");
+  const heard = follow(registry);
+  await store.forget(async () => {
+    await store.write({ key, value: Buffer.from('{"metadata":{"name":'), expectedRevision: revision });
+  });
+  await registry.waitForFreshCache();
+  await add("engine");
+  assert.deepEqual(heard, ["loaded", "put ball", "put engine"]);
+});

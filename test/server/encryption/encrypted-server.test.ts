@@ -456,6 +456,16 @@ describe("a server with an encryption configuration", () => {
     }
   });
 
+  it("discards an object whose KMS is gone once no provider names it, as the refusal says", async (t) => {
+    await create(api, "given-up");
+    plugin.stop();
+    const without = join(folder, "without-kms.yaml");
+    writeFileSync(without, configuration(secretbox));
+    const gone = configOf(dataDirectory, { "encryption-provider-config": without });
+    assert.match(await run(t, gone, { type: "discard", key: keyOf("given-up") }), /deleted; its contents are lost/);
+    await plugin.start();
+  });
+
   it("discards an object whose key the KMS refuses to decrypt", async (t) => {
     await create(api, "refused");
     plugin.behaviour = "refuses to decrypt";

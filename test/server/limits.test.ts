@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -321,6 +322,7 @@ describe("a burst of long requests", () => {
 
   it("lets users take turns with changes of a long object whose bodies all come at once", async () => {
     const body = Promise.withResolvers<Buffer>();
+    let waiting = 0;
     let answered = 0;
     const patch = async (user: string): Promise<number> => {
       const { status } = await server.handler({
@@ -332,19 +334,21 @@ describe("a burst of long requests", () => {
           "content-type": "application/merge-patch+json",
         },
         connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-        readBody: () => body.promise,
+        readBody: () => {
+          waiting += 1;
+          return body.promise;
+        },
         signal: new AbortController().signal,
       });
       assert.equal(status, 200);
       return answered++;
     };
-    const untilAllWait = async (): Promise<void> => {
-      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    };
+    const untilWait = (requests: number): Promise<unknown> =>
+      eventually(`${requests} requests wait for their bodies`, () => waiting === requests);
     const burst = Array.from({ length: 10 }, () => patch("greedy"));
-    await untilAllWait();
+    await untilWait(10);
     const other = patch("modest");
-    await untilAllWait();
+    await untilWait(11);
     body.resolve(Buffer.from("{}"));
     assert.equal(await other, 1);
     await Promise.all(burst);

@@ -20,7 +20,9 @@ export async function generateKey(type: KeyType, signal: AbortSignal): Promise<K
     signal.throwIfAborted();
     return generateInAnotherThread("rsa", { modulusLength: Number(bits) });
   });
-  previous = made.catch(() => {});
+  // The key itself would stay in memory.
+  const ended = (): void => {};
+  previous = made.then(ended, ended);
   const { privateKey } = await made;
   signal.throwIfAborted();
   return privateKey;

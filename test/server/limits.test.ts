@@ -7,6 +7,7 @@ import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
 import type { Answer, SentRequest } from "./in-process.ts";
+import { turnsDuring } from "../turns-during.ts";
 
 const collection = "/api/v1/namespaces/default/configmaps";
 
@@ -289,23 +290,18 @@ describe("a burst of long requests", () => {
     const turnsOf = async (method: string, type: string): Promise<number> => {
       const name = method === "POST" ? "other" : "short";
       const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data };
-      let turns = 0;
-      let immediate = setImmediate(function next() {
-        turns++;
-        immediate = setImmediate(next);
+      return turnsDuring(async () => {
+        const { status } = await server.handler({
+          method,
+          path: method === "POST" ? collection : `${collection}/short`,
+          query: "dryRun=All&fieldManager=test",
+          headers: { authorization: `Bearer ${server.adminToken}`, "content-type": type },
+          connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+          readBody: async () => Buffer.from(JSON.stringify(object)),
+          signal: new AbortController().signal,
+        });
+        assert.ok(status === 200 || status === 201, `${status}`);
       });
-      const answer = server.handler({
-        method,
-        path: method === "POST" ? collection : `${collection}/short`,
-        query: "dryRun=All&fieldManager=test",
-        headers: { authorization: `Bearer ${server.adminToken}`, "content-type": type },
-        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-        readBody: async () => Buffer.from(JSON.stringify(object)),
-        signal: new AbortController().signal,
-      });
-      const { status } = await answer.finally(() => clearImmediate(immediate));
-      assert.ok(status === 200 || status === 201, `${status}`);
-      return turns;
     };
     for (const [method, type, leastTurns] of [
       ["POST", "application/json", 4],

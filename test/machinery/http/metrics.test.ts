@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import { Metrics } from "../../../src/machinery/http/metrics.ts";
+import { countTurns } from "../../turns-during.ts";
 
 describe("scrapes of the metrics", () => {
   it("take turns of the event loop when they come at once", async (t) => {
@@ -16,19 +17,15 @@ describe("scrapes of the metrics", () => {
     });
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each scrape takes as long as a turn
-    let turn = 0;
-    let immediate = setImmediate(function next() {
-      turn++;
-      immediate = setImmediate(next);
-    });
+    const counting = countTurns();
+    t.after(counting.stop);
     const turns: number[] = [];
     t.mock.method(metrics, "text", async () => {
-      turns.push(turn);
+      turns.push(counting.turns());
       return "";
     });
     const request = { headers: {}, connection: { remoteAddress: "127.0.0.1", peerCertificates: [] } };
     await Promise.all([metrics.scrape(request), metrics.scrape(request), metrics.scrape(request)]);
-    clearImmediate(immediate);
     assert.equal(new Set(turns).size, 3);
   });
 });

@@ -26,6 +26,7 @@ import { object } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { sampleApi } from "../schema/sample-api.ts";
+import { countTurns } from "../../turns-during.ts";
 
 const schema = object({
   goType: "v1.Thing",
@@ -170,16 +171,12 @@ describe("the request chain", () => {
       await nextTurn(); // the turns of other tests end
       let milliseconds = 0;
       t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
-      let turn = 0;
-      let immediate = setImmediate(function next() {
-        turn += 1;
-        immediate = setImmediate(next);
-      });
-      t.after(() => clearImmediate(immediate));
+      const counting = countTurns();
+      t.after(counting.stop);
       const turns = new Set<number>();
       const { send } = serverWith({
         authorize: () => {
-          turns.add(turn);
+          turns.add(counting.turns());
           return { decision: "allow", reason: "" };
         },
       });

@@ -21,7 +21,6 @@ import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
-import { isApiPath } from "../machinery/http/request-info.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
 
@@ -88,27 +87,5 @@ export function openAuthentication({
     reviewToken: tokenReviewer(verifyToken, apiAudiences),
     refusalOf,
     withoutIdentity: identityHeaderRemover([impersonationHeaders, ...credentials.map(({ headers }) => headers)]),
-  };
-}
-
-/**
- * Authenticates a request for the API only when this process's cache contains every write that was acknowledged before the
- * request arrived, also writes of other processes, and while the cache is loaded again. So a token, role or account that was
- * deleted through one process is deleted for all of them. `waitForFreshCache` returns undefined when the cache is fresh already.
- * The request remembers it: on etcd, to ask again is most of the time of a read. Health checks and metrics do not wait: they must
- * answer while the store is unavailable.
- */
-export function authenticateOnFreshCache(
-  authenticate: Authenticate,
-  waitForFreshCache: (request: Pick<HttpRequest, "signal">) => Promise<void> | undefined,
-): Authenticate {
-  return (request) => {
-    if (!isApiPath(request.path)) return authenticate(request);
-    const onFreshCache = (): UserInfo | Promise<UserInfo> => {
-      request.hasFreshCache = true;
-      return authenticate(request);
-    };
-    const waiting = waitForFreshCache(request);
-    return waiting === undefined ? onFreshCache() : waiting.then(onFreshCache);
   };
 }

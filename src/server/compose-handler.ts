@@ -9,7 +9,7 @@ import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
 import { storeBytes } from "../machinery/storage/backends/lmdb-files.ts";
-import { authenticateOnFreshCache, openAuthentication } from "./authentication.ts";
+import { openAuthentication } from "./authentication.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { shutdownCheck, storeChecks } from "./health-checks.ts";
 import { storeDirectory } from "./lock-data-directory.ts";
@@ -78,7 +78,8 @@ export async function composeHandler(
   });
   const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
-    authenticate: authenticateOnFreshCache(authentication.authenticate, (request) => stores.waitForFreshCache(request)),
+    waitForFreshCache: (request) => stores.waitForFreshCache(request),
+    authenticate: authentication.authenticate,
     refuseRevoked,
     impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,

@@ -38,8 +38,8 @@ export interface HttpRequest {
   /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
   /**
-   * Since the request arrived, the server's copies in memory have shown every write that was acknowledged before. Set while the
-   * request is authenticated, so that a read need not ask the store again. Absent: not known.
+   * Since the request arrived, the server's copies in memory have shown every write that was acknowledged before. Set before
+   * authentication, so that a read need not ask the store again. Absent: not known.
    */
   hasFreshCache?: boolean;
 }

@@ -20,6 +20,7 @@ import type { Log } from "../logging/log.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,
+  | "waitForFreshCache"
   | "authenticate"
   | "refuseRevoked"
   | "onStreamStarted"
@@ -87,6 +88,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     ]),
   );
   const handler = createRequestChain({
+    waitForFreshCache: options.waitForFreshCache,
     authenticate: options.authenticate,
     refuseRevoked: options.refuseRevoked,
     impersonate: options.impersonate,

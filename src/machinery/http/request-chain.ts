@@ -3,7 +3,7 @@ import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowe
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
-import { requestInfo } from "./request-info.ts";
+import { isApiPath, requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -45,6 +45,11 @@ export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<Htt
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
+  /**
+   * Waits until this process's cache contains every write that was acknowledged before the call, also writes of other
+   * processes. Undefined when it does already.
+   */
+  waitForFreshCache(request: HttpRequest): Promise<void> | undefined;
   /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
   authenticate(request: HttpRequest): MaybePromise<UserInfo>;
   /** Throws a 401 for a user whose credential is refused by now: it may be revoked while the request waits. */
@@ -100,6 +105,10 @@ const shortQueryLength = 2 * 1024;
  * Runs every request through the same steps: authentication, the fair queue, impersonation, authorization, and only
  * then the handler, which reads the body. It is one function that awaits only what is asynchronous. The handler never
  * rejects.
+ *
+ * A request for the API begins only on a fresh cache, so a token, role or account that was deleted through one process is
+ * deleted for all of them. The request remembers it: on etcd, to ask again is most of the time of a read. Health checks and
+ * metrics do not wait: they must answer while the store is unavailable.
  */
 export function createRequestChain(options: ChainOptions): Handler {
   const answer = async (request: HttpRequest, trace?: RequestTrace): Promise<HttpResponse> => {
@@ -114,6 +123,12 @@ export function createRequestChain(options: ChainOptions): Handler {
       const info = parseRequest(request);
       lifecycle.info = info;
       refuseMalformedTimeout(request, info);
+
+      if (isApiPath(request.path)) {
+        const waiting = options.waitForFreshCache(request);
+        if (waiting !== undefined) await waiting;
+        request.hasFreshCache = true;
+      }
 
       trace?.begin("authenticate");
       const authenticating = options.authenticate(request);

@@ -14,6 +14,8 @@ import type { AuthorizationAttributes } from "../../../src/machinery/api/attribu
 import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { currentTrace, requestChannel } from "../../../src/machinery/tracing/request-trace.ts";
+import type { TracedRequest } from "../../../src/machinery/tracing/request-trace.ts";
 import { Registry } from "prom-client";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
 import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
@@ -99,6 +101,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
   const document = (contentType: string) => ({ contentType, cacheControl: "public, max-age=3600", body: "{}" });
   const { handler } = createApiServer({
     definitions,
+    waitForFreshCache: () => undefined,
     authenticate: () => alice,
     refuseRevoked: () => {},
     impersonate: (_request, { user }) => ({ user }),
@@ -157,6 +160,46 @@ const parsed = (response: HttpResponse): Record<string, unknown> =>
 const one = "/api/v1/namespaces/n/serviceaccounts/a";
 
 describe("the request chain", () => {
+  it("authenticates a request for the API on a fresh cache only, and reports the wait as a step of its own", async () => {
+    let becomeFresh = (): void => {};
+    const fresh = new Promise<void>((resolve) => void (becomeFresh = resolve));
+    const authenticated: (boolean | undefined)[] = [];
+    const { send } = serverWith({
+      waitForFreshCache: () => {
+        currentTrace()?.begin("wait for fresh cache");
+        return fresh;
+      },
+      authenticate: ({ hasFreshCache }) => {
+        authenticated.push(hasFreshCache);
+        throw unauthorized();
+      },
+    });
+    const steps: string[] = [];
+    const collect = (message: unknown): void =>
+      (message as TracedRequest).steps.forEach(({ step, decided }) => steps.push(`${step}: ${decided}`)); // the channel's only kind
+    requestChannel.subscribe(collect);
+    try {
+      const answers = ["/api", "/apis/", "/api/v1/namespaces", "//%61pi/v1"].map((path) => send(`GET ${path}`));
+      assert.equal((await send("GET /healthz")).status, 401);
+      assert.deepEqual(authenticated.splice(0), [undefined], "no wait outside the API");
+      assert.deepEqual(steps.splice(0), ["parse: ", "authenticate: refused: 401 Unauthorized"]);
+      becomeFresh();
+      for (const answer of answers) assert.equal((await answer).status, 401);
+      assert.deepEqual(authenticated, [true, true, true, true]);
+      assert.deepEqual(steps.slice(0, 3), [
+        ...["parse: ", "wait for fresh cache: ", "authenticate: refused: 401 Unauthorized"],
+      ]);
+    } finally {
+      requestChannel.unsubscribe(collect);
+    }
+  });
+
+  it("refuses a request for the API whose wait for a fresh cache fails", async () => {
+    const { send } = serverWith({ waitForFreshCache: () => Promise.reject(tooManyRequests("the store is busy", 1)) });
+    assert.equal((await send(`GET ${one}`)).status, 429);
+    assert.equal((await send("GET /version")).status, 200);
+  });
+
   it("answers bad credentials with 401 everywhere, before anything else", async () => {
     const refuse = (): never => {
       throw unauthorized();

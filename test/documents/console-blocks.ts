@@ -46,6 +46,18 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
   });
 }
 
+/**
+ * Puts the second word of each pair in place of the first, all in one pass: what was put in is not replaced again. Words inside
+ * longer numbers or names stay: a port of five digits may be part of a time or a hash.
+ */
+export function wordReplacer(pairs: readonly (readonly [string, string])[]): (text: string) => string {
+  const replacements = new Map(pairs);
+  if (replacements.size === 0) return (text) => text;
+  const words = [...replacements.keys()].map((word) => word.replaceAll(/\W/g, "\\$&"));
+  const anyWord = new RegExp(`(?<!\\w)(?:${words.join("|")})(?!\\w)`, "g");
+  return (text) => text.replaceAll(anyWord, (word) => replacements.get(word) ?? word);
+}
+
 const outputLines = (output: string): string[] => (output === "" ? [] : output.replace(/\n$/, "").split("\n"));
 
 /**

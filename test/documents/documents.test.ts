@@ -8,10 +8,10 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlin
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
-import { freePort } from "../../bench/free-ports.ts";
+import { freePorts } from "../../bench/free-ports.ts";
 import { bundleProgram } from "../../tools/package/program-bundle.ts";
 import { startTestServer } from "../test-server.ts";
-import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
+import { blocksNamed, comparable, consoleCommands, withOutputs, wordReplacer } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
 import { pages, pythonPrograms } from "./pages.ts";
 
@@ -37,13 +37,12 @@ for (const page of pages) {
       const folder = mkdtempSync(join(tmpdir(), "signet-documents-"));
       context.after(() => rmSync(folder, { recursive: true, force: true }));
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
-      const replaced = [
-        ...(await Promise.all(ports.map(async (own) => ({ own, free: String(await freePort()) })))),
-        ...(page.folder === undefined ? [] : [{ own: page.folder, free: folder }]),
-      ];
+      const free = await freePorts(ports.length);
+      const ownPlaces: [string, string][] = ports.map((port, index) => [port, String(free[index])]);
+      if (page.folder !== undefined) ownPlaces.push([page.folder, folder]);
       /** What the page says, with this test's ports and folder in place of its own; and back. */
-      const asRun = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(own, free), text);
-      const asShown = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(free, own), text);
+      const asRun = wordReplacer(ownPlaces);
+      const asShown = wordReplacer(ownPlaces.map(([own, place]) => [place, own]));
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
       for (const copied of page.copies ?? []) cpSync(join(root, copied), join(folder, basename(copied)));
       const server =

@@ -18,13 +18,15 @@ export interface Decoded<T> {
  * and makes the value canonical: fields in schema order, maps in key order, presence as after Go's decoding and encoding, times
  * in UTC, base64 with padding. The result may share parts with the given value. Neither is ever changed.
  *
- * Throws a TypeMismatch for the first fault in document order, in Go's words.
+ * Throws a TypeMismatch in Go's words, for the fault that Go's decoder tells: the first time or quantity that cannot be read, or
+ * else the first fault in document order.
  */
 export function compileDecoder<T>(schema: ObjectSchema<T>): (value: unknown, reading?: Reading) => Decoded<T> {
   const decoder = decoderOf(schema);
   return (value, reading) => {
     const context = new DecodeContext(reading);
     const decoded = decoder(value ?? {}, context) as T; // the schema's decoder makes the schema's type
+    context.throwSaved();
     return { value: decoded, unknownFields: context.unknownFields };
   };
 }
@@ -51,7 +53,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   const telling = fields.filter(({ tellsEmpty }) => tellsEmpty);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
-    if (!isJsonObject(value)) throw context.mismatch(value, { schema });
+    if (!isJsonObject(value)) return context.save(context.mismatch(value, { schema }));
     const outerStruct = context.struct;
     context.struct = struct;
     const values: unknown[] = [];
@@ -113,7 +115,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
 function arrayDecoder(schema: ArraySchema): Decoder {
   const decodeItem = decoderOf(schema.items);
   return (value, context) => {
-    if (!Array.isArray(value)) throw context.mismatch(value, { schema });
+    if (!Array.isArray(value)) return context.save(context.mismatch(value, { schema }));
     const items: unknown[] = [];
     const depth = context.path.push(0) - 1;
     for (let index = 0; index < value.length; index += 1) {
@@ -132,7 +134,7 @@ function arrayDecoder(schema: ArraySchema): Decoder {
 function mapDecoder(schema: MapSchema): Decoder {
   const decodeValue = decoderOf(schema.values);
   return (value, context) => {
-    if (!isJsonObject(value)) throw context.mismatch(value, { schema });
+    if (!isJsonObject(value)) return context.save(context.mismatch(value, { schema }));
     const keys = Object.keys(value);
     const decoded: unknown[] = [];
     let isCanonical = true;

@@ -32,6 +32,7 @@ export class DecodeContext {
   struct = "";
   /** The object or list that contains the value that is being decoded. */
   container: object = this.path;
+  #saved: TypeMismatch | undefined;
 
   constructor(reading: Reading = "parsed") {
     this.#reading = reading;
@@ -42,6 +43,20 @@ export class DecodeContext {
     if (this.unknownFields.length >= maximumUnknownFields) return;
     const path = strictPath([...this.path.slice(0, depth), name]);
     this.unknownFields.push({ path, position: positionOfMember(object, name) });
+  }
+
+  /**
+   * Saves the fault of a value, which is left out: Go's decoder reads on, and tells the first of them at the end. A time or a
+   * quantity that it cannot read ends the decoding at once. Upstream's converter ends it at any fault.
+   */
+  save(fault: TypeMismatch): undefined {
+    if (this.#reading === "converted") throw fault;
+    this.#saved ??= fault;
+  }
+
+  /** Throws the first fault that was saved. */
+  throwSaved(): void {
+    if (this.#saved !== undefined) throw this.#saved;
   }
 
   /** The fault of a value that is not of the schema's type. `literal` is that of a number, where it matters. */

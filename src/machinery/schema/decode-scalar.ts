@@ -16,7 +16,7 @@ export type Decoder = (value: unknown, context: DecodeContext) => unknown;
 
 export const scalarDecoder = (schema: ScalarSchema): Decoder => decoderMakers[schema.type](schema);
 
-const textDecoder =
+const timeDecoder =
   (normalize: (text: string) => string | null) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
@@ -28,13 +28,13 @@ const integerDecoder =
   (bits: number) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
-    if (typeof value !== "number") throw context.mismatch(value, { schema });
+    if (typeof value !== "number") return context.save(context.mismatch(value, { schema }));
     const literal = literalOf(context);
     if (literal === undefined && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value === 0 ? 0 : value;
     const text = literal ?? (Number.isInteger(value) ? BigInt(value).toString() : String(value));
     const isInteger = text.length <= maximumIntegerLength && /^-?\d+$/.test(text);
     if (!isInteger || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
-      throw context.mismatch(value, { schema, literal: text });
+      return context.save(context.mismatch(value, { schema, literal: text }));
     }
     return Math.min(value, largestInt64);
   };
@@ -43,7 +43,7 @@ const integerDecoder =
 const bytesDecoder = (schema: ScalarSchema): Decoder => {
   return (value, context) => {
     if (Array.isArray(value)) return bytesOf(value, context);
-    if (typeof value !== "string") throw context.mismatch(value, { schema });
+    if (typeof value !== "string") return context.save(context.mismatch(value, { schema }));
     return normalizeBase64(value, context);
   };
 };
@@ -54,7 +54,8 @@ function bytesOf(items: readonly unknown[], context: DecodeContext): string {
     const isByte = typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
     if (isByte) return item;
     const literal = typeof item === "number" ? String(item) : "";
-    throw context.mismatch(item, { schema: { type: "int32", goType: "uint8" }, literal });
+    context.save(context.mismatch(item, { schema: { type: "int32", goType: "uint8" }, literal }));
+    return 0;
   });
   return Buffer.from(numbers).toString("base64");
 }
@@ -63,16 +64,19 @@ function bytesOf(items: readonly unknown[], context: DecodeContext): string {
 const maximumIntegerLength = 20;
 
 const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decoder>> = {
-  string: textDecoder((text) => text),
+  string: (schema) => (value, context) => {
+    if (typeof value !== "string") return context.save(context.mismatch(value, { schema }));
+    return value;
+  },
   boolean: (schema) => (value, context) => {
-    if (typeof value !== "boolean") throw context.mismatch(value, { schema });
+    if (typeof value !== "boolean") return context.save(context.mismatch(value, { schema }));
     return value;
   },
   int32: integerDecoder(32),
   int64: integerDecoder(64),
   bytes: bytesDecoder,
-  time: textDecoder(normalizeTime),
-  microTime: textDecoder(normalizeMicroTime),
+  time: timeDecoder(normalizeTime),
+  microTime: timeDecoder(normalizeMicroTime),
   quantity: (schema) => (value, context) => {
     if (typeof value === "number") {
       const literal = literalOf(context);
@@ -110,9 +114,9 @@ function literalOf(context: DecodeContext): string | undefined {
 
 /**
  * Returns standard padded base64 in canonical form: without the line breaks and stray bits that Go's decoder accepts.
- * Throws a TypeMismatch with Go's message for text that Go refuses.
+ * Saves a fault with Go's message for text that Go refuses.
  */
-function normalizeBase64(text: string, context: DecodeContext): string {
+function normalizeBase64(text: string, context: DecodeContext): string | undefined {
   const joined = text.includes("\n") || text.includes("\r") ? text.replace(/[\r\n]/g, "") : text;
   const canonical = Buffer.from(joined, "base64").toString("base64");
   if (canonical === joined) return joined;
@@ -120,7 +124,9 @@ function normalizeBase64(text: string, context: DecodeContext): string {
   const found = joined.search(/[^A-Za-z0-9+/]/);
   const digitCount = found < 0 ? joined.length : found;
   if (joined.length % 4 !== 0 || !/^={0,2}$/.test(joined.slice(digitCount))) {
-    throw context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text, digitCount)}`);
+    return context.save(
+      context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text, digitCount)}`),
+    );
   }
   return canonical;
 }

@@ -16,6 +16,7 @@ import {
   string,
 } from "../../../src/machinery/schema/schema.ts";
 import type { Field, ObjectSchema, Schema } from "../../../src/machinery/schema/schema.ts";
+import { omitEmpty, struct } from "../../../src/machinery/schema/struct.ts";
 import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
 import { upstream } from "./upstream.ts";
 import { valueOf } from "./values.ts";
@@ -136,6 +137,27 @@ test("a number must fit the type of its field", () => {
   assert.deepEqual(decodeText(sample({ schema: any }), '{"field":[1.5]}').value, { field: [1.5] });
   assert.throws(() => decodeText(sample({ schema: intOrString }), '{"field":1.5}'), {
     message: "json: cannot unmarshal number 1.5 into Go struct field Sample.field of type int32",
+  });
+});
+
+test("a time that cannot be read is told before the wrong types that come first", () => {
+  const beforeTime = `{"metadata":{"name":5},"spec":{"leaseDurationSeconds":"a","renewTime":"soon","holderIdentity":1}}`;
+  assert.throws(() => decodeText(lease, beforeTime), { name: "TypeMismatch", message: /^parsing time "soon"/ });
+  const ofAnotherType = `{"metadata":{"name":5,"creationTimestamp":7}}`;
+  assert.throws(() => decodeText(lease, ofAnotherType), {
+    message: "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+  });
+});
+
+test("a quantity that cannot be read is told before the wrong types that come first", () => {
+  const schema = struct("v1.Sample", "", { name: omitEmpty(1, string, ""), size: omitEmpty(2, quantity, "") });
+  assert.throws(() => decodeText(schema, `{"name":5,"size":"x"}`), { message: /^quantities must match/ });
+});
+
+test("of several wrong types the first is told, wherever it is", () => {
+  const first = `{"metadata":{"labels":{"a":1},"finalizers":[true],"name":5},"spec":{"leaseDurationSeconds":"a"}}`;
+  assert.throws(() => decodeText(lease, first), {
+    message: "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
   });
 });
 

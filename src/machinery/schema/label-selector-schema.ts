@@ -42,14 +42,6 @@ export const validateLabelSelector = (selector: LabelSelector, field: string): F
   ),
 ];
 
-/** The same for kinds of which upstream also tries to use the selector (`LabelSelectorAsSelector`). */
-export function validateUsedLabelSelector(selector: LabelSelector, field: string): FieldError[] {
-  const faults = validateLabelSelector(selector, field);
-  return faults.length === 0
-    ? []
-    : [...faults, invalidValue(field, { value: null, detail: "invalid label selector." })];
-}
-
 type Requirement = Infer<typeof labelSelectorRequirement>;
 
 function validateRequirement(requirement: Requirement, field: string): FieldError[] {

@@ -131,6 +131,13 @@ describe("a binding", () => {
     ]);
   });
 
+  it("tells each fault of the selector of its params once", () => {
+    const selector = { matchExpressions: [{ key: "a", operator: "In" }] };
+    assert.deepEqual(faultsOfNew(bindings, binding({ selector, parameterNotFoundAction: "Allow" })), [
+      "spec.paramRef.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    ]);
+  });
+
   it("has the field of a fault in what it matches named as the field is", () => {
     const { spec, ...others } = binding();
     const matchResources = { matchPolicy: "Never" };

@@ -1,4 +1,4 @@
-import { required } from "../../../machinery/api/field-error.ts";
+import { invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ValidateName } from "../../../machinery/api/name-validation.ts";
@@ -8,7 +8,7 @@ import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { labelSelector, validateUsedLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, object } from "../../../machinery/schema/schema.ts";
 import type { Field, Infer } from "../../../machinery/schema/schema.ts";
@@ -98,5 +98,10 @@ function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]):
   if (selectors.length === 0) {
     return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
   }
-  return selectors.flatMap((selector, index) => validateUsedLabelSelector(selector, `${field}[${index}]`));
+  return selectors.flatMap((selector, index) => {
+    const faults = validateLabelSelector(selector, `${field}[${index}]`);
+    if (faults.length === 0) return [];
+    // Upstream also tries to use the selector, and tells that it cannot.
+    return [...faults, invalidValue(`${field}[${index}]`, { value: null, detail: "invalid label selector." })];
+  });
 }

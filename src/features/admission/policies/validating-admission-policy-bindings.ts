@@ -7,7 +7,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { validateUsedLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { validateLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -125,7 +125,7 @@ function validateParamRef(
       ? []
       : invalidValues(`${field}.name`, { value: name, details: validatePathSegmentName(name, { isPrefix: false }) })),
     ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
-    ...(selector === undefined ? [] : validateUsedLabelSelector(selector, `${field}.selector`)),
+    ...(selector === undefined ? [] : validateLabelSelector(selector, `${field}.selector`)),
     ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),
     ...(name === "" && selector === undefined ? [required(field, "one of name or selector must be specified")] : []),
     ...(parameterNotFoundAction === ""

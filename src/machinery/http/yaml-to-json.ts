@@ -3,6 +3,7 @@ import type { Alias, Document, ParsedNode, Scalar, ScalarTag, Tags, YAMLMap } fr
 import { atOnce, inTurns } from "../scheduling/request-turn.ts";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
+import { shortened } from "../api/format-value.ts";
 
 /**
  * Parsing YAML takes a hundred times as long as JSON, so the limit is lower. JSON that is sent as YAML is parsed as
@@ -30,16 +31,34 @@ const mergedMemberLength = 128;
 
 /** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);
-const upstreamTags = (tags: Tags): Tags => [
-  integerTag,
-  binaryTag,
-  ...tags
-    .filter(
-      (tag) =>
-        typeof tag === "string" || !(foreignTags.has(tag.tag.replace("tag:yaml.org,2002:", "")) || isSexagesimal(tag)),
-    )
-    .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag))),
-];
+const upstreamTags = (tags: Tags): Tags => {
+  const own = tags
+    .filter((tag) => typeof tag === "string" || !(foreignTags.has(typeOf(tag)) || isSexagesimal(tag)))
+    .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag)));
+  const plain = [integerTag, ...own.filter((tag) => isPlainScalar(tag))];
+  return [...["null", "bool", "int", "float"].map((type) => explicitTag(type, plain)), integerTag, binaryTag, ...own];
+};
+
+const tagPrefix = "tag:yaml.org,2002:";
+const typeOf = ({ tag }: { readonly tag: string }): string => tag.replace(tagPrefix, "");
+
+/** Whether texts without a tag can be of it. */
+const isPlainScalar = (tag: Tags[number]): tag is ScalarTag =>
+  typeof tag !== "string" && tag.default === true && "test" in tag && tag.test !== undefined;
+
+/** A tag that is written, such as `!!int`: refuses a text that would not be of its type without it, as upstream does. */
+const explicitTag = (type: string, plain: readonly ScalarTag[]): ScalarTag => ({
+  tag: tagPrefix + type,
+  default: false,
+  resolve(text, onError, options) {
+    const tag = plain.find(({ test }) => test?.test(text));
+    const found = tag === undefined ? "str" : typeOf(tag);
+    const fits = found === type || (found === "int" && type === "float");
+    if (tag !== undefined && fits) return tag.resolve(text, onError, options);
+    onError(`cannot decode !!${found} \`${shortened(text)}\` as a !!${type}`);
+    return text;
+  },
+});
 
 const largestUint64 = 2n ** 64n - 1n;
 /** Of an integer of 64 bits: 64 binary digits, a sign and `0b`. */
@@ -47,7 +66,7 @@ const maximumIntegerLength = 67;
 
 /** Integers as Go's `strconv.ParseInt` reads them for the base 0: the library knows no `0o` and no capital letters. */
 const integerTag: ScalarTag = {
-  tag: "tag:yaml.org,2002:int",
+  tag: `${tagPrefix}int`,
   default: true,
   test: /^[-+]?(?:0_*[xX][\da-fA-F_]+|0_*[bB][01_]+|0_*[oO][0-7_]+|0[0-7_]*|[1-9][\d_]*)$/,
   resolve(text) {
@@ -66,7 +85,7 @@ const integerTag: ScalarTag = {
 
 /** Bytes in base64, which become the text that they encode. */
 const binaryTag: ScalarTag = {
-  tag: "tag:yaml.org,2002:binary",
+  tag: `${tagPrefix}binary`,
   default: false,
   resolve(text, onError) {
     const base64 = text.replaceAll(/[\r\n]/g, "");

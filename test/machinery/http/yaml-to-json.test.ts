@@ -52,6 +52,20 @@ describe("YAML", () => {
     refuses("9223372036854775808: a\n", /64 bits/);
   });
 
+  it("reads a text with a written type as that type, quoted or not, and refuses one that is of another", () => {
+    assert.equal(
+      yamlToJson(`[!!int "0x10", !!float 6, !!float .5, !!bool "yes", !!null ~, !!str 6]`),
+      `[16,6,0.5,true,null,"6"]`,
+    );
+    assert.equal(yamlToJson("a: !!null\n!!int 0x10: b\n"), `{"a":null,\n"16":"b"}`);
+    refuses("a: !!int 6.5", /^yaml: line 1: cannot decode !!float `6.5` as a !!int$/);
+    refuses("a: !!float seven", /^yaml: line 1: cannot decode !!str `seven` as a !!float$/);
+    refuses("a: !!bool 1", /^yaml: line 1: cannot decode !!int `1` as a !!bool$/);
+    refuses("a: !!null false", /^yaml: line 1: cannot decode !!bool `false` as a !!null$/);
+    refuses("a: !!int", /^yaml: line 1: cannot decode !!null `` as a !!int$/);
+    refuses("!!int b: a", /^yaml: line 1: cannot decode !!str `b` as a !!int$/);
+  });
+
   it("decodes what is marked as binary, and refuses what cannot be", () => {
     assert.equal(yamlToJson("a: !!binary |\n  aGVs\n  bG8=\n"), '{"a":"hello"}');
     assert.equal(yamlToJson("!!binary YQ==: b\n"), '{"a":"b"}');

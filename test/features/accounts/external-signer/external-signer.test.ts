@@ -228,7 +228,7 @@ describe("an external signer", () => {
     assert.match(lines.join("\n"), /works again/);
   });
 
-  it("that does not answer is asked by one request at a time, while others fail at once", async () => {
+  it("that does not answer is asked by one request a second, while others fail at once, until it answers", async () => {
     const { client, clock, refused, sealed } = await openScene();
     const works = client.signed;
     client.signed = silence;
@@ -236,15 +236,18 @@ describe("an external signer", () => {
     await refused();
     assert.equal(client.signs, 1);
     clock.passSeconds(1);
+    await refused();
+    assert.equal(client.signs, 2);
+    clock.passSeconds(1);
     let answer = (): void => {};
     client.signed = (claims) => new Promise((resolve) => (answer = () => resolve(works(claims))));
     const probe = sealed();
     await refused();
-    assert.equal(client.signs, 2);
+    assert.equal(client.signs, 3);
     answer();
     await probe;
     client.signed = works;
-    await sealed();
+    await Promise.all([sealed(), sealed()]);
   });
 
   it("is asked again after an hour, whatever it says", async () => {

@@ -488,6 +488,8 @@ async function runAgainstModel({ store, model, steps }: ModelRun): Promise<void>
   await new Promise(setImmediate);
   for (const action of steps) await runStep({ store, model, action });
   assert.equal(await store.latestRevision(), model.latestRevision);
+  const all = { ...everyKey, revision: model.latestRevision };
+  await checkHeads(store, { request: all, entries: model.rangeAt(all) });
   assert.deepEqual(followed, model.changes);
   follower.stop();
 }

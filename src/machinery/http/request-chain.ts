@@ -147,8 +147,9 @@ export function createRequestChain(options: ChainOptions): Handler {
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
       }
-      const hasLongQuery = request.query.length > shortQueryLength;
-      if (hasLongQuery) await longRequestTurn({ request, user: authenticatedUser });
+      const refuseRevoked = (): void => options.refuseRevoked(authenticatedUser);
+      if (request.query.length > shortQueryLength)
+        await longRequestTurn({ request, user: authenticatedUser, refuseRevoked });
 
       trace?.begin("impersonate");
       const impersonating = options.impersonate(request, new Sender(authenticatedUser, { request, info }));
@@ -163,9 +164,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
       trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
-      const hasWaited =
-        turn !== undefined || hasLongQuery || impersonating instanceof Promise || deciding instanceof Promise;
-      const refuseRevoked = (): void => options.refuseRevoked(authenticatedUser);
+      const hasWaited = turn !== undefined || impersonating instanceof Promise || deciding instanceof Promise;
       if (hasWaited) refuseRevoked();
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 

@@ -8,6 +8,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
+import type { TurnTaker } from "./long-request-turn.ts";
 import { representList } from "./represent-list.ts";
 import { isStoredText, representStored } from "./represent-object.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -23,7 +24,7 @@ export function allowsTable({ definition }: ResourceRegistry, subresource: strin
 /** GET of an object, also by the path of a subresource. */
 export function getRequest(
   registry: ResourceRegistry,
-  resourceRequest: Pick<ResourceRequest, "request" | "info" | "user">,
+  resourceRequest: Pick<ResourceRequest, "info"> & TurnTaker,
 ): HttpResponse | Promise<HttpResponse> {
   const { request, info } = resourceRequest;
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
@@ -42,10 +43,7 @@ interface Found {
 }
 
 /** Waits for the turn of a request for a long object. */
-async function inTurn(
-  resourceRequest: Pick<ResourceRequest, "request" | "user">,
-  { found, longest }: Found,
-): Promise<StoredObject> {
+async function inTurn(resourceRequest: TurnTaker, { found, longest }: Found): Promise<StoredObject> {
   const stored = await found;
   if (stored.textLength > longest) await longRequestTurn(resourceRequest);
   return stored;

@@ -24,6 +24,7 @@ import { isJson, YamlFault, yamlToJson, yamlToJsonInTurns } from "../yaml-to-jso
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
+import type { TurnTaker } from "./long-request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The kind that a body must have. */
@@ -46,7 +47,7 @@ export interface RequestBody {
   readonly json?: string | YamlFault;
 }
 
-type Caller = Pick<ResourceRequest, "request" | "user" | "refuseRevoked" | "mayTakeLong">;
+type Caller = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {

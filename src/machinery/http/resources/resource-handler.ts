@@ -110,7 +110,6 @@ const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" |
 
 async function answerInTurn(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   await longRequestTurn(resourceRequest);
-  resourceRequest.refuseRevoked();
   return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { unauthorized } from "../../../../src/machinery/api/api-error.ts";
+import { ApiError, unauthorized } from "../../../../src/machinery/api/api-error.ts";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
@@ -141,24 +141,36 @@ describe("a list", () => {
     assert.equal(json(await send("", { headers: { accept: "application/json;pretty=1" } })).items?.length, 2);
   });
 
-  it("is refused when the credential of its sender was revoked while it waited for its turn", async () => {
-    let isRevoked = false;
-    const { send } = await scene({
-      refuseRevoked() {
-        if (isRevoked) throw unauthorized();
-      },
-    });
-    const answering = send("");
-    isRevoked = true;
-    assert.equal((await answering).status, 401);
-  });
-
   it("has the same form as upstream's when it is empty", async () => {
     const { send } = await scene();
     assert.equal(json(await send("", { headers: partialList })).items, null);
     assert.deepEqual(json(await send("", { headers: table })).rows, []);
     assert.equal((await send("", { headers: partial })).status, 406);
   });
+});
+
+describe("a request that waits for its turn", () => {
+  const yaml = { method: "POST", headers: { "content-type": "application/yaml" }, body: "metadata: {name: wolf}" };
+  for (const { what, target, sent = {}, earlierChecks = 0 } of [
+    { what: "a list", target: "" },
+    { what: "a get of a long object", target: "/bear" },
+    { what: "a create in YAML, whose body had come", target: "", sent: yaml, earlierChecks: 1 },
+  ])
+    it(`is refused when the credential of its sender is revoked meanwhile: ${what}`, async () => {
+      let checks = 0;
+      const { box, send } = await scene({
+        refuseRevoked() {
+          if (++checks > earlierChecks) throw unauthorized();
+        },
+      });
+      await box.add("bear", { color: "red".repeat(10_000) });
+      const refused = await send(target, sent).then(
+        ({ status }) => status,
+        (error: unknown) => error instanceof ApiError && error.code,
+      );
+      assert.equal(refused, 401);
+      assert.equal(box.registry.peek({ namespace: "box", name: "wolf" }), undefined);
+    });
 });
 
 describe("a write", () => {

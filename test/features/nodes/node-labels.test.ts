@@ -22,10 +22,16 @@ const ofMachine = [
   "kubelet.kubernetes.io/a",
   "node.kubernetes.io/instance-type",
 ];
-const attracting = ["a.k8s.io/b", "k8s.io/a", "kubernetes.io/role", "topology.kubernetes.io/rack"];
+const attracting = [
+  "a.k8s.io/b",
+  "k8s.io/a",
+  "kubernetes.io/role",
+  "topology.kubernetes.io/rack",
+  "x.node.kubernetes.io.kubernetes.io/a",
+];
 const ofOthers = ["kubernetes.io", "notkubernetes.io/a", "notk8s.io/a", "example.com/kubernetes.io"];
 const inOurSpelling = (keys: readonly string[]): string[] =>
-  keys.map((key) => key.replace("kubernetes.io", platformNames.domain));
+  keys.map((key) => key.replaceAll("kubernetes.io", platformNames.domain));
 
 describe("the labels that a node must not set on itself", () => {
   it("are those of the domain that say nothing of its machine, in the profile kubernetes also those below k8s.io", () => {

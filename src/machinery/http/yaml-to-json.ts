@@ -50,6 +50,7 @@ const isPlainScalar = (tag: Tags[number]): tag is ScalarTag =>
 const explicitTag = (type: string, plain: readonly ScalarTag[]): ScalarTag => ({
   tag: tagPrefix + type,
   default: false,
+  // oxlint-disable-next-line max-params -- what the library calls
   resolve(text, onError, options) {
     const tag = plain.find(({ test }) => test?.test(text));
     const found = tag === undefined ? "str" : typeOf(tag);

@@ -52,6 +52,16 @@ describe("discovery and OpenAPI", () => {
       }
     });
 
+    it(`may be kept by shared caches in ${profile} where Kubernetes lets them`, async () => {
+      const api = apiOf(profile);
+      const kept = async (path: string, headers: Record<string, string> = {}): Promise<unknown> =>
+        (await api.send(path, { headers })).headers["cache-control"];
+      assert.equal(await kept("/apis", { accept: aggregated }), "public");
+      for (const path of ["/apis", "/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"]) {
+        assert.equal(await kept(path), "no-cache, private", path);
+      }
+    });
+
     it(`are addressed by the hashes of their contents in ${profile}`, async () => {
       const api = apiOf(profile);
       const { paths } = await api.json<Index>("/openapi/v3");

@@ -175,7 +175,12 @@ function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
   const document = taggedDocument(aggregated(groups), contentType);
   return {
     ...plain,
-    handle: (request) => (negotiate(request.headers) ? taggedResponse(request, document) : plain.handle(request)),
+    handle: (request) => {
+      if (!negotiate(request.headers)) return plain.handle(request);
+      const response = taggedResponse(request, document);
+      response.headers["cache-control"] = "public";
+      return response;
+    },
   };
 }
 

@@ -47,7 +47,7 @@ export function taggedDocument(document: object, contentType: string): TaggedDoc
 
 /** The document, or a 304 when the client already has this tag. */
 export function taggedResponse(request: HttpRequest, { contentType, bytes, tag }: TaggedDocument): HttpResponse {
-  const headers = { etag: `"${tag}"`, vary: "Accept", "cache-control": "public" };
+  const headers = { etag: `"${tag}"`, vary: "Accept" };
   const known = request.headers["if-none-match"];
   if (known !== undefined && String(known).includes(`"${tag}"`)) return { status: 304, headers, body: "" };
   return { status: 200, headers: { ...headers, "content-type": contentType }, body: bytes };

@@ -65,7 +65,7 @@ export interface CertificateReport {
   readonly pendingRequest: string | undefined;
   /** The signer of that request. Undefined: nothing is wanted yet. */
   readonly signerName: string | undefined;
-  /** Somebody has asked for a new certificate, which is not there yet. */
+  /** Somebody has asked for a new certificate, and there is neither that nor its key. */
   readonly isRenewalRequested: boolean;
 }
 
@@ -93,7 +93,8 @@ export class CertificateManager {
   /** The last request was denied or failed: the line that says so names it, and so will the one about the next. */
   #wasRefused = false;
   #pendingRequest: string | undefined;
-  #isRenewalRequested = false;
+  /** Somebody has asked for a new certificate. begun: keys from before that are forgotten. */
+  #renewal: "asked" | "begun" | undefined;
   readonly #wake = new WakeSignal();
 
   constructor(options: CertificateManagerOptions) {
@@ -122,7 +123,7 @@ export class CertificateManager {
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
-      isRenewalRequested: this.#isRenewalRequested,
+      isRenewalRequested: this.#renewal === "asked" || (this.#renewal === "begun" && !this.#hasPendingKey),
     };
   }
 
@@ -134,9 +135,9 @@ export class CertificateManager {
     this.#wake.wake();
   }
 
-  /** Requests a new certificate now. */
+  /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
-    this.#isRenewalRequested = true;
+    this.#renewal = "asked";
     this.#retryAt = 0;
     this.#wake.wake();
   }
@@ -173,10 +174,14 @@ export class CertificateManager {
     return nextStep({
       certificate: this.#state(this.#specification),
       dueInMilliseconds: this.#renewAt - clock.now(),
-      isRenewalRequested: this.#isRenewalRequested,
-      hasPendingRequest: this.#options.store.pendingKey() !== undefined,
+      isRenewalRequested: this.#renewal !== undefined,
+      hasPendingRequest: this.#hasPendingKey,
       retryInMilliseconds: Math.max(0, this.#retryAt - monotonic.now()),
     });
+  }
+
+  get #hasPendingKey(): boolean {
+    return this.#options.store.pendingKey() !== undefined;
   }
 
   #state({ wanted }: CertificateSpecification): CertificateState {
@@ -199,6 +204,7 @@ export class CertificateManager {
     try {
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
+      this.#beginRenewal();
       const pair = await requestCertificate(
         {
           ...this.#options,
@@ -215,12 +221,13 @@ export class CertificateManager {
         },
         signal,
       );
+      if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);
       const digest = wantedDigest(specification.wanted, lifetimeSeconds);
       store.install(pair, { now: clock.now(), wantedDigest: digest });
       this.#digest = digest;
       this.#use(pair);
-      this.#isRenewalRequested = false;
+      this.#renewal = undefined;
       this.#pendingRequest = undefined;
       onInstalled(pair);
       const state = this.#state(specification);
@@ -239,6 +246,12 @@ export class CertificateManager {
       this.#fail(error);
       return `failed, will retry: ${this.#failure}`;
     }
+  }
+
+  #beginRenewal(): void {
+    if (this.#renewal !== "asked") return;
+    this.#options.store.forgetPendingKey();
+    this.#renewal = "begun";
   }
 
   /** Throws RequestRefused when the pair in use is good, and the issued one is not: programs would fail with it. */

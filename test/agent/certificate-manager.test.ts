@@ -395,6 +395,43 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 3);
   });
 
+  it("gives up the key of a request that waits when it is told to renew: that key may have leaked too", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    const manager = await started(scene);
+    const [first = ""] = scene.requests.keys();
+    const leaked = scene.store().pendingKey() ?? assert.fail();
+    manager.renewNow();
+    await settle();
+    const [, second = ""] = scene.requests.keys();
+    assert.notEqual(scene.store().pendingKey(), leaked);
+    // The new key is on disk: after a restart the agent continues with it.
+    assert.equal(manager.status.isRenewalRequested, false);
+    scene.behaviour = "issues";
+    scene.issue(first);
+    await scene.time.advance(minute);
+    assert.equal(serial(manager), "none");
+    scene.issue(second);
+    await scene.time.advance(minute);
+    assert.ok(manager.current !== undefined && manager.current.keyPem !== leaked);
+    assert.equal(scene.requests.size, 2);
+  });
+
+  it("uses no key that it had before it was told to renew, also when its certificate comes at that moment", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    const manager = await started(scene);
+    const leaked = scene.store().pendingKey() ?? assert.fail();
+    const [first = ""] = scene.requests.keys();
+    scene.behaviour = "issues";
+    scene.issue(first);
+    scene.onAnswer = () => manager.renewNow();
+    await scene.time.advance(minute);
+    assert.ok(manager.current !== undefined && manager.current.keyPem !== leaked);
+    assert.equal(scene.store().pendingKey(), undefined);
+    assert.equal(manager.status.isRenewalRequested, false);
+  });
+
   it("does not request endlessly when its clock takes new certificates for not yet valid or expired", async (context) => {
     for (const hours of [20, -20]) {
       const scene = new SigningScene(context);

@@ -60,6 +60,8 @@ export class SigningScene {
   answers = 0;
   /** Whether the server answers 401 to the certificate in use. */
   isRefused = false;
+  /** Called once, with the next answer. */
+  onAnswer: (() => void) | undefined;
   #running = new AbortController();
   #work: Promise<void> = Promise.resolve();
 
@@ -113,7 +115,12 @@ export class SigningScene {
   readonly #write = (_fields: unknown, message: string): void => void this.log.push(message);
 
   readonly #transport: Transport = {
-    send: async (request) => this.#answer(request),
+    send: async (request) => {
+      const answer = this.#answer(request);
+      this.onAnswer?.();
+      this.onAnswer = undefined;
+      return answer;
+    },
     close: () => {},
   };
   readonly client = new ApiClient(this.#transport);

@@ -74,13 +74,12 @@ describe("an agent with four services", () => {
     agent = new SignetProcess("agent", "--config", services.configuration);
     await agent.find(/(serves on port)/);
     const status = (): Promise<string> => SignetProcess.run("agent", "status", "--config", services.configuration);
-    await eventually("everything is in order", async () => {
+    // A certificate that was requested before the kill may come after the status.
+    await eventually("everything is in order, and each hook has seen the last files", async () => {
       const text = await status();
-      return !/unknown|due|missing|runs|waits/.test(text) && text.match(/ current /g)?.length === 6;
+      const isCurrent = !/unknown|due|missing|runs|waits/.test(text) && text.match(/ current /g)?.length === 6;
+      return isCurrent && serviceNames.every(isReloaded);
     });
-    for (const name of serviceNames) {
-      assert.equal(services.lastReloaded(name), services.digest(name), `the hook of ${name}`);
-    }
     await agent.end("SIGTERM");
     assert.equal(await agent.ended(), 0);
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { newPair } from "../agent/new-pair.ts";
 import { eventually } from "./eventually.ts";
 import { SignetProcess } from "./signet-process.ts";
@@ -25,8 +26,9 @@ function scene(context: TestContext) {
     await Promise.all(processes.map((one) => one.end("SIGKILL")));
     rmSync(folder, { recursive: true });
   });
+  // In one step: the agent reads it when it has changed, and must not find half of it.
   const configure = (...lines: readonly string[]): void =>
-    writeFileSync(
+    writePublicFile(
       config,
       [
         "apiVersion: signet.platform.io/v1",

@@ -9,6 +9,7 @@ import {
   signedRecordName,
 } from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
+import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
 import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
@@ -111,7 +112,7 @@ describe("csrsigning under failures", () => {
     });
     const signing = csrSigning({ findSigner: signers.find, server: () => unknownServer });
     const running = runControllers([signing, certificateInventory], context);
-    return { waits, stop: () => running.stop() };
+    return { waits, informers: context.informers, stop: () => running.stop() };
   }
 
   const records = () => server.client.resource(scene.references.issuedCertificates);
@@ -154,7 +155,18 @@ describe("csrsigning under failures", () => {
   it("waits longer before each retry, up to a minute", async () => {
     await approved("patient");
     const transport = new FaultyTransport(way(), { step: "status", faults: Array<Fault>(14).fill("unavailable") });
-    const loop = start(transport);
+    const { uid } = (await scene.requests.get("patient")).metadata;
+    const heard = Promise.withResolvers<void>();
+    const loop = start({
+      send: async (request) => {
+        // A loop that has not heard of the record yet tries to create it again.
+        if (stepOf(request) === "status") await heard.promise;
+        return transport.send(request);
+      },
+      close: () => transport.close(),
+    });
+    const ofRequest = ({ spec }: IssuedCertificate) => void (spec.requestUid === uid && heard.resolve());
+    loop.informers.of(issuedCertificateResource(names)).addHandler({ onAdd: ofRequest });
     await assertOneCertificate("patient");
     await loop.stop();
     assert.deepEqual(

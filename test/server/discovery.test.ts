@@ -47,6 +47,8 @@ describe("discovery and OpenAPI", () => {
         assert.match(tag, /^".+"$/, path);
         const again = await api.send(path, { headers: { ...headers, "if-none-match": tag } });
         assert.deepEqual([again.status, again.body.toString()], [304, ""], path);
+        const anyVersion = await api.send(path, { headers: { ...headers, "if-none-match": "*" } });
+        assert.equal(anyVersion.status, 304, path);
         const changed = await api.send(path, { headers: { ...headers, "if-none-match": '"other"' } });
         assert.equal(changed.status, 200, path);
       }

@@ -7,6 +7,7 @@ import { textResponse } from "./response.ts";
 const negotiateDocument = documentNegotiator();
 
 interface DocumentOptions {
+  /** Whether it is JSON for every client, indented as upstream's `WriteRawJSON` does. */
   readonly isJsonOnly?: boolean;
   /** Upstream's aggregator serves it, to every method. It reads ranges like `application/*` too. */
   readonly isOfAggregator?: boolean;
@@ -25,7 +26,7 @@ export function documentRoute(
       const agreed = isJsonOnly ? undefined : negotiateDocument(request.headers);
       if (!isJsonOnly && agreed === undefined) throw onlyAccepted(acceptedTypes);
       const format = agreed?.format === "yaml" ? "yaml" : "json";
-      const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? false } as const;
+      const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? true } as const;
       const value = typeof document === "function" ? (document as () => object)() : document; // no document is a function
       return textResponse(value, { request, status: 200, mediaType });
     },
@@ -48,7 +49,7 @@ export function taggedDocument(document: object, contentType: string): TaggedDoc
 /** The document, or a 304 when the client already has this tag. */
 export function taggedResponse(request: HttpRequest, { contentType, bytes, tag }: TaggedDocument): HttpResponse {
   const headers = { etag: `"${tag}"`, vary: "Accept" };
-  const known = request.headers["if-none-match"];
-  if (known !== undefined && String(known).includes(`"${tag}"`)) return { status: 304, headers, body: "" };
+  const known = String(request.headers["if-none-match"] ?? "");
+  if (known === "*" || known.includes(`"${tag}"`)) return { status: 304, headers, body: "" };
   return { status: 200, headers: { ...headers, "content-type": contentType }, body: bytes };
 }

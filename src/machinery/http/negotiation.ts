@@ -67,7 +67,7 @@ export function negotiateWatch(
   return endpointNegotiators[endpointKey({ isCollection: true, ...endpoint })].stream(acceptHeader(request.headers));
 }
 
-/** Negotiates the format of a Status: JSON when none of the requested formats can be used. */
+/** Negotiates the format of a Status: indented JSON when none of the requested formats can be used (upstream: `WriteRawJSON`). */
 export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaType {
   return statusMediaType(acceptHeader(request.headers));
 }
@@ -191,7 +191,7 @@ function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
   return Object.freeze({ format, contentType: contentTypes[format], isPretty, ...(conversion && { conversion }) });
 }
 
-const statusMediaType = cachedByHeader((header) => mediaType(agree(header, {}) ?? plainJson));
+const statusMediaType = cachedByHeader((header) => mediaType(agree(header, {}) ?? { ...plainJson, isPretty: true }));
 
 const endpointKey = ({ isCollection, allowsTable }: Endpoint): "both" | "collection" | "table" | "neither" =>
   isCollection ? (allowsTable ? "both" : "collection") : allowsTable ? "table" : "neither";

@@ -81,10 +81,15 @@ describe("negotiate", () => {
     assert.throws(() => stream("text/html"), refused(406, /^406/));
   });
 
-  it("falls back to JSON for errors", () => {
-    assert.equal(negotiateStatus({ headers: { accept: "text/html" } }).format, "json");
-    assert.equal(negotiateStatus({ headers: { accept: "application/yaml" } }).format, "yaml");
-    assert.equal(negotiateStatus({ headers: { accept: `application/yaml;${table}` } }).format, "json");
+  it("falls back to indented JSON for errors", () => {
+    const form = (accept: string): unknown => {
+      const { format, isPretty: isIndented } = negotiateStatus({ headers: { accept } });
+      return [format, isIndented];
+    };
+    assert.deepEqual(form("text/html"), ["json", true]);
+    assert.deepEqual(form("application/yaml"), ["yaml", false]);
+    assert.deepEqual(form(`application/yaml;${table}`), ["json", true]);
+    assert.deepEqual(form("application/json"), ["json", false]);
   });
 
   it("either agrees or answers 406, for any header", () => {

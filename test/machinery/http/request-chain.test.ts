@@ -581,7 +581,9 @@ describe("the documents of the API", () => {
 
   it("show the version and every path", async () => {
     const { send } = serverWith();
-    const version = parsed(await send("GET /version"));
+    const answer = await send("GET /version");
+    assert.match(String(answer.body), /^\{\n {2}"major": "1",\n/, "indented for every client, as in Kubernetes");
+    const version = parsed(answer);
     assert.equal(version["major"], "1");
     assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.0\.0$/);
     assert.deepEqual(

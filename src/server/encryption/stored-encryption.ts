@@ -28,8 +28,8 @@ export interface EncryptionSurvey {
 export const objectsOf = ({ groups }: EncryptionSurvey, wanted: EncryptionState): number =>
   groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
 
-/** Few enough that a page of the largest objects fits in memory. */
-const pageLength = 100;
+/** Objects of a page are written in one transaction, for which the writes of servers wait. */
+const page = { limit: 100, maximumBytes: 2 ** 20 };
 const shownObjects = 100;
 
 interface SurveyOptions {
@@ -80,7 +80,8 @@ export interface RewriteOptions {
 
 /**
  * Writes every stale object again, with the same contents: each by compare-and-swap, so that nothing is lost while servers
- * write, and so that it can be ended at any moment and begun again.
+ * write, and so that it can be ended at any moment and begun again. The stale objects of a page are written at once: the store
+ * flushes them together.
  */
 export async function rewriteStale(
   { store, stored }: Pick<ReadableStore, "store" | "stored">,
@@ -88,38 +89,56 @@ export async function rewriteStale(
 ): Promise<RewriteReport> {
   const report = { rewritten: 0, changedMeanwhile: 0, unreadable: 0 };
   let seen = 0;
-  for await (const { entry } of everyEntry({ store, stored })) {
+  for await (const pairs of everyPage({ store, stored })) {
     signal.throwIfAborted();
-    seen += 1;
-    if (entry.unreadable !== undefined) report.unreadable += 1;
-    else if (entry.isStale === true) {
-      const { key, value, modRevision } = entry;
-      const { isWritten } = await store.write({ key, value, expectedRevision: modRevision });
-      if (isWritten) report.rewritten += 1;
-      else report.changedMeanwhile += 1;
-    }
-    onProgress(seen, report.rewritten);
+    const entries = pairs.map(({ entry }) => entry);
+    const stale = entries.filter((entry) => stateOfEntry(entry) === "stale");
+    const rewritten = await rewriteAtOnce(store, stale);
+    report.rewritten += rewritten;
+    report.changedMeanwhile += stale.length - rewritten;
+    report.unreadable += entries.filter((entry) => stateOfEntry(entry) === "unreadable").length;
+    onProgress((seen += entries.length), report.rewritten);
   }
   return report;
 }
 
-/** Each object as it is stored, and as it is read. Reads the newest state page by page, while others may write. */
-async function* everyEntry({
+/** Returns how many were written: another one was changed meanwhile. */
+async function rewriteAtOnce(store: Store, entries: readonly Entry[]): Promise<number> {
+  const outcomes = await Promise.allSettled(
+    entries.map(({ key, value, modRevision }) => store.write({ key, value, expectedRevision: modRevision })),
+  );
+  let rewritten = 0;
+  for (const outcome of outcomes) {
+    if (outcome.status === "rejected") throw outcome.reason;
+    if (outcome.value.isWritten) rewritten += 1;
+  }
+  return rewritten;
+}
+
+/** An object as it is stored, and as it is read. */
+interface ReadEntry {
+  readonly raw: Entry;
+  readonly entry: Entry;
+}
+
+async function* everyEntry(opened: Pick<ReadableStore, "store" | "stored">): AsyncIterable<ReadEntry> {
+  for await (const pairs of everyPage(opened)) yield* pairs;
+}
+
+/** All objects. Reads the newest state page by page, while others may write. */
+async function* everyPage({
   store,
   stored,
-}: {
-  readonly store: Store;
-  readonly stored: Store;
-}): AsyncIterable<{ readonly raw: Entry; readonly entry: Entry }> {
+}: Pick<ReadableStore, "store" | "stored">): AsyncIterable<readonly ReadEntry[]> {
   for (let start = "/registry/"; ;) {
-    const page = await stored.range({ start, end: "/registry0", limit: pageLength });
-    const last = page.entries.at(-1);
+    const { entries: raws, revision, hasMore } = await stored.range({ start, end: "/registry0", ...page });
+    const last = raws.at(-1);
     if (last === undefined) return;
     const end = keyAfter(last.key);
     // At the same revision: the same entries.
-    const { entries } = await store.range({ start, end, revision: page.revision });
-    for (const [index, raw] of page.entries.entries()) yield { raw, entry: withReason(entries[index] ?? raw) };
-    if (!page.hasMore) return;
+    const { entries } = await store.range({ start, end, revision });
+    yield raws.map((raw, index) => ({ raw, entry: withReason(entries[index] ?? raw) }));
+    if (!hasMore) return;
     start = end;
   }
 }

@@ -4,11 +4,15 @@ export const grpcStatus = {
   unknown: 2,
   invalidArgument: 3,
   deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
   resourceExhausted: 8,
+  failedPrecondition: 9,
   outOfRange: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
+  dataLoss: 15,
 } as const;
 
 /** The names of all gRPC status codes, in their order, as upstream's metrics have them. */

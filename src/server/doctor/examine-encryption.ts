@@ -19,11 +19,15 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
     const opened = await openReadableStore(location);
     try {
       const survey = await surveyEncryption(opened);
-      const { groups } = survey;
-      const unreadable = objectsOf(survey, "unreadable");
-      if (unreadable > 0) {
+      const { groups, keyAway } = survey;
+      if (keyAway > 0) {
+        const found = `${counted(keyAway, "object")} can't be decrypted while the KMS does not work`;
+        findings.push(bad(subject, { found, advice: "see signet encryption status; start the KMS" }));
+      }
+      const lost = objectsOf(survey, "unreadable") - keyAway;
+      if (lost > 0) {
         const advice = "see signet encryption status; put their key back";
-        findings.push(bad(subject, { found: `${counted(unreadable, "object")} can't be decrypted`, advice }));
+        findings.push(bad(subject, { found: `${counted(lost, "object")} can't be decrypted`, advice }));
       }
       const stale = objectsOf(survey, "stale");
       if (stale > 0) {

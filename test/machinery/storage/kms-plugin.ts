@@ -17,6 +17,8 @@ export class KmsPlugin extends GrpcPlugin {
   /** wrong: it answers with what no plugin may answer. silent: it takes calls, and does not answer. */
   behaviour: "works" | "mixes up its answers" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" =
     "works";
+  /** With which code it refuses to decrypt. */
+  refusalCode: status = status.PERMISSION_DENIED;
   /** It does not answer when it is to decrypt with this key. */
   silentKeyId: string | undefined;
   readonly calls = { Status: 0, Encrypt: 0, Decrypt: 0 };
@@ -34,7 +36,7 @@ export class KmsPlugin extends GrpcPlugin {
         if (name === "Decrypt" && fields.get(3)?.toString() === this.silentKeyId) return undefined;
         if (this.behaviour === "fails") throw internalFailure();
         if (this.behaviour === "refuses to decrypt" && name === "Decrypt") {
-          throw new PluginFailure(status.PERMISSION_DENIED, "not yours");
+          throw new PluginFailure(this.refusalCode, "not yours");
         }
         return messageOf(answer(fields));
       };

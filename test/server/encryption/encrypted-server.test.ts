@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { status } from "@grpc/grpc-js";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
@@ -26,6 +27,7 @@ import { createObjects, stateOf } from "../../../src/machinery/storage/copy-obje
 import type { Entry } from "../../../src/machinery/storage/store.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../../src/server/backup/restore.ts";
+import { examineEncryption } from "../../../src/server/doctor/examine-encryption.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
@@ -444,6 +446,20 @@ describe("a server with an encryption configuration", () => {
     assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +current/);
   });
 
+  it("has signet doctor say to start a KMS that does not work", async () => {
+    plugin.stop();
+    const findings = await examineEncryption(config);
+    assert.ok(
+      findings.some(
+        ({ found, advice }) =>
+          /^\d objects can't be decrypted while the KMS does not work$/.test(found) &&
+          advice === "see signet encryption status; start the KMS",
+      ),
+    );
+    assert.ok(findings.every(({ advice }) => !advice?.includes("put their key back")));
+    await plugin.start();
+    assert.ok((await examineEncryption(config)).every(({ state }) => state !== "bad"));
+  });
   it("advises no discard when a store is copied while the KMS does not work", async () => {
     plugin.stop();
     const source = await openReadableStore(config);
@@ -466,6 +482,17 @@ describe("a server with an encryption configuration", () => {
     await plugin.start();
   });
 
+  it("discards no object while the KMS fails with a code that may stand for anything", async (t) => {
+    plugin.behaviour = "refuses to decrypt";
+    for (const code of [status.UNKNOWN, status.INTERNAL, status.RESOURCE_EXHAUSTED, status.UNAUTHENTICATED]) {
+      plugin.refusalCode = code;
+      assert.match(await run(t, config, { type: "status" }), /while the KMS does not work: start it$/);
+      const discarding = run(t, config, { type: "discard", key: keyOf("boxed") });
+      await assert.rejects(discarding, /default\/boxed" can be decrypted when the KMS works/);
+    }
+    plugin.refusalCode = status.PERMISSION_DENIED;
+    plugin.behaviour = "works";
+  });
   it("discards an object whose key the KMS refuses to decrypt", async (t) => {
     await create(api, "refused");
     plugin.behaviour = "refuses to decrypt";

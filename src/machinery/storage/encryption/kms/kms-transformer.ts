@@ -52,6 +52,17 @@ const maximumRetryFailures = 20;
 /** The plugin could not be asked. */
 const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
 
+/** The plugin was asked, and refuses the key. With other codes plugins report what may pass: theirs are often Internal or Unknown. */
+const isRefusal: ReadonlySet<number> = new Set([
+  grpcStatus.invalidArgument,
+  grpcStatus.notFound,
+  grpcStatus.permissionDenied,
+  grpcStatus.failedPrecondition,
+  grpcStatus.outOfRange,
+  grpcStatus.unimplemented,
+  grpcStatus.dataLoss,
+]);
+
 interface StoredValue {
   readonly object: EncryptedObject;
   /** Of its data key. */
@@ -292,7 +303,9 @@ export class KmsTransformer implements ValueTransformer {
     } catch (error) {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
       const away = this.#away(messageOf(error));
-      if (error instanceof GrpcError && !isTransient.has(error.code)) throw new UndecryptableValue(away.message);
+      if (error instanceof GrpcError && isRefusal.has(error.code)) throw new UndecryptableValue(away.message);
+      // The next key may work.
+      if (error instanceof GrpcError && !isTransient.has(error.code)) throw away;
       this.#isAway = true;
       this.#unwrapFailedAt = clock.now();
       throw away;

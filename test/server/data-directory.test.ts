@@ -174,7 +174,9 @@ describe("a data directory", () => {
     await end(server.process, "SIGTERM");
     for (const name of ["ca.key", "service-account.key", "serving.pem", "admin.pem", "admin.kubeconfig"]) {
       chmodSync(join(data, name), 0o640);
-      await refuse(data, new RegExp(`${name.replace(".", "\\.")} is open to other users \\(mode 0640\\); chmod 600`));
+      const reason =
+        "is open to other users \\(mode 0640\\); chmod 600 it; if others may have read it, replace what is in it";
+      await refuse(data, new RegExp(`${name.replace(".", "\\.")} ${reason} \\(docs/break-in\\.md\\)`));
       chmodSync(join(data, name), 0o600);
     }
     assert.equal(await start(data).outcome, "ready");

@@ -28,7 +28,9 @@ function privateText(file: string, { descriptor, status }: OpenFile): string {
   }
   if (isOpenToOthers(file, status)) {
     const mode = (status.mode & 0o777).toString(8).padStart(4, "0");
-    throw new UnusableFile(`${file} is open to other users (mode ${mode}); chmod 600 it, or make a new key`);
+    throw new UnusableFile(
+      `${file} is open to other users (mode ${mode}); chmod 600 it; if others may have read it, replace what is in it (docs/break-in.md)`,
+    );
   }
   return readFileSync(descriptor, "utf8");
 }

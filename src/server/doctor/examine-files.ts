@@ -123,7 +123,7 @@ export function examinePermissions(directory: string): Finding[] {
     }
     const isOpen = (status.mode & 0o077) !== 0;
     if (isOpen && !publicFile.test(path)) {
-      const advice = `chmod 600 ${file}; if others may have read it, make a new one`;
+      const advice = `chmod 600 ${file}; if others may have read it, replace what is in it (docs/break-in.md)`;
       findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
   }
@@ -154,7 +154,7 @@ export function examineNamedFiles({ certificates, secrets }: NamedFiles): Findin
     if ((status.mode & 0o002) !== 0)
       findings.push(bad(subject, { found: `others can write to ${file}`, advice: `chmod o-w ${file}` }));
     if (secrets.includes(file) && (status.mode & 0o004) !== 0) {
-      const advice = `chmod o-r ${file}; if others may have read it, replace what is in it`;
+      const advice = `chmod o-r ${file}; if others may have read it, replace what is in it (docs/break-in.md)`;
       findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
     return findings;

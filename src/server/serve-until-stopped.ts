@@ -18,6 +18,7 @@ import type { StartOptions } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
+import { shellWord } from "../machinery/command-line/shell-word.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 10_000;
@@ -70,7 +71,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   const stop = stopSignal(endNow);
   const say = openProcessOutput();
   say(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
-  say(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
+  say(`  kubectl --kubeconfig ${shellWord(serving.kubeconfigFile)} get serviceaccounts --all-namespaces`);
   // The time since the start of the process, including the start of Node.js.
   say(`ready in ${Math.round(performance.now())} ms`);
   manager.ready();

@@ -2,7 +2,7 @@
  * Characters that could steer a terminal or hide text: control characters, format characters (direction, joiners, tags),
  * line and paragraph separators, lone surrogates, and letters without a glyph.
  */
-const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+export const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 /** The same characters without the line feed: documents in JSON and YAML have several lines. */
 const steeringInDocument = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 

@@ -13,6 +13,7 @@ import { DamagedBackup } from "./backup-format.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
+import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 /** What a backup, a restore or a move leaves behind when it is interrupted. */
 const untouched = "nothing was changed";
@@ -55,7 +56,7 @@ export async function runRestore(
   console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0)
     sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${dataDirectory} first`);
-  console.log(`  signet serve --data-dir ${dataDirectory} --profile ${report.profile}`);
+  console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}`);
 }
 
 /** `signet storage migrate`. */

@@ -14,6 +14,7 @@ import { openExistingStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { dataDirectoryPaths } from "./examine-files.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
+import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 
@@ -33,7 +34,7 @@ export async function runDoctor(config: ServerConfig): Promise<void> {
 export async function runSupportBundle(config: ServerConfig, file: string): Promise<void> {
   writePrivateOutput({ namedBy: "FILE", file }, await writeSupportBundle(config, systemClock.now()));
   console.log(`${file}: settings, findings, file names and numbers of objects; no keys, and no contents of objects`);
-  console.log(`  look through it before you give it away: zcat ${file}`);
+  console.log(`  look through it before you give it away: zcat ${shellWord(file)}`);
 }
 
 /**

@@ -8,6 +8,7 @@ import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
+import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 const subject = "encryption";
 
@@ -64,5 +65,5 @@ const isOff = ({ encryption: { configuration, keyFile } }: StoreLocation): boole
 function rightsOf(file: string): Finding[] {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status === undefined || !isOpenToOthers(file, status)) return [];
-  return [warning(subject, { found: `others can read or write ${file}`, advice: `chmod 600 ${file}` })];
+  return [warning(subject, { found: `others can read or write ${file}`, advice: `chmod 600 ${shellWord(file)}` })];
 }

@@ -18,6 +18,7 @@ import { splitKeyPair } from "../tls/serving-certificate.ts";
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
 import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
+import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 /** The files that settings name. */
 interface NamedFiles {
@@ -105,7 +106,9 @@ export function examinePermissions(directory: string): Finding[] {
   const { uid, mode } = statSync(directory);
   const findings: Finding[] = [];
   if ((mode & 0o022) !== 0) {
-    findings.push(bad(subject, { found: `others can write to ${directory}`, advice: `chmod 700 ${directory}` }));
+    findings.push(
+      bad(subject, { found: `others can write to ${directory}`, advice: `chmod 700 ${shellWord(directory)}` }),
+    );
   }
   for (const path of dataDirectoryPaths(directory)) {
     const file = join(directory, path);
@@ -117,13 +120,13 @@ export function examinePermissions(directory: string): Finding[] {
       findings.push(
         bad(subject, {
           found: `${file} belongs to uid ${status.uid}, the folder to ${uid}`,
-          advice: `chown ${uid} ${file}`,
+          advice: `chown ${uid} ${shellWord(file)}`,
         }),
       );
     }
     const isOpen = (status.mode & 0o077) !== 0;
     if (isOpen && !publicFile.test(path)) {
-      const advice = `chmod 600 ${file}; if others may have read it, replace what is in it (docs/break-in.md)`;
+      const advice = `chmod 600 ${shellWord(file)}; if others may have read it, replace what is in it (docs/break-in.md)`;
       findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
   }
@@ -152,9 +155,9 @@ export function examineNamedFiles({ certificates, secrets }: NamedFiles): Findin
     }
     const findings: Finding[] = [];
     if ((status.mode & 0o002) !== 0)
-      findings.push(bad(subject, { found: `others can write to ${file}`, advice: `chmod o-w ${file}` }));
+      findings.push(bad(subject, { found: `others can write to ${file}`, advice: `chmod o-w ${shellWord(file)}` }));
     if (secrets.includes(file) && (status.mode & 0o004) !== 0) {
-      const advice = `chmod o-r ${file}; if others may have read it, replace what is in it (docs/break-in.md)`;
+      const advice = `chmod o-r ${shellWord(file)}; if others may have read it, replace what is in it (docs/break-in.md)`;
       findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
     return findings;

@@ -7,7 +7,7 @@ import type { OpenFailureLog } from "./failure-log.ts";
 import type { ManagedCertificate } from "./managed-certificate.ts";
 import type { NodeIdentity } from "./node-identity.ts";
 import type { ServerClock } from "./server-clock.ts";
-import type { TrustBundleState } from "./trust-bundle-follower.ts";
+import type { TrustBundleFollowerOptions, TrustBundleState } from "./trust-bundle-follower.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 /** What the loops of an agent share. */
@@ -27,7 +27,7 @@ export interface AgentParts {
   readonly serving: ManagedCertificate;
   readonly services: readonly (ManagedCertificate & { readonly service: ServiceCertificate })[];
   /** Says what the file of a trust bundle contains. */
-  readonly onTrustBundle: (file: string, pem: string) => void;
+  readonly onTrustBundle: TrustBundleFollowerOptions["onContents"];
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
   /** The status shows what fails in such a log. */
   readonly failureLog: OpenFailureLog;

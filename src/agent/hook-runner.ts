@@ -45,8 +45,8 @@ const failedHookBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseco
 export const hookGraceMilliseconds = 4000;
 
 /**
- * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file is not run again. One
- * that failed, or that the agent did not live to run, is: after 10 s, doubling to 10 minutes, and after a restart.
+ * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file is not run again, unless the file
+ * was repaired. One that failed, or that the agent did not live to run, is: after 10 s, doubling to 10 minutes, and after a restart.
  *
  * The command is the operator's own text. What has changed is in the variables SIGNET_CHANGE and SIGNET_CHANGED_FILE, never in
  * the command itself. Its output goes to standard error.
@@ -73,6 +73,15 @@ export class HookRunner {
     this.#tasks.set(change.file, { change, contents, failures: 0, notBefore: 0, fault: undefined });
     this.#wake.wake();
     this.#work ??= this.#run();
+  }
+
+  /**
+   * Lets the hook of a file run again for what it contains: it had other contents, another mode or another owner for a while, and
+   * programs may have read it then. Call it before `changed`.
+   */
+  repaired(file: string): void {
+    this.#tasks.delete(file);
+    this.#options.memory.forget(file);
   }
 
   /** Whether every hook has finished. */

@@ -34,7 +34,7 @@ export interface PublishedCertificateOptions {
 const checkMilliseconds = 60_000;
 const retryMilliseconds = 10_000;
 
-/** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed. */
+/** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed or were repaired. */
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
   readonly #rewritten: RewrittenFiles;
@@ -81,14 +81,14 @@ export class PublishedCertificate {
       });
     }
     const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
+    const hookFile = changedFile ?? outputs.map(outputPath)[0] ?? file;
+    if (changed.length > 0 && !this.#rewritten.foundChanges) hooks.repaired(hookFile);
     if (digest === this.#written) this.#rewritten.looked(changed);
     else if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
     this.#written = faults.length === 0 ? digest : undefined;
     if (faults.length > 0) return this.#fail(faults.join("; "));
     this.#fault = undefined;
-    const firstFile = outputs.map(outputPath)[0] ?? file;
-    if (hook !== undefined)
-      hooks.changed({ change: `${name}-certificate`, file: changedFile ?? firstFile, digest, hook });
+    if (hook !== undefined) hooks.changed({ change: `${name}-certificate`, file: hookFile, digest, hook });
   }
 
   async run(signal: AbortSignal): Promise<void> {

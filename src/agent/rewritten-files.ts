@@ -20,6 +20,11 @@ export class RewrittenFiles {
     });
   }
 
+  /** Whether the last look found changes: something else may write the files again and again, and no hook should run each time. */
+  get foundChanges(): boolean {
+    return this.#looks > 0;
+  }
+
   /** Says which files this look found changed, and the agent has written again. */
   looked(files: readonly string[]): void {
     this.#looks = files.length === 0 ? 0 : this.#looks + 1;

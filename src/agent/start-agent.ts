@@ -19,7 +19,7 @@ import type { CertificateContext, ManagedCertificate } from "./managed-certifica
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
-import type { TrustBundleState } from "./trust-bundle-follower.ts";
+import type { TrustBundleContents, TrustBundleState } from "./trust-bundle-follower.ts";
 import type { Connect } from "./agent-clients.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -126,7 +126,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       client,
       serving,
       services,
-      onTrustBundle: (file, pem) => runBundleHook({ file, pem }, { settings, hooks }),
+      onTrustBundle: (file, contents) => runBundleHook({ file, ...contents }, { settings, hooks }),
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);
@@ -165,13 +165,14 @@ function present(
   certificateInstalled.addEventListener("serving", use);
 }
 
-/** Runs the hook of a trust bundle's file when it has not seen these contents. */
+/** Runs the hook of a trust bundle's file when it has not seen these contents, or they are back. */
 function runBundleHook(
-  { file, pem }: { readonly file: string; readonly pem: string },
+  { file, pem, isRepaired }: TrustBundleContents & { readonly file: string },
   { settings, hooks }: { readonly settings: AgentSettings; readonly hooks: HookRunner },
 ): void {
   const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
   const digest = createHash("sha256").update(pem).digest("hex");
+  if (isRepaired) hooks.repaired(file);
   if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
 }
 

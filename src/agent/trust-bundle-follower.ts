@@ -28,8 +28,14 @@ export interface TrustBundleFollowerOptions {
   readonly sleep: Sleep;
   readonly log: Log;
   /** Called with the file's contents at the start, and after each change. */
-  readonly onContents: (file: string, pem: string) => void;
+  readonly onContents: (file: string, contents: TrustBundleContents) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
+}
+
+export interface TrustBundleContents {
+  readonly pem: string;
+  /** Whether somebody had removed or changed the file, and it has its former contents again. */
+  readonly isRepaired: boolean;
 }
 
 export interface TrustBundleState {
@@ -60,7 +66,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const { source, file } = followed;
   const saved = savedContents(file);
   // The agent may have been killed after it wrote the file, before the hook ran.
-  if (saved !== undefined) options.onContents(file, saved.toString("utf8"));
+  if (saved !== undefined) options.onContents(file, { pem: saved.toString("utf8"), isRepaired: false });
   const outage = failureLog({
     failure: `cannot follow the trust bundles for ${file}`,
     recovery: `follows the trust bundles for ${file} again`,
@@ -103,6 +109,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       outcome = writeAnchors(wanted, {
         ...options,
         found: digest === wrongDigest ? undefined : found?.toString("utf8"),
+        isRepaired: wasRight && !rewritten.foundChanges,
       });
       if (outcome.state === "absent" && last?.state !== "absent") {
         log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
@@ -146,6 +153,7 @@ type Outcome =
 interface FoundFile extends TrustBundleFollowerOptions {
   /** What is in the file now. Undefined: nothing, or something else than what is wanted. */
   readonly found: string | undefined;
+  readonly isRepaired: boolean;
 }
 
 /** `fault`: the server's answer is nothing to write. */
@@ -159,7 +167,7 @@ function wantedAnchors(bundles: readonly ClusterTrustBundle[]): WantedAnchors {
   }
 }
 
-function writeAnchors(wanted: WantedAnchors, { found, ...options }: FoundFile): Outcome {
+function writeAnchors(wanted: WantedAnchors, { found, isRepaired, ...options }: FoundFile): Outcome {
   const { onContents, onAnchors } = options;
   const { file } = options.followed;
   if ("fault" in wanted) {
@@ -186,7 +194,7 @@ function writeAnchors(wanted: WantedAnchors, { found, ...options }: FoundFile): 
     return { state: "failed", fault };
   }
   onAnchors(file, { anchors });
-  onContents(file, pem);
+  onContents(file, { pem, isRepaired });
   return { state: "written", digest: digestOf(pem), anchors };
 }
 

@@ -9,12 +9,13 @@ import { HookMemory } from "../../src/agent/hook-memory.ts";
 import { HookRunner } from "../../src/agent/hook-runner.ts";
 import { formatKeyPair } from "../../src/agent/key-pair.ts";
 import { PublishedCertificate } from "../../src/agent/published-certificate.ts";
+import { eventually } from "../end-to-end/eventually.ts";
 import { logTo } from "./log-to.ts";
 import { newPair } from "./new-pair.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
-/** A certificate with the files `one.pem` and `two.pem`. */
-function scene(context: TestContext) {
+/** A certificate with the files `one.pem` and `two.pem`. Its hook leaves a trace. */
+function scene(context: TestContext, { hasHook = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "signet-published-"));
   const stopping = new AbortController();
   context.after(() => {
@@ -27,6 +28,11 @@ function scene(context: TestContext) {
   const failureLogs: FailureLog[] = [];
   let pair = newPair();
   let restore = (): void => {};
+  const trace = join(folder, "trace");
+  const hook = { command: `echo run >> '${trace}'`, check: undefined, timeoutMilliseconds: 60_000 };
+  const startHooks = (): HookRunner =>
+    new HookRunner({ memory: new HookMemory(folder, log), log, monotonic: time, random: () => 0, sleep: time.sleep });
+  let hooks = startHooks();
   const start = (): PublishedCertificate =>
     new PublishedCertificate({
       name: "web",
@@ -38,14 +44,8 @@ function scene(context: TestContext) {
         file: join(folder, `${name}.pem`),
         ownership: { mode: 0o600 },
       })),
-      hook: undefined,
-      hooks: new HookRunner({
-        memory: new HookMemory(folder, log),
-        log,
-        monotonic: time,
-        random: () => 0,
-        sleep: time.sleep,
-      }),
+      hook: hasHook ? hook : undefined,
+      hooks,
       failureLog(texts) {
         const made = new FailureLog({ ...texts, log, monotonic: time });
         failureLogs.push(made);
@@ -58,7 +58,15 @@ function scene(context: TestContext) {
   void published.run(stopping.signal);
   return {
     published,
-    restart: () => start().publish(),
+    restart(): void {
+      hooks = startHooks();
+      start().publish();
+    },
+    /** How often the hook has run, after all that has happened. */
+    async runs(): Promise<number> {
+      await eventually("the hook has finished", () => hooks.isIdle);
+      return readFileSync(trace, "utf8").split("\n").length - 1;
+    },
     lines,
     outages: () => failureLogs.flatMap(({ present }) => present ?? []),
     time,
@@ -126,6 +134,29 @@ describe("the files of a renewed certificate", () => {
     const messages = lines.map(([message]) => message);
     assert.equal(messages.filter((message) => message.includes("something else writes")).length, 1);
     assert.equal(messages.at(-1), "only this agent writes its files now");
+  });
+
+  it("let their hook run again when they are repaired, as a program may have read them, but not at each look", async (context) => {
+    const { time, fileOf, runs, restart } = scene(context, { hasHook: true });
+    const tamper = (): void => writeFileSync(fileOf("two"), formatKeyPair(newPair()));
+    assert.equal(await runs(), 1);
+    tamper();
+    await time.advance(60_000);
+    assert.equal(await runs(), 2);
+    for (let look = 0; look < 3; look++) {
+      tamper();
+      await time.advance(60_000);
+    }
+    assert.equal(await runs(), 2);
+    await time.advance(60_000);
+    tamper();
+    await time.advance(60_000);
+    assert.equal(await runs(), 3);
+    restart();
+    assert.equal(await runs(), 3);
+    tamper();
+    restart();
+    assert.equal(await runs(), 4);
   });
 
   it("are written ten seconds after they could not be", async (context) => {

@@ -37,6 +37,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
   const seen: {
     changes: number;
+    repairs: number;
     count: number;
     news: string[];
     warnings: number;
@@ -44,6 +45,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
     fault?: string;
   } = {
     changes: 0,
+    repairs: 0,
     news: [],
     count: -1,
     warnings: 0,
@@ -72,7 +74,10 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
         random: () => 0,
         sleep: time.sleep,
         log,
-        onContents: () => void seen.changes++,
+        onContents(_file, { isRepaired }) {
+          seen.changes++;
+          if (isRepaired) seen.repairs++;
+        },
         onAnchors: (_file, { anchors, fault }) => void Object.assign(seen, { count: anchors, fault }),
       },
       stopping.signal,
@@ -233,6 +238,7 @@ describe("a followed trust bundle", () => {
     await time.advance(60_000);
     await holds(one);
     assert.equal(seen.warnings, 1, "that somebody has removed it is said");
+    assert.equal(seen.repairs, 1, "and its hook must run again");
     writeFileSync(file, two);
     await time.advance(60_000);
     await holds(one);
@@ -243,6 +249,7 @@ describe("a followed trust bundle", () => {
       assert.equal(readFileSync(file, "utf8"), one);
     }
     assert.equal(seen.warnings, 2, "and said once");
+    assert.equal(seen.repairs, 1, "and its hook does not run each minute");
     await time.advance(61_000);
     assert.deepEqual(seen.news, ["wrote the trust bundle", "only this agent writes its files now"]);
     await bundles.delete("mine");

@@ -23,6 +23,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import {
+  flushFolder,
   openReplacement,
   removeAbandoned,
   removeUnfinished,
@@ -142,6 +143,12 @@ describe("a file that is written", () => {
     const longest = join(folder, "ü".repeat(127));
     writePrivateFile(longest, "secret");
     assert.equal(readFileSync(longest, "utf8"), "secret");
+  });
+});
+
+describe("a folder of a file system that cannot flush folders", { skip: process.platform !== "linux" }, () => {
+  it("may have files, as /proc", () => {
+    flushFolder("/proc/self");
   });
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
 import type { Handler } from "../../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
@@ -310,18 +311,35 @@ describe("a service account token Secret", () => {
   }
 });
 
-test("an aggregated ClusterRole has the rules of the roles that it selects, as long as they exist", async () => {
+test("an aggregated ClusterRole has the rules of the roles that it selects, as long as they exist and are selected", async () => {
   const roles = server.client.resource(references.clusterRoles);
   const suffix = randomBytes(4).toString("hex");
+  const [whole, later, part] = [`whole-${suffix}`, `later-${suffix}`, `part-${suffix}`];
   const apiVersion = "rbac.authorization.platform.io/v1";
-  const rule = { verbs: ["get"], apiGroups: [""], resources: ["configmaps"] };
-  const label = { [`example.com/${suffix}`]: "true" };
-  const whole = { apiVersion, kind: "ClusterRole", metadata: { name: `whole-${suffix}` }, rules: null };
-  await roles.create({ ...whole, aggregationRule: { clusterRoleSelectors: [{ matchLabels: label }] } });
-  const part = { apiVersion, kind: "ClusterRole", metadata: { name: `part-${suffix}`, labels: label }, rules: [rule] };
-  await roles.create(part);
-  const where = { name: `whole-${suffix}` };
-  await waitForObject(server.client, references.clusterRoles, where, (found) => found?.rules?.length === 1);
-  await roles.delete(`part-${suffix}`);
-  await waitForObject(server.client, references.clusterRoles, where, (found) => (found?.rules ?? []).length === 0);
+  const readMaps = { verbs: ["get"], apiGroups: [""], resources: ["configmaps"] };
+  const key = `example.com/${suffix}`;
+  const labels = { [key]: "true" };
+  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] };
+  const create = (name: string) =>
+    roles.create({ apiVersion, kind: "ClusterRole", metadata: { name }, rules: null, aggregationRule });
+  const becomes = (name: string, verbs: readonly string[]) =>
+    waitForObject(server.client, references.clusterRoles, { name }, (found) =>
+      isDeepStrictEqual(found?.rules?.flatMap((rule) => rule.verbs) ?? [], verbs),
+    );
+  await roles.create({ apiVersion, kind: "ClusterRole", metadata: { name: part, labels }, rules: [readMaps] });
+  await create(whole);
+  await becomes(whole, ["get"]);
+  await roles.patch(part, { body: { rules: [{ ...readMaps, verbs: ["list"] }] } });
+  await becomes(whole, ["list"]);
+  await roles.patch(whole, { body: { rules: null } });
+  await becomes(whole, ["list"]);
+  // When this one has its rules, the loop has seen its own last write: nothing but the label makes it look again.
+  await create(later);
+  await becomes(later, ["list"]);
+  await roles.patch(part, { body: { metadata: { labels: { [key]: null } } } });
+  await becomes(whole, []);
+  await roles.patch(part, { body: { metadata: { labels } } });
+  await becomes(whole, ["list"]);
+  await roles.delete(part);
+  await becomes(whole, []);
 });

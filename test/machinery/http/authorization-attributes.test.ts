@@ -77,6 +77,12 @@ describe("the attributes that an authorizer gets for a list", () => {
     assert.deepEqual(askedOf("GET", old, "metadata.name=a"), { verb: "watch", name: "", selected: "" });
   });
 
+  it("have no name that cannot stand in a path, which no rule would mean", () => {
+    for (const name of ["", ".", "..", "a/b", "a%2fb"]) {
+      assert.deepEqual(askedOf("GET", path, `metadata.name=${name}`), { verb: "list", name: "", selected: name });
+    }
+  });
+
   it("have the first of two names in the order of the terms as texts, as nothing has both", () => {
     for (const selector of ["metadata.name=a,metadata.name=b", "metadata.name=b,metadata.name=a"]) {
       assert.deepEqual(askedOf("GET", path, selector), { verb: "list", name: "a", selected: "a,b" });

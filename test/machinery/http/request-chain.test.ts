@@ -13,6 +13,7 @@ import {
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
 import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
+import { startTransaction } from "../../../src/machinery/api/transaction.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { currentTrace, requestChannel } from "../../../src/machinery/tracing/request-trace.ts";
 import type { TracedRequest } from "../../../src/machinery/tracing/request-trace.ts";
@@ -91,6 +92,8 @@ const alice: UserInfo = { username: "alice", groups: ["system:authenticated"], e
 
 interface Server {
   send(line: string, headers?: Record<string, string>): Promise<HttpResponse>;
+  /** Sends a request with parts that differ from those of most. */
+  sendRequest(line: string, parts: Partial<HttpRequest>): Promise<HttpResponse>;
   readonly logged: { readonly fields: object; readonly message: string }[];
   readonly decided: AuthorizationAttributes[];
 }
@@ -132,21 +135,22 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     onStreamStarted: () => () => {},
     ...changes,
   });
-  const send: Server["send"] = (line, headers = {}) => {
+  const sendRequest: Server["sendRequest"] = (line, parts) => {
     const [method = "", target = ""] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const request: HttpRequest = {
       method,
       path,
       query,
-      headers,
+      headers: {},
       connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
       readBody: () => Promise.resolve(Buffer.alloc(0)),
       signal: new AbortController().signal,
+      ...parts,
     };
     return handler(request);
   };
-  return { send, logged, decided };
+  return { send: (line, headers = {}) => sendRequest(line, { headers }), sendRequest, logged, decided };
 }
 
 /** Starts a stream that nobody reads, and returns what ends it. */
@@ -436,6 +440,54 @@ describe("the request chain", () => {
       [200, 200, 200],
     );
     assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
+  });
+
+  it("does no work for a request whose client has left while it waited", async () => {
+    const release = Promise.withResolvers<HttpResponse>();
+    let handled = 0;
+    const { send, sendRequest } = serverWith({
+      maximumReads: 1,
+      handleResource() {
+        handled += 1;
+        return release.promise;
+      },
+    });
+    const leaving = new AbortController();
+    const answering = [send(`GET ${one}`), sendRequest(`GET ${one}`, { signal: leaving.signal })];
+    leaving.abort();
+    release.resolve({ status: 200, headers: {}, body: "done" });
+    assert.deepEqual(
+      (await Promise.all(answering)).map(({ status }) => status),
+      [200, 400],
+    );
+    assert.equal(handled, 1);
+  });
+
+  it("lets no request of a transaction wait, for which the others of it may wait in their places", async () => {
+    const release = Promise.withResolvers<HttpResponse>();
+    const done: HttpResponse = { status: 200, headers: {}, body: "done" };
+    const { send, sendRequest } = serverWith({
+      maximumWrites: 1,
+      handleResource: ({ request }) => (request.inProcess === undefined ? release.promise : done),
+    });
+    const running = send(`DELETE ${one}`);
+    const [transaction] = startTransaction(1);
+    const member = await sendRequest(`DELETE ${one}`, { inProcess: { value: undefined, transaction } });
+    release.resolve(done);
+    assert.deepEqual([member.status, (await running).status], [200, 200]);
+  });
+
+  it("hands on a request without the headers that carry an identity", async () => {
+    let handed: HttpRequest["headers"] | undefined;
+    const { send } = serverWith({
+      withoutIdentity: (request) => ({ ...request, headers: { accept: "*/*" } }),
+      handleResource({ request }) {
+        handed = request.headers;
+        return { status: 200, headers: {}, body: "" };
+      },
+    });
+    await send(`GET ${one}`, { accept: "*/*", authorization: "Bearer secret" });
+    assert.deepEqual(handed, { accept: "*/*" });
   });
 
   it("refuses a request whose credential was revoked while it waited for its turn", async () => {

@@ -20,8 +20,10 @@ after(() => rmSync(dirname(fishScript), { recursive: true }));
 function runShell(shell: string, args: readonly string[], script = ""): string[] {
   const { status, stdout, stderr, error } = spawnSync(shell, args, {
     encoding: "utf8",
-    timeout: 20_000,
+    timeout: 600_000,
     input: script,
+    // bash warns of a locale that is not installed.
+    env: { ...process.env, LC_ALL: "C" },
   });
   assert.deepEqual([error, status, stderr], [undefined, 0, ""]);
   return stdout

@@ -75,6 +75,7 @@ describe(
       const words = [process.execPath, join(root, "src/main.js"), "serve", "--workers", "2", "--data-dir", "/nowhere"];
       const { stdout, stderr } = spawnSync("python3", [join(import.meta.dirname, "service-manager.py"), ...words], {
         encoding: "utf8",
+        env: { ...process.env, LC_ALL: "C" }, // a shell on the way may warn of a locale that is not installed
       });
       assert.match(stdout, /^exit 2$/m);
       assert.match(stderr, /^signet: [^\n]*--workers[^\n]*\n$/);

@@ -133,7 +133,7 @@ export class ConnectionReader {
     const { payload } = ofConnection(frame, "SETTINGS");
     const isAcknowledgement = (frame.flags & flags.ack) !== 0;
     if (payload.length % 6 !== 0 || (isAcknowledgement && payload.length > 0)) throw wrongLength("SETTINGS have");
-    if (isAcknowledgement) return;
+    if (isAcknowledgement) return this.#handler.onIgnored();
     checkSettings(payload);
     this.#hasSettings = true;
     this.#handler.onSettings(payload);

@@ -10,6 +10,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from "./control-frames.ts";
+import { FrameAllowance } from "./frame-allowance.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { HeaderDecoder } from "./header-decoder.ts";
@@ -37,12 +38,21 @@ export interface Http2ClientOptions {
   readonly onReady: () => void;
   /** Called once, when the connection is gone. */
   readonly onClosed: (cause: Error) => void;
+  /** Default: the clock of the process. */
+  readonly nowSeconds?: () => number;
 }
 
 /** The longest header block. */
 const maximumBlockBytes = 256 * 1024;
 /** A server that sends more pings and settings than it reads answers for is left. */
 const maximumQueuedFrames = 10_000;
+/** More than come after a call was cancelled while its answer was under way. */
+const emptyFrameBurst = 100_000;
+const emptyFramesPerSecond = 1_000;
+/** How many more of them each frame of a request allows. gRPC's servers answer one with up to three window updates, a ping and settings. */
+const emptyFramesPerRequestFrame = 10;
+/** Of a header block that nobody waits for, so many bytes make as much work as a frame. */
+const headerBytesPerFrame = 64;
 
 const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
 
@@ -51,7 +61,8 @@ const writer = new FrameWriter();
 
 /**
  * The client's side of an HTTP/2 connection (RFC 9113) to one server that is trusted, as etcd or a plugin. What all requests of a turn of the
- * event loop send is one write. There is no push, no priorities and no limit for the length of an answer.
+ * event loop send is one write. There is no push, no priorities and no limit for the length of an answer. A server that sends frames that
+ * bring nothing without end is left.
  */
 export class Http2Client {
   readonly #socket: Duplex;
@@ -59,6 +70,7 @@ export class Http2Client {
   readonly #onReady: () => void;
   readonly #onClosed: (cause: Error) => void;
   readonly #reader: ConnectionReader;
+  readonly #allowance: FrameAllowance;
   readonly #decoder = new HeaderDecoder();
   readonly #encoder = new RequestHeaderEncoder();
   /** The streams whose request head is sent, by id. */
@@ -85,11 +97,12 @@ export class Http2Client {
   #isClosing = false;
   #isOver = false;
 
-  constructor({ socket, windowBytes, onReady, onClosed }: Http2ClientOptions) {
+  constructor({ socket, windowBytes, onReady, onClosed, nowSeconds = processSeconds }: Http2ClientOptions) {
     this.#socket = socket;
     this.#windowBytes = windowBytes;
     this.#onReady = onReady;
     this.#onClosed = onClosed;
+    this.#allowance = new FrameAllowance({ burst: emptyFrameBurst, perSecond: emptyFramesPerSecond, nowSeconds });
     this.#reader = new ConnectionReader({
       from: "server",
       maximumBlockBytes,
@@ -98,12 +111,18 @@ export class Http2Client {
         onHeaders: (block) => this.#readHeaders(block),
         onReset: (reset) => this.#readReset(reset),
         onSettings: (payload) => this.#readSettings(payload),
-        onPing: (payload) => this.#queue(pingAcknowledgement(payload)),
-        onPingAnswer: () => this.#pings.shift()?.(),
+        onPing: (payload) => {
+          this.#allowance.spend();
+          this.#queue(pingAcknowledgement(payload));
+        },
+        onPingAnswer: () => {
+          this.#allowance.spend();
+          this.#pings.shift()?.();
+        },
         onGoAway: (goAway) => this.#readGoAway(goAway),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
-        onPriority: () => {},
-        onIgnored: () => {},
+        onPriority: () => this.#allowance.spend(),
+        onIgnored: () => this.#allowance.spend(),
       },
     });
     this.#frames = [
@@ -238,6 +257,7 @@ export class Http2Client {
         return;
       }
       writer.dataOf(stream, { bytes, isEnd });
+      this.#allowance.earn(emptyFramesPerRequestFrame);
       stream.sendWindowBytes -= bytes;
       this.#sendWindowBytes -= bytes;
       stream.isEndSent = isEnd;
@@ -298,6 +318,7 @@ export class Http2Client {
       this.#takenBytes = 0;
     }
     const stream = this.#streams.get(streamId);
+    if (stream === undefined || (data.length === 0 && !isEnd)) this.#allowance.spend();
     if (stream === undefined) return;
     stream.takenBytes += frameBytes;
     if (!isEnd) this.askForMore(stream);
@@ -313,6 +334,7 @@ export class Http2Client {
 
   #readHeaders({ streamId, bytes, isEnd }: HeaderBlock): void {
     const stream = this.#streams.get(streamId);
+    if (stream === undefined || !isEnd) this.#allowance.spend(1 + bytes.length / headerBytesPerFrame);
     // Also a block that nobody wants: it may change the table.
     this.#decoder.decode(bytes, stream?.exchange ?? ignoringFields);
     if (stream !== undefined && isEnd) this.#readEnd(stream);
@@ -320,12 +342,13 @@ export class Http2Client {
 
   #readReset({ streamId, code }: { readonly streamId: number; readonly code: number }): void {
     const stream = this.#streams.get(streamId);
-    if (stream === undefined) return;
+    if (stream === undefined) return this.#allowance.spend();
     const cause = new Error(`the server reset the stream with code ${code}`);
     this.#close(stream, { isUnprocessed: code === errorCodes.refusedStream, cause });
   }
 
   #readSettings(payload: Buffer): void {
+    this.#allowance.spend();
     const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
@@ -348,6 +371,7 @@ export class Http2Client {
   }
 
   #readGoAway({ lastStreamId, code }: { readonly lastStreamId: number; readonly code: number }): void {
+    this.#allowance.spend();
     this.#isClosing = true;
     const cause = new Error(`the server leaves with code ${code}`);
     const unprocessed = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
@@ -357,6 +381,7 @@ export class Http2Client {
   }
 
   #readWindowUpdate({ streamId, bytes }: { readonly streamId: number; readonly bytes: number }): void {
+    this.#allowance.spend();
     if (streamId !== 0) {
       const stream = this.#streams.get(streamId);
       if (stream !== undefined) this.#widen(stream, bytes);
@@ -367,3 +392,5 @@ export class Http2Client {
     this.#blocked.clear();
   }
 }
+
+const processSeconds = (): number => performance.now() / 1000;

@@ -13,6 +13,7 @@ import {
   windowUpdateFrame,
 } from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
+import { FrameAllowance } from "./frame-allowance.ts";
 import { FrameOutput } from "./frame-output.ts";
 import type { Frame } from "./frame-input.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
@@ -75,8 +76,7 @@ export class Http2Session implements StreamSession {
   /** How much of each new answer the client takes. */
   #initialSendWindowBytes = defaultWindowBytes;
 
-  #allowance: number;
-  #allowanceAtSecond: number;
+  readonly #allowance: FrameAllowance;
   /** Whether new streams are refused. Open streams go on. */
   #isClosing = false;
   /** Whether the connection is over: what still comes is ignored. */
@@ -99,13 +99,16 @@ export class Http2Session implements StreamSession {
         onGoAway: () => this.close(),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
         onPriority: (frame) => this.#readPriority(frame),
-        onIgnored: () => this.#spend(),
+        onIgnored: () => this.#allowance.spend(),
       },
     });
     this.#nowSeconds = nowSeconds;
     this.#onRequest = onRequest;
-    this.#allowance = limits.resetBurst;
-    this.#allowanceAtSecond = nowSeconds();
+    this.#allowance = new FrameAllowance({
+      burst: limits.resetBurst,
+      perSecond: limits.resetsPerSecond,
+      nowSeconds,
+    });
     this.#output = new FrameOutput({ socket, onAnswered: (stream) => this.#answered(stream) });
     this.#output.queue(
       settingsFrame([
@@ -167,7 +170,7 @@ export class Http2Session implements StreamSession {
   #readData({ streamId, data, frameBytes, isEnd }: DataFrame): void {
     if (!this.#receiveWindow.receive(frameBytes))
       throw new ConnectionError(errorCodes.flowControlError, "DATA exceeds the connection's window");
-    if (data.length === 0 && !isEnd) this.#spend();
+    if (data.length === 0 && !isEnd) this.#allowance.spend();
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
       this.take(frameBytes);
@@ -229,7 +232,7 @@ export class Http2Session implements StreamSession {
   }
 
   #readPriority({ streamId, payload }: Frame): void {
-    this.#spend();
+    this.#allowance.spend();
     const isSelf = payload.length === 5 && (payload.readUInt32BE(0) & maximumWindowBytes) === streamId;
     if (payload.length === 5 && !isSelf) return;
     const code = isSelf ? errorCodes.protocolError : errorCodes.frameSizeError;
@@ -245,12 +248,12 @@ export class Http2Session implements StreamSession {
     if (this.#ended.finish(streamId)) return;
     const stream = this.#streams.get(streamId);
     // A client ends its watches in no other way.
-    if (stream?.hasBegunAnswer !== true) this.#spend();
+    if (stream?.hasBegunAnswer !== true) this.#allowance.spend();
     if (stream !== undefined) this.#end(stream);
   }
 
   #readSettings(payload: Buffer): void {
-    this.#spend();
+    this.#allowance.spend();
     const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
@@ -281,25 +284,14 @@ export class Http2Session implements StreamSession {
 
   // What a fault costs
 
-  /** A token bucket: a client that sends too many frames that bring nothing is cut off. */
-  #spend(): void {
-    const now = this.#nowSeconds();
-    const { resetBurst, resetsPerSecond } = this.#limits;
-    this.#allowance = Math.min(resetBurst, this.#allowance + (now - this.#allowanceAtSecond) * resetsPerSecond);
-    this.#allowanceAtSecond = now;
-    if (this.#allowance < 1)
-      throw new ConnectionError(errorCodes.enhanceYourCalm, "too many frames that bring nothing");
-    this.#allowance--;
-  }
-
   /** The client broke a rule that concerns one stream (RFC 9113 section 5.4.2). */
   #refuse(stream: Http2Stream, code: ErrorCode): void {
-    this.#spend();
+    this.#allowance.spend();
     this.reset(stream, code);
   }
 
   #refuseStream(streamId: number, code: ErrorCode): void {
-    this.#spend();
+    this.#allowance.spend();
     this.#ended.add(streamId);
     this.#output.queue(resetFrame(streamId, code));
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { performServerHandshake } from "node:http2";
 import type { IncomingHttpHeaders, ServerHttp2Stream, Settings } from "node:http2";
 import { duplexPair } from "node:stream";
@@ -51,7 +52,7 @@ async function connect(
   const closed = Promise.withResolvers<Error>();
   const client = await new Promise<Http2Client>((resolve, reject) => {
     const connecting: Http2Client = new Http2Client({
-      ...{ socket, windowBytes },
+      ...{ socket, windowBytes, nowSeconds: () => 0 },
       onReady: () => resolve(connecting),
       onClosed: (cause) => {
         closed.resolve(cause);
@@ -301,6 +302,51 @@ describe("an HTTP/2 client", () => {
       assert.equal(client.isOpen, false);
     });
   }
+
+  const emptyFrames: readonly (readonly [what: string, frame: RawFrame])[] = [
+    ["settings acknowledgements", { type: frameTypes.settings, flags: flags.ack }],
+    ["answers to no ping", { type: frameTypes.ping, flags: flags.ack, payload: Buffer.alloc(8) }],
+    ["farewells", { type: frameTypes.goAway, payload: Buffer.from("7fffffff00000000", "hex") }],
+    ["window updates", { type: frameTypes.windowUpdate, payload: Buffer.from([0, 0, 0, 1]) }],
+    ["priorities", { type: frameTypes.priority, streamId: 1, payload: Buffer.alloc(5) }],
+    ["resets of streams that are not open", { type: frameTypes.resetStream, streamId: 9, payload: Buffer.alloc(4) }],
+    ["empty data", { type: frameTypes.data, streamId: 1 }],
+    ["data of streams that are not open", { type: frameTypes.data, streamId: 9, payload: Buffer.alloc(1) }],
+    ["header blocks", { type: frameTypes.headers, flags: flags.endHeaders, streamId: 1, payload: Buffer.from([0x88]) }],
+    ["origins (RFC 8336)", { type: 0xc, payload: Buffer.from("\0\x09https://a") }],
+  ];
+  for (const [what, frame] of emptyFrames) {
+    it(`closes the connection to a server that sends ${what} without end`, async () => {
+      const { client, closed, far } = await withFrames();
+      const request = send(client);
+      await once(far, "data");
+      // The request allows a few more.
+      far.write(Buffer.concat(Array.from({ length: 100_100 }, () => encodeFrame(frame))));
+      assert.match((await closed).message, /too many frames that bring nothing/);
+      assert.notEqual((await request).failure, undefined);
+    });
+  }
+
+  it("lets a server send more frames that bring nothing for each frame that it gets, up to its bound", async () => {
+    const { client, closed, answer } = await withFrames();
+    const update: RawFrame = { type: frameTypes.windowUpdate, payload: Buffer.from([0, 0, 0, 1]) };
+    const read = async (count: number): Promise<void> => {
+      const wanted = client.receivedBytes + count * encodeFrame(update).length;
+      answer(...Array.from({ length: count }, () => update));
+      while (client.receivedBytes < wanted) await nextTurn();
+    };
+    // The server's settings are one of them.
+    await read(99_999);
+    assert.equal(client.isOpen, true);
+    const request = send(client, { body: Buffer.from("body") });
+    await turns();
+    // Its body and its end are one frame of data, or two.
+    await read(10);
+    assert.equal(client.isOpen, true);
+    await read(11);
+    assert.match((await closed).message, /too many frames that bring nothing/);
+    await request;
+  });
 
   it("closes the connection to a server that does not read the answers to its frames", async () => {
     const { closed, far } = await withFrames();

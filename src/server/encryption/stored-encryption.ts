@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";
@@ -60,6 +61,7 @@ export async function surveyEncryption(
     if (group === undefined) groups.set(id, { resource, writtenWith: provider, state, objects: 1 });
     else group.objects += 1;
   }
+  signal?.throwIfAborted();
   return { groups: [...groups.values()], unreadable, keyAway };
 }
 
@@ -138,6 +140,8 @@ async function* everyPage({
     // At the same revision: the same entries.
     const { entries } = await store.range({ start, end, revision });
     yield raws.map((raw, index) => ({ raw, entry: withReason(entries[index] ?? raw) }));
+    // A store on this disk reads without waiting: no signal would be noticed until the end, and then it would be lost.
+    await nextTurn();
     if (!hasMore) return;
     start = end;
   }

@@ -123,3 +123,21 @@ describe("the rewriting of stale objects", () => {
     assert.equal(objectsOf(await surveyEncryption({ store, stored }), "stale"), 50);
   });
 });
+
+describe("the look at all objects", () => {
+  for (const objects of [1, 150]) {
+    it(`notices its end in a turn of the event loop, as of a signal, with ${objects} objects`, async () => {
+      const stored = new MemoryStore();
+      await putStale(stored, { objects });
+      const ended = new AbortController();
+      let most = 0;
+      const onProgress = (seen: number): void => {
+        if (seen === 1) setImmediate(() => ended.abort(new Error("ended")));
+        most = seen;
+      };
+      const looking = surveyEncryption({ store: encrypting(stored), stored }, { signal: ended.signal, onProgress });
+      await assert.rejects(looking, /ended/);
+      assert.equal(most, Math.min(objects, 100));
+    });
+  }
+});

@@ -11,8 +11,8 @@ interface StopEvent {
 export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: string };
 
 /**
- * The signals and the changes of the configuration file that a running agent reacts to. A second SIGTERM or SIGINT ends the
- * process at once.
+ * The signals and the changes of the configuration file that a running agent reacts to. A second SIGTERM or SIGINT, more than a
+ * second later, ends the process at once.
  */
 export class AgentEvents {
   /** The event that ends the agent, as soon as there is one. */

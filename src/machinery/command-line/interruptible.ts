@@ -1,5 +1,6 @@
 import { CommandFailure } from "./command-failure.ts";
 import type { ExitName } from "./command-failure.ts";
+import { passedOnMilliseconds } from "./stop-signal.ts";
 
 const exits: ReadonlyMap<NodeJS.Signals, ExitName> = new Map([
   ["SIGINT", "interrupted"],
@@ -9,18 +10,22 @@ const exits: ReadonlyMap<NodeJS.Signals, ExitName> = new Map([
 
 /**
  * Runs something that Ctrl-C, SIGTERM or the end of the terminal ends early, and in order: each aborts its signal, with a CommandFailure
- * that names the signal and then says what is left behind. The same signal again ends the process at once.
+ * that names the signal and then says what is left behind. A signal that comes more than a second later ends the process at once.
  */
 export async function interruptible<T>(left: string, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interruption = new AbortController();
   const interrupt = (signal: NodeJS.Signals): void => {
     const exit = exits.get(signal) ?? "terminated";
     interruption.abort(new CommandFailure(`ended by ${signal}; ${left}`, { exit }));
+    setTimeout(leaveSignals, passedOnMilliseconds).unref();
   };
-  for (const signal of exits.keys()) process.once(signal, interrupt);
+  const leaveSignals = (): void => {
+    for (const signal of exits.keys()) process.off(signal, interrupt);
+  };
+  for (const signal of exits.keys()) process.on(signal, interrupt);
   try {
     return await run(interruption.signal);
   } finally {
-    for (const signal of exits.keys()) process.off(signal, interrupt);
+    leaveSignals();
   }
 }

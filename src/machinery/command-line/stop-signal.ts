@@ -2,7 +2,7 @@
  * One press of Ctrl-C may send two signals: the terminal sends one to every process, and npm, or another one that started this, passes
  * its own on. So does `timeout`.
  */
-const passedOnMilliseconds = 1000;
+export const passedOnMilliseconds = 1000;
 
 /**
  * Resolves with the first SIGTERM or SIGINT, which then no longer end the process. Each one that comes more than a second later calls

@@ -22,6 +22,21 @@ describe("work that can be interrupted", () => {
     });
   }
 
+  it("ends in order although the signal comes twice, and leaves a later one to end the process", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const before = process.listenerCount("SIGINT");
+    const work = interruptible("nothing was changed", async (interruption) => {
+      process.emit("SIGINT", "SIGINT");
+      process.emit("SIGINT", "SIGINT");
+      t.mock.timers.tick(999);
+      assert.equal(process.listenerCount("SIGINT"), before + 1);
+      t.mock.timers.tick(1);
+      assert.equal(process.listenerCount("SIGINT"), before);
+      interruption.throwIfAborted();
+    });
+    await assert.rejects(work, /ended by SIGINT; nothing was changed/);
+  });
+
   it("leaves signals alone as soon as it is done", async () => {
     const listeners = () => ["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => process.listenerCount(signal));
     const before = listeners();

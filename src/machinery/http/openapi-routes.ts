@@ -4,6 +4,7 @@ import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { apiPathOf } from "../api/resource-type.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import { openApiV2, openApiV3 } from "../schema/openapi.ts";
 import type { ApiDescription } from "../schema/openapi.ts";
 import { encodeOpenApiV2 } from "../schema/openapi-v2-protobuf.ts";
@@ -19,7 +20,8 @@ const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+
 const immutableSeconds = 31_536_000;
 
 /**
- * `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. Each is made on first use.
+ * `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. Each is made on first use, the long
+ * ones in turns.
  */
 export function openApiRoutes(api: ApiDescription): PathRoutes {
   const documents = new Map<string, () => TaggedDocument>();
@@ -29,27 +31,37 @@ export function openApiRoutes(api: ApiDescription): PathRoutes {
       once(() => taggedDocument(openApiV3(api, { group, version }), contentTypes.json)),
     );
   }
-  const version2 = once(() => taggedDocument(openApiV2(api), contentTypes.json));
-  const version2Protobuf = once(() => ({
-    contentType: version2ProtobufType,
-    bytes: encodeOpenApiV2(openApiV2(api)),
-    tag: `${version2().tag}-PB`,
-  }));
-  const index = once(() => {
-    const entries = [...documents].map(([path, document]) => [
-      path,
-      { serverRelativeURL: `/openapi/v3/${path}?hash=${document().tag}` },
-    ]);
-    return taggedDocument({ paths: Object.fromEntries(entries) }, contentTypes.json);
+  const version2 = once(async () => {
+    const work = new LongWork();
+    const description = openApiV2(api);
+    await work.pause();
+    return taggedDocument(description, contentTypes.json);
+  });
+  const version2Protobuf = once(async () => {
+    const work = new LongWork();
+    const { tag } = await version2();
+    await work.pause();
+    const bytes = await encodeOpenApiV2(openApiV2(api), () => work.pause());
+    return { contentType: version2ProtobufType, bytes, tag: `${tag}-PB` };
+  });
+  const index = once(async () => {
+    const work = new LongWork();
+    const paths: Record<string, { readonly serverRelativeURL: string }> = {};
+    for (const [path, document] of documents) {
+      paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${document().tag}` };
+      await work.pause();
+    }
+    return taggedDocument({ paths }, contentTypes.json);
   });
 
   const routes = new Map<string, PathRoute>([
-    ["/openapi/v3", { methods: "any", handle: (request) => taggedResponse(request, index()) }],
+    ["/openapi/v3", { methods: "any", handle: async (request) => taggedResponse(request, await index()) }],
     [
       "/openapi/v2",
       {
         methods: "any",
-        handle: (request) => taggedResponse(request, asksForProtobuf(request) ? version2Protobuf() : version2()),
+        handle: async (request) =>
+          taggedResponse(request, await (asksForProtobuf(request) ? version2Protobuf() : version2())),
       },
     ],
   ]);
@@ -79,7 +91,7 @@ function hashedResponse(
 const asksForProtobuf = (request: HttpRequest): boolean =>
   [version2ProtobufAsked, version2ProtobufType].some((type) => String(request.headers["accept"] ?? "").includes(type));
 
-function once(make: () => TaggedDocument): () => TaggedDocument {
-  let made: TaggedDocument | undefined;
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
   return () => (made ??= make());
 }

@@ -2,10 +2,28 @@ import type { ApiKey, OpenApiV2, OperationV2, ParameterV2, PathItemV2 } from "./
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { bytesType, ProtobufWriter, varintType } from "./protobuf-wire.ts";
 
-/** Encodes a document as gnostic's `openapi.v2.Document` message. */
-export function encodeOpenApiV2(document: OpenApiV2): Buffer {
+/** Encodes a document as gnostic's `openapi.v2.Document` message. Waits for `pause` after each path and definition. */
+export async function encodeOpenApiV2(document: OpenApiV2, pause: () => Promise<void> | undefined): Promise<Buffer> {
   const { swagger, info, paths, definitions, security, securityDefinitions } = document;
   const writer = new ProtobufWriter();
+  const writeInTurns = async <T>(field: number, { number, entries, encode }: Entries<T>): Promise<void> => {
+    const lengthBefore = writer.length;
+    for (const entry of Object.entries(entries).toReversed()) {
+      writeMessage(writer, [[number, nameAndValue(entry, encode)]]);
+      await pause();
+    }
+    writer.varint(writer.length - lengthBefore);
+    writer.tag(field, bytesType);
+  };
+  writeMessage(writer, [
+    ...repeated(
+      12,
+      security.map((entries) => named({ number: 1, entries, encode: (scopes) => repeated(1, scopes) })),
+    ),
+    [13, named({ number: 1, entries: securityDefinitions, encode: apiKeyItem })],
+  ]);
+  await writeInTurns(9, { number: 1, entries: definitions, encode: schemaMessage });
+  await writeInTurns(8, { number: 2, entries: paths, encode: pathItem });
   writeMessage(writer, [
     [1, swagger],
     [
@@ -15,13 +33,6 @@ export function encodeOpenApiV2(document: OpenApiV2): Buffer {
         [2, info.version],
       ],
     ],
-    [8, named({ number: 2, entries: paths, encode: pathItem })],
-    [9, named({ number: 1, entries: definitions, encode: schemaMessage })],
-    ...repeated(
-      12,
-      security.map((entries) => named({ number: 1, entries, encode: (scopes) => repeated(1, scopes) })),
-    ),
-    [13, named({ number: 1, entries: securityDefinitions, encode: apiKeyItem })],
   ]);
   return writer.finish();
 }
@@ -42,23 +53,23 @@ function writeMessage(writer: ProtobufWriter, message: Message): void {
 const repeated = (number: number, values: readonly (string | Message)[] = []): Message =>
   values.map((value) => [number, value] as const);
 
-/** gnostic's maps are lists of messages with a name and a value. */
-const named = <T>({
-  number,
-  entries,
-  encode,
-}: {
+interface Entries<T> {
   readonly number: number;
   readonly entries: Readonly<Record<string, T>>;
   encode(value: T): Message;
-}): Message =>
+}
+
+/** gnostic's maps are lists of messages with a name and a value. */
+const named = <T>({ number, entries, encode }: Entries<T>): Message =>
   repeated(
     number,
-    Object.entries(entries).map(([name, value]) => [
-      [1, name],
-      [2, encode(value)],
-    ]),
+    Object.entries(entries).map((entry) => nameAndValue(entry, encode)),
   );
+
+const nameAndValue = <T>([name, value]: readonly [string, T], encode: (value: T) => Message): Message => [
+  [1, name],
+  [2, encode(value)],
+];
 
 /** gnostic's `Any` contains YAML; JSON is valid YAML. */
 const anyValue = (value: unknown): Message => [[2, `${JSON.stringify(value)}\n`]];

@@ -166,14 +166,15 @@ test("a program that is written from a document sends its token in the header Au
   for (const { security } of [core, everything]) assert.deepEqual(security, [{ BearerToken: [] }]);
 });
 
-test("the protobuf document holds the same paths, definitions and security", () => {
-  const document = new ProtobufReader(encodeOpenApiV2(everything));
+test("the protobuf document holds the same paths, definitions and security", async () => {
+  const document = new ProtobufReader(await encodeOpenApiV2(everything, () => undefined));
   const names = new Map<number, string[]>();
   while (document.nextField()) {
     const { field } = document;
     if (![8, 9, 12, 13].includes(field)) continue;
     const list = document.message();
     while (list.nextField()) {
+      assert.equal(list.field, field === 8 ? 2 : 1); // in `Paths`, 1 is for extensions
       const entry = list.message();
       entry.nextField();
       names.set(field, [...(names.get(field) ?? []), entry.string()]);

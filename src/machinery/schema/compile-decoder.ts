@@ -53,7 +53,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   const telling = fields.filter(({ tellsEmpty }) => tellsEmpty);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
-    if (!isJsonObject(value)) return context.save(context.mismatch(value, { schema }));
+    if (!isJsonObject(value)) return context.saveMismatch(value, { schema });
     const outerStruct = context.struct;
     context.struct = struct;
     const values: unknown[] = [];
@@ -115,7 +115,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
 function arrayDecoder(schema: ArraySchema): Decoder {
   const decodeItem = decoderOf(schema.items);
   return (value, context) => {
-    if (!Array.isArray(value)) return context.save(context.mismatch(value, { schema }));
+    if (!Array.isArray(value)) return context.saveMismatch(value, { schema });
     const items: unknown[] = [];
     const depth = context.path.push(0) - 1;
     for (let index = 0; index < value.length; index += 1) {
@@ -134,7 +134,7 @@ function arrayDecoder(schema: ArraySchema): Decoder {
 function mapDecoder(schema: MapSchema): Decoder {
   const decodeValue = decoderOf(schema.values);
   return (value, context) => {
-    if (!isJsonObject(value)) return context.save(context.mismatch(value, { schema }));
+    if (!isJsonObject(value)) return context.saveMismatch(value, { schema });
     const keys = Object.keys(value);
     const decoded: unknown[] = [];
     let isCanonical = true;

@@ -23,6 +23,12 @@ export class MapKey {
  */
 export type Reading = "parsed" | "converted";
 
+/** The type that a value should have. `literal` is that of a number, where it matters. */
+interface NamedType {
+  readonly schema: Schema;
+  readonly literal?: string;
+}
+
 /** The current position in a decoding, and the findings so far. */
 export class DecodeContext {
   readonly #reading: Reading;
@@ -46,12 +52,22 @@ export class DecodeContext {
   }
 
   /**
-   * Saves the fault of a value, which is left out: Go's decoder reads on, and tells the first of them at the end. A time or a
-   * quantity that it cannot read ends the decoding at once. Upstream's converter ends it at any fault.
+   * Saves the fault of a value that is not of the schema's type. The value is left out: Go's decoder reads on, and tells the first
+   * fault at the end. A time or a quantity that it cannot read ends the decoding at once. Upstream's converter ends it at any fault.
    */
-  save(fault: TypeMismatch): undefined {
+  saveMismatch(value: unknown, named: NamedType): undefined {
+    if (this.#saved === undefined) this.#save(this.mismatch(value, named));
+  }
+
+  /** Saves the fault of a text that cannot be read as bytes, as `saveMismatch` does. */
+  saveUnreadableBytes(fault: string): undefined {
+    if (this.#saved === undefined)
+      this.#save(new TypeMismatch(this.#reading === "converted" ? `error decoding from json: ${fault}` : fault));
+  }
+
+  #save(fault: TypeMismatch): void {
     if (this.#reading === "converted") throw fault;
-    this.#saved ??= fault;
+    this.#saved = fault;
   }
 
   /** Throws the first fault that was saved. */
@@ -59,11 +75,8 @@ export class DecodeContext {
     if (this.#saved !== undefined) throw this.#saved;
   }
 
-  /** The fault of a value that is not of the schema's type. `literal` is that of a number, where it matters. */
-  mismatch(
-    value: unknown,
-    { schema, literal = "" }: { readonly schema: Schema; readonly literal?: string },
-  ): TypeMismatch {
+  /** The fault of a value that is not of the schema's type. */
+  mismatch(value: unknown, { schema, literal = "" }: NamedType): TypeMismatch {
     if (this.#reading === "converted") {
       const fault = conversionFault(value, { schema, literal, goType: goTypeOf(schema) });
       if (fault !== undefined) return new TypeMismatch(fault);
@@ -73,11 +86,6 @@ export class DecodeContext {
     const target = isNamed ? `Go struct field ${this.struct}.${fields.join(".")}` : "Go value";
     const found = literal === "" ? jsonTypeName(value) : `number ${literal}`;
     return new TypeMismatch(`json: cannot unmarshal ${shortened(found)} into ${target} of type ${goTypeOf(schema)}`);
-  }
-
-  /** The fault of a text that cannot be read as bytes. */
-  unreadableBytes(fault: string): TypeMismatch {
-    return new TypeMismatch(this.#reading === "converted" ? `error decoding from json: ${fault}` : fault);
   }
 }
 

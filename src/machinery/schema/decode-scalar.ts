@@ -28,13 +28,13 @@ const integerDecoder =
   (bits: number) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
-    if (typeof value !== "number") return context.save(context.mismatch(value, { schema }));
+    if (typeof value !== "number") return context.saveMismatch(value, { schema });
     const literal = literalOf(context);
     if (literal === undefined && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value === 0 ? 0 : value;
     const text = literal ?? (Number.isInteger(value) ? BigInt(value).toString() : String(value));
     const isInteger = text.length <= maximumIntegerLength && /^-?\d+$/.test(text);
     if (!isInteger || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
-      return context.save(context.mismatch(value, { schema, literal: text }));
+      return context.saveMismatch(value, { schema, literal: text });
     }
     return Math.min(value, largestInt64);
   };
@@ -43,7 +43,7 @@ const integerDecoder =
 const bytesDecoder = (schema: ScalarSchema): Decoder => {
   return (value, context) => {
     if (Array.isArray(value)) return bytesOf(value, context);
-    if (typeof value !== "string") return context.save(context.mismatch(value, { schema }));
+    if (typeof value !== "string") return context.saveMismatch(value, { schema });
     return normalizeBase64(value, context);
   };
 };
@@ -54,7 +54,7 @@ function bytesOf(items: readonly unknown[], context: DecodeContext): string {
     const isByte = typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
     if (isByte) return item;
     const literal = typeof item === "number" ? String(item) : "";
-    context.save(context.mismatch(item, { schema: { type: "int32", goType: "uint8" }, literal }));
+    context.saveMismatch(item, { schema: { type: "int32", goType: "uint8" }, literal });
     return 0;
   });
   return Buffer.from(numbers).toString("base64");
@@ -65,11 +65,11 @@ const maximumIntegerLength = 20;
 
 const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decoder>> = {
   string: (schema) => (value, context) => {
-    if (typeof value !== "string") return context.save(context.mismatch(value, { schema }));
+    if (typeof value !== "string") return context.saveMismatch(value, { schema });
     return value;
   },
   boolean: (schema) => (value, context) => {
-    if (typeof value !== "boolean") return context.save(context.mismatch(value, { schema }));
+    if (typeof value !== "boolean") return context.saveMismatch(value, { schema });
     return value;
   },
   int32: integerDecoder(32),
@@ -124,9 +124,7 @@ function normalizeBase64(text: string, context: DecodeContext): string | undefin
   const found = joined.search(/[^A-Za-z0-9+/]/);
   const digitCount = found < 0 ? joined.length : found;
   if (joined.length % 4 !== 0 || !/^={0,2}$/.test(joined.slice(digitCount))) {
-    return context.save(
-      context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text, digitCount)}`),
-    );
+    return context.saveUnreadableBytes(`illegal base64 data at input byte ${faultPosition(text, digitCount)}`);
   }
   return canonical;
 }

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
+import { DecodeContext } from "../../../src/machinery/schema/decode-context.ts";
 import { TypeMismatch } from "../../../src/machinery/schema/decode-faults.ts";
 import type { Decoded } from "../../../src/machinery/schema/compile-decoder.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import {
   any,
+  atomicList,
   bytes,
   int32,
   intOrString,
@@ -196,4 +198,17 @@ test("base64 with stray bits or line breaks is decoded to its canonical form", (
       },
     ),
   );
+});
+
+test("a body of many wrong types costs one fault: each would cost microseconds", (t) => {
+  const fields = { texts: omitEmpty(1, atomicList(string), ""), bytes: omitEmpty(2, mapOf(bytes), "") };
+  const decode = compileDecoder(struct("v1.Many", "", fields));
+  const mismatch = t.mock.method(DecodeContext.prototype, "mismatch");
+  for (const value of [0, true, {}]) {
+    mismatch.mock.resetCalls();
+    const many = Array.from<unknown>({ length: 1000 }).fill(value);
+    const body = { texts: many, bytes: Object.fromEntries(many.entries()) };
+    assert.throws(() => decode(body), TypeMismatch);
+    assert.equal(mismatch.mock.callCount(), 1);
+  }
 });

@@ -18,7 +18,7 @@ export class KmsPlugin extends GrpcPlugin {
   behaviour: "works" | "mixes up its answers" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" =
     "works";
   /** With which code it refuses to decrypt. */
-  refusalCode: status = status.PERMISSION_DENIED;
+  refusalCode: status = status.NOT_FOUND;
   /** It does not answer when it is to decrypt with this key. */
   silentKeyId: string | undefined;
   readonly calls = { Status: 0, Encrypt: 0, Decrypt: 0 };

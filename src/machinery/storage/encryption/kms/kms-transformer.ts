@@ -52,16 +52,11 @@ const maximumRetryFailures = 20;
 /** The plugin could not be asked. */
 const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
 
-/** The plugin was asked, and refuses the key. With other codes plugins report what may pass: theirs are often Internal or Unknown. */
-const isRefusal: ReadonlySet<number> = new Set([
-  grpcStatus.invalidArgument,
-  grpcStatus.notFound,
-  grpcStatus.permissionDenied,
-  grpcStatus.failedPrecondition,
-  grpcStatus.outOfRange,
-  grpcStatus.unimplemented,
-  grpcStatus.dataLoss,
-]);
+/**
+ * The key is gone, or not that plugin's. With other codes plugins report what may pass: a right that is missing, a key that is
+ * disabled for now, and with Internal and Unknown anything.
+ */
+const isLost: ReadonlySet<number> = new Set([grpcStatus.invalidArgument, grpcStatus.notFound, grpcStatus.dataLoss]);
 
 interface StoredValue {
   readonly object: EncryptedObject;
@@ -303,7 +298,7 @@ export class KmsTransformer implements ValueTransformer {
     } catch (error) {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
       const away = this.#away(messageOf(error));
-      if (error instanceof GrpcError && isRefusal.has(error.code)) throw new UndecryptableValue(away.message);
+      if (error instanceof GrpcError && isLost.has(error.code)) throw new UndecryptableValue(away.message);
       // The next key may work.
       if (error instanceof GrpcError && !isTransient.has(error.code)) throw away;
       this.#isAway = true;

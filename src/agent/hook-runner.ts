@@ -125,10 +125,10 @@ export class HookRunner {
     const fields = { change, file };
     const fault = await this.#faultOf(task.change);
     const isStopped = this.#stopping.signal.aborted && fault !== undefined;
-    if (fault === undefined) memory.finish(file, task.contents);
-    // Newer contents have taken the place of this task, or the agent stops.
+    // A newer task has taken the place of this one, or the agent stops.
     if (this.#tasks.get(file) !== task || isStopped) return;
     if (fault === undefined) {
+      memory.finish(file, task.contents);
       this.#tasks.delete(file);
       log.info(fields, "the hook has finished");
       return;

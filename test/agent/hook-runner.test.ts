@@ -108,6 +108,47 @@ describe("a hook", () => {
     assert.equal(traces().length, 2);
   });
 
+  it("runs again for contents that come back while it runs for others that came while it ran for them", async (context) => {
+    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+    const heldHook = (held: string): Hook => {
+      writeFileSync(held, "");
+      return hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+    };
+    const [heldOne, heldOther] = [join(folder, "one"), join(folder, "other")];
+    const one = { change: "trust-bundle", file: "/f", digest: "a", hook: heldHook(heldOne) };
+    const runner = start();
+    runner.changed(one);
+    await eventually("the hook runs", () => traces().length === 1);
+    runner.changed({ ...one, digest: "b", hook: heldHook(heldOther) });
+    rmSync(heldOne);
+    await eventually("the hook runs for the others", () => traces().length === 2);
+    runner.changed(one);
+    rmSync(heldOther);
+    await idle(runner);
+    assert.equal(traces().length, 3);
+  });
+
+  it("runs again for a file that was repaired while it ran, also when its runner ends before", async (context) => {
+    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+    const held = join(folder, "held");
+    writeFileSync(held, "");
+    const hook = hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+    const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
+    const runner = start();
+    runner.changed(change);
+    await eventually("the hook runs", () => traces().length === 1);
+    runner.repaired(change.file);
+    runner.changed(change);
+    const stopped = runner.stop({ graceMilliseconds: 4000 });
+    rmSync(held);
+    await stopped;
+    assert.equal(traces().length, 1);
+    const next = start();
+    next.changed(change);
+    await idle(next);
+    assert.equal(traces().length, 2);
+  });
+
   it("that fails is reported and run again later, and does not run while its check fails", async (context) => {
     const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
     const ready = join(folder, "ready");

@@ -34,7 +34,7 @@ export interface TrustBundleFollowerOptions {
 
 export interface TrustBundleContents {
   readonly pem: string;
-  /** Whether somebody had removed or changed the file, and it has its former contents again. */
+  /** Whether the file had other contents, or none, and programs may have read it so. Not when that was found at each look. */
   readonly isRepaired: boolean;
 }
 
@@ -109,7 +109,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       outcome = writeAnchors(wanted, {
         ...options,
         found: digest === wrongDigest ? undefined : found?.toString("utf8"),
-        isRepaired: wasRight && !rewritten.foundChanges,
+        isRepaired: !rewritten.foundChanges,
       });
       if (outcome.state === "absent" && last?.state !== "absent") {
         log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");

@@ -234,11 +234,12 @@ describe("a followed trust bundle", () => {
     await bundles.create(bundle("mine", one));
     follow();
     await holds(one);
+    const { repairs } = seen;
     rmSync(file);
     await time.advance(60_000);
     await holds(one);
     assert.equal(seen.warnings, 1, "that somebody has removed it is said");
-    assert.equal(seen.repairs, 1, "and its hook must run again");
+    assert.equal(seen.repairs, repairs + 1, "and its hook must run again");
     writeFileSync(file, two);
     await time.advance(60_000);
     await holds(one);
@@ -249,13 +250,27 @@ describe("a followed trust bundle", () => {
       assert.equal(readFileSync(file, "utf8"), one);
     }
     assert.equal(seen.warnings, 2, "and said once");
-    assert.equal(seen.repairs, 1, "and its hook does not run each minute");
+    assert.equal(seen.repairs, repairs + 1, "and its hook does not run each minute");
     await time.advance(61_000);
     assert.deepEqual(seen.news, ["wrote the trust bundle", "only this agent writes its files now"]);
     await bundles.delete("mine");
     await soon("the deletion", () => seen.count === 0);
     await time.advance(180_000);
     assert.equal(seen.warnings, 3, "that there is no bundle is said once");
+  });
+
+  it("lets its hook run again when its file was changed, and could be written again only later", async (context) => {
+    const { bundles, folder, follow, soon, holds, seen } = await scene(context, { bundleName: "mine" });
+    await bundles.create(bundle("mine", one));
+    follow();
+    await holds(one);
+    const { repairs } = seen;
+    rmSync(join(folder, "trust"), { recursive: true });
+    writeFileSync(join(folder, "trust"), "in the way of the folder");
+    await soon("the fault", () => seen.faults === 1);
+    rmSync(join(folder, "trust"));
+    await holds(one);
+    assert.equal(seen.repairs, repairs + 1);
   });
 
   it("is read again only when it or its file has changed", async (context) => {

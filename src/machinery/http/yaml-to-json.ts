@@ -36,7 +36,8 @@ const upstreamTags = (tags: Tags): Tags => {
     .filter((tag) => typeof tag === "string" || !(foreignTags.has(typeOf(tag)) || isSexagesimal(tag)))
     .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag)));
   const plain = [integerTag, ...own.filter((tag) => isPlainScalar(tag))];
-  return [...["null", "bool", "int", "float"].map((type) => explicitTag(type, plain)), integerTag, binaryTag, ...own];
+  const written = ["null", "bool", "int", "float"].map((type) => explicitTag(type, plain));
+  return [...written, explicitTag("timestamp", [timestampTag, ...plain]), integerTag, binaryTag, ...own];
 };
 
 const tagPrefix = "tag:yaml.org,2002:";
@@ -53,13 +54,33 @@ const explicitTag = (type: string, plain: readonly ScalarTag[]): ScalarTag => ({
   // oxlint-disable-next-line max-params -- what the library calls
   resolve(text, onError, options) {
     const tag = plain.find(({ test }) => test?.test(text));
-    const found = tag === undefined ? "str" : typeOf(tag);
-    const fits = found === type || (found === "int" && type === "float");
-    if (tag !== undefined && fits) return tag.resolve(text, onError, options);
+    const value = tag === undefined ? text : tag.resolve(text, onError, options);
+    const found = tag === undefined ? "str" : typeOfValue({ value, text, type: typeOf(tag) });
+    if (found === type || (found === "int" && type === "float")) return value;
     onError(`cannot decode !!${found} \`${shortened(text)}\` as a !!${type}`);
     return text;
   },
 });
+
+/** The type that a text has in the end: what is too long for an integer is a float, and what is too large for that a text. */
+function typeOfValue(read: { readonly value: unknown; readonly text: string; readonly type: string }): string {
+  const { value, text, type } = read;
+  if (typeof value === "number" && isOverflow(value, text)) return "str";
+  if (type !== "int") return type;
+  if (value === text) return "str";
+  return typeof value === "number" && !Number.isSafeInteger(value) ? "float" : "int";
+}
+
+const date = String.raw`\d{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01])`;
+const time = String.raw`(?:[01]?\d|2[0-3]):[0-5]?\d:[0-5]?\d(?:[.,]\d+)?`;
+
+/** A date or time. It stays the text that it is, as in upstream. */
+const timestampTag: ScalarTag = {
+  tag: `${tagPrefix}timestamp`,
+  default: false,
+  test: new RegExp(String.raw`^${date}(?:[Tt]${time}(?:Z|[-+]\d\d:\d\d)| ${time})?$`),
+  resolve: (text) => text,
+};
 
 const largestUint64 = 2n ** 64n - 1n;
 /** Of an integer of 64 bits: 64 binary digits, a sign and `0b`. */

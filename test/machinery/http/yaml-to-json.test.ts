@@ -66,6 +66,28 @@ describe("YAML", () => {
     refuses("!!int b: a", /^yaml: line 1: cannot decode !!str `b` as a !!int$/);
   });
 
+  it("takes what is too large for a written type for what it becomes without it", () => {
+    assert.equal(yamlToJson("[!!int 18446744073709551615, !!float 1e308]"), "[18446744073709551615,1e+308]");
+    refuses("a: !!int 18446744073709551616", /cannot decode !!float `18446744073709551616` as a !!int$/);
+    refuses("a: !!int 0x1ffffffffffffffff", /cannot decode !!str `0x1ffffffffffffffff` as a !!int$/);
+    refuses("a: !!float 1e400", /cannot decode !!str `1e400` as a !!float$/);
+  });
+
+  it("keeps the text of what is marked as a time, and refuses what is none", () => {
+    for (const time of [
+      "2026-11-28",
+      "2026-1-2",
+      "2026-11-28T08:15:00Z",
+      "2026-11-28t8:15:0.5+01:00",
+      "2026-11-28 08:15:00",
+    ]) {
+      assert.equal(yamlToJson(`a: !!timestamp ${time}`), `{"a":"${time}"}`);
+    }
+    refuses("a: !!timestamp abc", /cannot decode !!str `abc` as a !!timestamp$/);
+    refuses("a: !!timestamp 2026-13-01", /cannot decode !!str `2026-13-01` as a !!timestamp$/);
+    refuses("a: !!timestamp 2026", /cannot decode !!int `2026` as a !!timestamp$/);
+  });
+
   it("decodes what is marked as binary, and refuses what cannot be", () => {
     assert.equal(yamlToJson("a: !!binary |\n  aGVs\n  bG8=\n"), '{"a":"hello"}');
     assert.equal(yamlToJson("!!binary YQ==: b\n"), '{"a":"b"}');

@@ -16,12 +16,33 @@ export function refuseMalformedTimeout({ query }: Pick<HttpRequest, "query">, in
 /** What is right at the beginning: each amount with its unit. */
 const wholeAmounts = /^[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[nuµμm]s|[smh])(?![^.\d]))*/;
 
+const nanosecondsOfUnit: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  µs: 1e3,
+  μs: 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 6e10,
+  h: 3.6e12,
+};
+const longestNanoseconds = 2 ** 63;
+
+/** Of amounts with their units. */
+function nanosecondsOf(amounts: string): number {
+  let sum = 0;
+  for (const [, amount, unit = ""] of amounts.matchAll(/([.\d]+)([^.\d]+)/g)) {
+    sum += Number(amount) * (nanosecondsOfUnit[unit] ?? 0);
+  }
+  return sum;
+}
+
 /** What Go's `time.ParseDuration` says is wrong with a text. */
 function durationFault(text: string): string | undefined {
   if (text === "" || /^[-+]?0$/.test(text)) return undefined;
   const whole = wholeAmounts.exec(text)?.[0] ?? "";
   const hasAmount = /[smh]$/.test(whole);
-  if (whole === text && hasAmount) return undefined;
+  if (whole === text && hasAmount && nanosecondsOf(whole) <= longestNanoseconds) return undefined;
   const [, amount, unit = ""] = /^(\d+(?:\.\d*)?|\.\d+)([^.\d]*)/.exec(text.slice(whole.length)) ?? [];
   const duration = timeQuoted(text);
   if (amount === undefined) return `invalid duration ${duration}`;

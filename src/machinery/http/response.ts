@@ -28,13 +28,19 @@ export function textResponse(
   }: { readonly request: HttpRequest; readonly status: number; readonly mediaType: MediaType },
 ): HttpResponse {
   return mediaType.format === "yaml"
-    ? { status, headers: { "content-type": contentTypes.yaml }, body: writeYaml(value), value }
+    ? yamlResponse(writeYaml(value), { status, value })
     : {
         status,
         headers: { "content-type": contentTypes.json },
         body: encodeJson(value, { isPretty: isPretty(request, mediaType) }),
       };
 }
+
+/** The answer with a value as YAML. The audit log has the value itself. */
+export const yamlResponse = (
+  body: string,
+  { status, value }: { readonly status: number; readonly value: object },
+): HttpResponse => ({ status, headers: { "content-type": contentTypes.yaml }, body, value });
 
 /** Encodes a failure as a Status in a format that the request accepts, else in JSON. Never throws. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {

@@ -10,71 +10,87 @@ const longestSimpleKey = 128;
  * Formats a JSON value as YAML, as upstream's library (go.yaml.in/yaml/v2) does: sorted keys, lists not indented, strings
  * quoted only where they must be.
  */
-export function writeYaml(value: unknown): string {
-  if (!isContainer(value)) return ended(scalar(value, { column: 0, indent: 2 }));
-  return block(value, lineAt(""));
-}
+export const writeYaml = (value: unknown): string => [...yamlParts(value)].join("");
 
 /**
- * Writes an object as `writeYaml` does, in parts that are made one by one: each item of a list, or of another iterable, is a
- * part. The names of the object's members must be short.
+ * The same text in parts that are made one by one, so that the work can be divided into turns: a line or a few each, or nothing yet.
+ * Iterables are lists, whose items are asked for one by one.
  */
-export function* yamlParts(object: object): Generator<string> {
-  for (const [key, value] of sortedMembers(object)) {
-    if (!isIterable(value)) {
-      yield writeYaml({ [key]: value });
-      continue;
-    }
-    let isEmpty = true;
-    for (const item of value) {
-      yield writeYaml(isEmpty ? { [key]: [item] } : [item]);
-      isEmpty = false;
-    }
-    if (isEmpty) yield writeYaml({ [key]: [] });
-  }
+export function* yamlParts(value: unknown): Generator<string> {
+  if (isContainer(value)) yield* block(value, lineAt(""));
+  else yield ended(scalar(value, { column: 0, indent: 2 }));
 }
 
-const isIterable = (value: unknown): value is Iterable<unknown> =>
-  typeof value === "object" && value !== null && Symbol.iterator in value;
+/** A list that need not be an array: its items may be made when they are asked for. */
+interface List extends Iterable<unknown> {
+  readonly length: number;
+}
 
-/** Those without a value must not take part: upstream's order has circles, so they would change the order of the others. */
-const sortedMembers = (object: object): [key: string, value: unknown][] =>
-  Object.entries(object)
-    .filter(([, value]) => value !== undefined)
-    .sort(([left], [right]) => compareKeys(left, right));
-
-type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
+type Container = List | Readonly<Record<string, unknown>>;
 
 /** Whether the value takes lines of its own. Empty lists and objects do not. */
 function isContainer(value: unknown): value is Container {
   if (typeof value !== "object" || value === null) return false;
-  if (Array.isArray(value)) return value.length > 0;
+  if (isList(value)) return value.length > 0;
   for (const key in value) if ((value as Readonly<Record<string, unknown>>)[key] !== undefined) return true;
   return false;
 }
 
-const isList = (value: Container): value is readonly unknown[] => Array.isArray(value);
+const isList = (value: object): value is List => Symbol.iterator in value;
 
 /** The lines of a list or an object. Each begins with the indent, but the first with `start`, and ends with a line break. */
-function block(value: Container, { indent, start }: Line): string {
-  let lines = "";
+function* block(value: Container, { indent, start }: Line): Generator<string> {
   let begin = start;
   if (isList(value)) {
     for (const item of value) {
-      lines += inlined(item, { indent, start: `${begin}-` });
+      yield* inlined(item, { indent, start: `${begin}-` });
       begin = indent;
     }
-    return lines;
+    return;
   }
-  for (const [key, member] of sortedMembers(value)) {
+  for (const [key, member] of yield* sortedMembers(value)) {
     const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
     const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
-    if (!isSimple) lines += `${begin}? ${ended(written)}${inlined(member, { indent, start: `${indent}:` })}`;
-    else if (!isContainer(member)) lines += scalarLine(member, { indent, start: `${begin}${written}:` });
-    else lines += `${begin}${written}:\n${block(member, lineAt(isList(member) ? indent : `${indent}  `))}`;
+    if (!isSimple) {
+      yield `${begin}? ${ended(written)}`;
+      yield* inlined(member, { indent, start: `${indent}:` });
+    } else if (!isContainer(member)) yield scalarLine(member, { indent, start: `${begin}${written}:` });
+    else {
+      yield `${begin}${written}:\n`;
+      yield* block(member, lineAt(isList(member) ? indent : `${indent}  `));
+    }
     begin = indent;
   }
-  return lines;
+}
+
+type Member = readonly [key: string, value: unknown];
+
+/** Those without a value must not take part: upstream's order has circles, so they would change the order of the others. */
+const sortedMembers = (object: object): Generator<string, readonly Member[]> =>
+  sorted(Object.entries(object).filter(([, value]) => value !== undefined));
+
+/** So many are sorted at once. */
+const shortRow = 500;
+
+/** Yields nothing between its steps. */
+function* sorted(members: Member[]): Generator<string, readonly Member[]> {
+  if (members.length <= shortRow) return members.sort(([left], [right]) => compareKeys(left, right));
+  yield "";
+  const middle = members.length >>> 1;
+  const left = yield* sorted(members.slice(0, middle));
+  const right = yield* sorted(members.slice(middle));
+  return yield* merged(left, right);
+}
+
+function* merged(left: readonly Member[], right: readonly Member[]): Generator<string, readonly Member[]> {
+  const all: Member[] = [];
+  let taken = 0;
+  let next = right[taken];
+  for (const member of left) {
+    for (; next !== undefined && compareKeys(next[0], member[0]) < 0; next = right[(taken += 1)]) all.push(next);
+    if (all.push(member) % shortRow === 0) yield "";
+  }
+  return all.concat(right.slice(taken));
 }
 
 interface Line {
@@ -86,9 +102,9 @@ interface Line {
 const lineAt = (indent: string): Line => ({ indent, start: indent });
 
 /** A value that begins in the line of its indicator. */
-function inlined(value: unknown, { indent, start }: Line): string {
-  if (!isContainer(value)) return scalarLine(value, { indent, start });
-  return block(value, { indent: `${indent}  `, start: `${start} ` });
+function* inlined(value: unknown, { indent, start }: Line): Generator<string> {
+  if (isContainer(value)) yield* block(value, { indent: `${indent}  `, start: `${start} ` });
+  else yield scalarLine(value, { indent, start });
 }
 
 /** A scalar behind its indicator. */
@@ -109,7 +125,7 @@ interface Place {
 function scalar(value: unknown, place: Place): string {
   if (typeof value === "string") return text(value, place);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  return Array.isArray(value) ? "[]" : "{}";
+  return isList(value) ? "[]" : "{}";
 }
 
 /** Words with letters, and such: the most frequent texts, which need no closer look. */
@@ -123,7 +139,7 @@ function text(value: string, place: Place): string {
   if (value.includes("\n") || isOfAnotherType(value)) return doubleQuoted(value, place);
   if (found.fitsPlain) return folded(value, place);
   if (!found.fitsSingleQuotes) return doubleQuoted(value, place);
-  return `'${folded(value.replaceAll("'", "''"), { ...place, column: place.column + 1, isQuoted: true })}'`;
+  return `'${folded(value.replace(/'/g, "''"), { ...place, column: place.column + 1, isQuoted: true })}'`;
 }
 
 const breakPattern = /[\r\n\u0085\u2028\u2029]/;
@@ -157,72 +173,83 @@ function literal(value: string, indent: number): string {
   return `|${beginning}${end}\n${value.replace(/[^\r\n\u0085\u2028\u2029]+/g, (line) => margin + line)}`;
 }
 
-/** A text with a line break instead of a single space, where the line is long. */
+/** A text with a line break instead of a single space, where the line is long. All its characters are printable, so each is one unit. */
 function folded(value: string, { column, indent, isKey, isQuoted }: Place): string {
   if (isKey === true || column + value.length <= lineWidth || !value.includes(" ")) return value;
-  const characters = Array.from(value);
-  let at = column;
+  const last = value.length - 1;
   let written = "";
-  characters.forEach((character, index) => {
-    const isSingleSpace = character === " " && characters[index - 1] !== " " && characters[index + 1] !== " ";
-    const isInside = isQuoted !== true || (index > 0 && index < characters.length - 1);
-    if (isSingleSpace && isInside && at > lineWidth) {
-      written += `\n${" ".repeat(indent)}`;
-      at = indent;
-    } else {
-      written += character;
-      at += 1;
-    }
-  });
-  return written;
+  let begin = 0;
+  let beginColumn = column;
+  for (let at = value.indexOf(" "); at >= 0; at = value.indexOf(" ", at + 1)) {
+    if (beginColumn + at - begin <= lineWidth || value[at - 1] === " " || value[at + 1] === " ") continue;
+    if (isQuoted === true && (at === 0 || at === last)) continue;
+    written += `${value.slice(begin, at)}\n${" ".repeat(indent)}`;
+    begin = at + 1;
+    beginColumn = indent;
+  }
+  return written + value.slice(begin);
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  "\0": "0",
-  "\x07": "a",
-  "\b": "b",
-  "\t": "t",
-  "\n": "n",
-  "\v": "v",
-  "\f": "f",
-  "\r": "r",
-  "\x1b": "e",
-  '"': '"',
-  "\\": "\\",
-  "\x85": "N",
-  "\u2028": "L",
-  "\u2029": "P",
-};
+const escapes: ReadonlyMap<number, string> = new Map(
+  Object.entries({
+    "\0": "0",
+    "\x07": "a",
+    "\b": "b",
+    "\t": "t",
+    "\n": "n",
+    "\v": "v",
+    "\f": "f",
+    "\r": "r",
+    "\x1b": "e",
+    '"': '"',
+    "\\": "\\",
+    "\x85": "N",
+    "\u2028": "L",
+    "\u2029": "P",
+  }).map(([character, letter]) => [character.charCodeAt(0), `\\${letter}`]),
+);
 
-function doubleQuoted(value: string, { column, indent, isKey }: Place): string {
-  const characters = Array.from(value);
-  let at = column + 1;
+function doubleQuoted(value: string, { column: start, indent, isKey }: Place): string {
+  const last = value.length - 1;
   let written = '"';
-  let wasSpace = false;
-  characters.forEach((character, index) => {
-    const isSpace = character === " ";
-    const isInside = index > 0 && index < characters.length - 1;
-    if (isSpace && !wasSpace && isInside && at > lineWidth && isKey !== true) {
-      written += `\n${" ".repeat(indent)}${characters[index + 1] === " " ? "\\" : ""}`;
-      at = indent + (characters[index + 1] === " " ? 1 : 0);
-    } else {
-      const shown = isSpace ? " " : escaped(character);
-      written += shown;
-      at += shown.length;
+  let begin = 0;
+  let column = start + 1;
+  for (let at = 0; at <= last; at += 1) {
+    const code = value.charCodeAt(at);
+    if (code === space && column > lineWidth && at > 0 && at < last && value[at - 1] !== " " && isKey !== true) {
+      const next = `${" ".repeat(indent)}${value[at + 1] === " " ? "\\" : ""}`;
+      written += `${value.slice(begin, at)}\n${next}`;
+      begin = at + 1;
+      column = next.length;
+      continue;
     }
-    wasSpace = isSpace;
-  });
-  return `${written}"`;
+    const escape = isUnescaped(code) ? undefined : escapeOf(value.codePointAt(at) ?? code);
+    column += escape?.length ?? 1;
+    if (escape === undefined) continue;
+    written += value.slice(begin, at) + escape;
+    if (isLeadingSurrogate(code) && value.codePointAt(at) !== code) at += 1;
+    begin = at + 1;
+  }
+  return `${written}${value.slice(begin)}"`;
 }
 
-function escaped(character: string): string {
-  const escape = escapes[character];
-  if (escape !== undefined) return `\\${escape}`;
-  if (!unprintable.test(character)) return character;
-  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
-  if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
-  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+/** Most characters of most texts. */
+const isUnescaped = (code: number): boolean => code >= 0x20 && code < 0x7f && code !== 0x22 && code !== 0x5c;
+
+/** How a character is written in double quotes. Undefined: as it is. */
+function escapeOf(code: number): string | undefined {
+  const escape = escapes.get(code);
+  if (escape !== undefined || isPrintable(code)) return escape;
+  const digits = code.toString(16).toUpperCase();
+  if (digits.length <= 2) return `\\x${digits.padStart(2, "0")}`;
+  return digits.length <= 4 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
 }
+
+const isPrintable = (code: number): boolean =>
+  (code >= 0x20 && code <= 0x7e) ||
+  (code >= 0xa0 && code <= 0xd7ff) ||
+  (code >= 0xe000 && code <= 0xfefe) ||
+  (code >= 0xff00 && code <= 0xfffd);
 
 /** Letters after anything else, and numbers by their value (upstream: `keyList.Less`). */
 function compareKeys(left: string, right: string): number {
@@ -250,6 +277,7 @@ const letter = /\p{L}/u;
 const isLetter = (code: number): boolean =>
   code < 0x80 ? (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a : letter.test(String.fromCodePoint(code));
 const zero = 0x30;
+const space = 0x20;
 const isLeadingSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /** Whether the digits right before the index are not all zeros. Sequentially: a pattern would try each place. */

@@ -13,11 +13,11 @@ import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
-import { representObject, representStored } from "./represent-object.ts";
+import { representObject } from "./represent-object.ts";
 import { parseValue, readBytes, typeOf, readableBody } from "./request-object.ts";
 import { requestCaller } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
-import { withAuditDetails } from "./write-requests.ts";
+import { representWritten, withAuditDetails } from "./write-requests.ts";
 
 /** Delete options are short. */
 const maximumOptionsBytes = 64 * 1024;
@@ -42,15 +42,13 @@ export async function deleteRequest(
   });
   // Upstream's rule for old clients. It covers no other case of an object that is kept.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
-  const representation = { registry, request, status, mediaType };
-  const response =
-    deletion.isRemoved && registry.definition.answersDeletedObject !== true
-      ? representObject(success(deletedDetails(registry, deletion.object.object)), {
-          ...representation,
-          schema: compiledStatus,
-        })
-      : representStored(deletion.object, representation);
-  return withAuditDetails(response, { stored: deletion.object, audited: resourceRequest.audited });
+  const { object: stored, isRemoved } = deletion;
+  if (!isRemoved || registry.definition.answersDeletedObject === true) {
+    return representWritten(stored, { registry, resourceRequest, status, mediaType });
+  }
+  const deleted = success(deletedDetails(registry, stored.object));
+  const response = await representObject(deleted, { request, status, mediaType, schema: compiledStatus });
+  return withAuditDetails(response, { stored, audited: resourceRequest.audited });
 }
 
 /** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */

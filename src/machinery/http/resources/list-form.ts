@@ -12,7 +12,11 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { tableOf, tableRow } from "../../registry/table.ts";
 import type { TableOptions } from "../../registry/table.ts";
 import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import type { Items } from "../../storage/snapshot.ts";
 import { yamlParts } from "../write-yaml.ts";
+
+/** Each is made when it is asked for: to make all of a long list at once would hold up other requests. */
+type ListItems = Items<object>;
 
 /** A list as a client asked for it. */
 export interface ListForm {
@@ -20,8 +24,7 @@ export interface ListForm {
   readonly head: { readonly kind: string; readonly apiVersion: string };
   /** The name of the last member. */
   readonly member: "items" | "rows";
-  /** Each item is made when it is asked for: to make all of a long list at once would hold up other requests. */
-  readonly items: Iterable<object> | null;
+  readonly items: ListItems | null;
   /** Absent: the form has no protobuf. */
   readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
 }
@@ -69,9 +72,12 @@ const listHead = <T extends ApiObject>(
   metadata: listMetadata(list),
 });
 
-function* mapped<A, B>(values: Iterable<A>, change: (value: A) => B): Generator<B> {
-  for (const value of values) yield change(value);
-}
+const mapped = <T>(values: Items<T>, change: (value: T) => object): ListItems => ({
+  length: values.length,
+  *[Symbol.iterator]() {
+    for (const value of values) yield change(value);
+  },
+});
 
 /** The text that JSON.stringify makes of the list, and a line feed. */
 export function* jsonParts({ head, member, items }: ListForm): Generator<string> {

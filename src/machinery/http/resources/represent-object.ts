@@ -1,5 +1,6 @@
 import { notAcceptable } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
@@ -8,10 +9,12 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import { inTurns } from "../../scheduling/request-turn.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
-import { textResponse } from "../response.ts";
+import { textResponse, yamlResponse } from "../response.ts";
+import { yamlParts } from "../write-yaml.ts";
 
 export interface Representation {
   readonly request: HttpRequest;
@@ -27,11 +30,11 @@ export interface StoredRepresentation<T extends ApiObject> extends Representatio
 export const isStoredText = ({ request, mediaType }: Pick<Representation, "request" | "mediaType">): boolean =>
   mediaType.conversion === undefined && mediaType.format === "json" && !isPretty(request, mediaType);
 
-/** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. */
+/** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. A promise: it is encoded in turns. */
 export function representStored<T extends ApiObject>(
   stored: StoredObject<T>,
   representation: StoredRepresentation<T>,
-): HttpResponse {
+): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
   const { registry, request, status, mediaType } = representation;
   const { conversion } = mediaType;
@@ -61,7 +64,7 @@ export function representStored<T extends ApiObject>(
     metadata: stored.revision === 0 ? {} : { resourceVersion: stored.resourceVersion },
     hasColumnDefinitions: true,
   });
-  return textResponse(table, representation);
+  return textAnswer(table, representation);
 }
 
 /** The 406 for who asks for the metadata of a list where there is one object. */
@@ -74,7 +77,7 @@ export const notOfAList = (kind: Parameters<typeof goTypeName>[0]): Error =>
 export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(
   object: T,
   representation: Representation & { readonly schema: CompiledSchema<T> },
-): HttpResponse => {
+): MaybePromise<HttpResponse> => {
   currentTrace()?.begin("encode");
   return representation.mediaType.format === "protobuf"
     ? {
@@ -82,5 +85,20 @@ export const representObject = <T extends { readonly kind: string; readonly apiV
         headers: { "content-type": representation.mediaType.contentType },
         body: encodeEnvelope(representation.schema.protobuf, object),
       }
-    : textResponse(object, representation);
+    : textAnswer(object, representation);
 };
+
+/** YAML takes a hundred times as long to write as JSON, so it is written in turns. */
+const textAnswer = (value: object, representation: Representation): MaybePromise<HttpResponse> =>
+  representation.mediaType.format === "yaml"
+    ? inTurns(joined(yamlParts(value))).then((body) => yamlResponse(body, { status: representation.status, value }))
+    : textResponse(value, representation);
+
+function* joined(parts: Iterable<string>): Generator<undefined, string> {
+  let text = "";
+  for (const part of parts) {
+    text += part;
+    yield;
+  }
+  return text;
+}

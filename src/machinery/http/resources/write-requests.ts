@@ -1,5 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { createObject } from "../../registry/create-object.ts";
@@ -12,6 +13,7 @@ import type { Changed } from "../../registry/update-object.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
+import { requestTurn, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
@@ -19,7 +21,7 @@ import { YamlFault } from "../yaml-to-json.ts";
 import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
-import { representStored } from "./represent-object.ts";
+import { isStoredText, representStored } from "./represent-object.ts";
 import { decodeBody, readBody, readBytes, readYaml, readableBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
@@ -49,8 +51,7 @@ export async function createRequest(
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
   });
-  const response = representStored(created, { registry, request, status: 201, mediaType });
-  return withAuditDetails(response, { stored: created, audited });
+  return representWritten(created, { registry, resourceRequest, status: 201, mediaType });
 }
 
 /** PUT. */
@@ -151,28 +152,31 @@ const negotiateObject = (registry: ResourceRegistry, { request, info }: Resource
 
 const representChanged = (
   registry: ResourceRegistry,
-  {
-    changed,
-    resourceRequest,
-    mediaType,
-    resourceVersion,
-  }: {
-    readonly changed: Changed<ApiObject>;
-    readonly resourceRequest: ResourceRequest;
-    readonly mediaType: MediaType;
-    /** The one that an update names. */
-    readonly resourceVersion?: string | undefined;
-  },
-): HttpResponse =>
-  withAuditDetails(
-    representStored(changed.object, {
-      registry,
-      request: resourceRequest.request,
-      status: changed.isCreated ? 201 : 200,
-      mediaType,
-    }),
-    { stored: changed.object, audited: resourceRequest.audited, resourceVersion },
-  );
+  { changed, ...answer }: Omit<WrittenAnswer, "registry" | "status"> & { readonly changed: Changed<ApiObject> },
+): MaybePromise<HttpResponse> =>
+  representWritten(changed.object, { ...answer, registry, status: changed.isCreated ? 201 : 200 });
+
+interface WrittenAnswer {
+  readonly registry: ResourceRegistry;
+  readonly resourceRequest: ResourceRequest;
+  readonly status: number;
+  readonly mediaType: MediaType;
+  /** The one that an update names. */
+  readonly resourceVersion?: string | undefined;
+}
+
+/** The answer to a write. A long object waits for another turn to be shown in another form: the one that it was written in is over. */
+export function representWritten(
+  stored: StoredObject,
+  { registry, resourceRequest, status, mediaType, resourceVersion }: WrittenAnswer,
+): MaybePromise<HttpResponse> {
+  const { request, user, audited } = resourceRequest;
+  const representation = { registry, request, status, mediaType };
+  const shown = (): MaybePromise<HttpResponse> => representStored(stored, representation);
+  const isShownAtOnce = isStoredText(representation) || stored.textLength <= smallObjectLength;
+  const response = isShownAtOnce ? shown() : requestTurn(user).then(shown);
+  return andThen(response, (encoded) => withAuditDetails(encoded, { stored, audited, resourceVersion }));
+}
 
 interface AuditDetails extends Pick<ResourceRequest, "audited"> {
   readonly stored: StoredObject;

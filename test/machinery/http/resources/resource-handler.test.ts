@@ -11,6 +11,7 @@ import { createResourceHandler } from "../../../../src/machinery/http/resources/
 import type { Clock, Schedule } from "../../../../src/machinery/api/clock.ts";
 import type { Column } from "../../../../src/machinery/registry/resource-definition.ts";
 import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
+import { turnsDuring } from "../../../turns-during.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
 import type { Toy, ToyBox } from "../../registry/toy-resource.ts";
 
@@ -146,6 +147,26 @@ describe("a list", () => {
     assert.equal(json(await send("", { headers: partialList })).items, null);
     assert.deepEqual(json(await send("", { headers: table })).rows, []);
     assert.equal((await send("", { headers: partial })).status, 406);
+  });
+});
+
+describe("a long object", () => {
+  it("is written as YAML in turns, in the answer to a read and to a write", async (context) => {
+    const { box, send } = await scene();
+    const color = "red".repeat(10_000);
+    await box.add("bear", { color });
+    const yaml = { headers: { accept: "application/yaml" } };
+    const body = JSON.stringify({ metadata: { name: "bear", labels: { a: "b" } }, color });
+    let milliseconds = performance.now();
+    context.mock.method(performance, "now", () => (milliseconds += 10)); // each line takes as long as a turn
+    for (const sent of [yaml, { ...yaml, method: "PUT", body }]) {
+      const jsonTurns = await turnsDuring(() => send("/bear", { ...sent, headers: {} }));
+      const yamlTurns = await turnsDuring(async () => {
+        const { status, body: written } = await send("/bear", sent);
+        assert.deepEqual([status, String(written).split(":")[0]], [200, "apiVersion"]);
+      });
+      assert.ok(yamlTurns >= jsonTurns + 8, `${yamlTurns} turns, of JSON ${jsonTurns}`);
+    }
   });
 });
 

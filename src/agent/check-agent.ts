@@ -9,6 +9,7 @@ import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
 import { checkReplaceable } from "../machinery/files/atomic-file.ts";
+import { checkWay } from "../machinery/files/check-way.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
@@ -76,6 +77,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
       `the file ${file}`,
       await foundBy(() => {
         checkReplaceable(file);
+        checkWay(dirname(file), {});
         return checkFolder(dirname(file));
       }),
     );

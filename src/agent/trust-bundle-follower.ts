@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
+import { checkWay } from "../machinery/files/check-way.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
@@ -185,6 +186,7 @@ function writeAnchors(wanted: WantedAnchors, { found, isRepaired, ...options }: 
     return { state: "right", digest: digestOf(found) };
   }
   try {
+    checkWay(dirname(file), {});
     makeFolder(dirname(file), { mode: 0o755 });
     writePublicFile(file, pem);
     removeUnfinished(file);

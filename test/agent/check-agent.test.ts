@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -184,6 +184,10 @@ describe("the check of an agent's settings", () => {
     mkdirSync(join(folder, "taken.pem"));
     const [asFolder = ""] = await check(bundle("nosuch", "taken.pem"));
     assert.match(asFolder, /^FAULT {2}the file \S+taken.pem: \S+ is a folder; name a file$/);
+    mkdirSync(join(folder, "open"));
+    chmodSync(join(folder, "open"), 0o777);
+    const [inOpen = ""] = await check(bundle("nosuch", "open/trust/a.pem"));
+    assert.match(inOpen, /^FAULT {2}the file \S+a.pem: \S+open can be changed by all users, .* chmod o-w it/);
   });
 });
 

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, test } from "node:test";
@@ -182,6 +191,23 @@ describe("a followed trust bundle", () => {
     await time.advance(60_000);
     assert.equal(seen.faults, 1, "the log has the same fault once");
     rmSync(join(folder, "trust"));
+    await time.advance(10_000);
+    await holds(one);
+    assert.equal(seen.fault, undefined);
+  });
+
+  it("is not written where another user could put another folder in the place of its own", async (context) => {
+    const { bundles, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
+    chmodSync(folder, 0o777);
+    await bundles.create(bundle("mine", one));
+    follow();
+    await eventually("the fault", () => seen.faults === 1);
+    assert.match(
+      seen.fault ?? "",
+      /can be changed by all users, who could put something else in the place of .*trust;/,
+    );
+    assert.deepEqual(readdirSync(folder), []);
+    chmodSync(folder, 0o700);
     await time.advance(10_000);
     await holds(one);
     assert.equal(seen.fault, undefined);

@@ -46,7 +46,7 @@ export class ApiError extends Error {
     this.continueToken = continueToken;
   }
 
-  /** Whole seconds, from the details. Also sent as the Retry-After header. */
+  /** Whole seconds, from the details. Also sent as the Retry-After header, and taken from that of another server. */
   get retryAfterSeconds(): number | undefined {
     const seconds: unknown = this.details?.retryAfterSeconds; // another server's answer may hold anything there
     return typeof seconds === "number" ? seconds : undefined;

@@ -10,6 +10,7 @@ import type { PatchType } from "../api/patch-type.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { receivedStatus } from "./received-status.ts";
 import type { ReceivedStatus } from "./received-status.ts";
+import { retryAfterSecondsOf } from "./retry-after.ts";
 import { readText, UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
@@ -110,9 +111,9 @@ export class ApiClient {
     throw errors.find((error) => !(error instanceof ApiError && error.reason === "Conflict")) ?? errors[0];
   }
 
-  async #readAnswer({ status, body }: ClientResponse): Promise<object> {
-    const text = await readText(body);
-    if (status >= 300) throw this.#errorOf(status, text);
+  async #readAnswer(response: ClientResponse): Promise<object> {
+    const text = await readText(response.body);
+    if (response.status >= 300) throw this.#errorOf(response, text);
     return parseAnswer(text);
   }
 
@@ -128,7 +129,7 @@ export class ApiClient {
       ...(signal !== undefined && { signal }),
       headers: { accept: "application/json" },
     });
-    if (response.status >= 300) throw this.#errorOf(response.status, await readText(response.body));
+    if (response.status >= 300) throw this.#errorOf(response, await readText(response.body));
     return response;
   }
 
@@ -136,7 +137,7 @@ export class ApiClient {
   async text(path: string): Promise<string> {
     const response = await this.#transport.send({ method: "GET", path });
     const text = await readText(response.body);
-    if (response.status >= 300) throw this.#errorOf(response.status, text);
+    if (response.status >= 300) throw this.#errorOf(response, text);
     return text;
   }
 
@@ -144,14 +145,15 @@ export class ApiClient {
     this.#transport.close();
   }
 
-  /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
-  #errorOf(code: number, text: string): ApiError {
+  /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text, and how long to wait. */
+  #errorOf({ status: code, headers }: ClientResponse, text: string): ApiError {
     const status = parseStatus(text);
+    const retryAfterSeconds = retryAfterSecondsOf(headers);
     const options = {
       code,
       message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
       reason: status?.reason,
-      details: status?.details,
+      details: retryAfterSeconds === undefined ? status?.details : { retryAfterSeconds, ...status?.details },
     };
     return new ApiError({ ...options, message: this.#explain(new ApiError(options)) });
   }

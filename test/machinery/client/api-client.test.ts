@@ -28,6 +28,10 @@ function clientOf(
   return { client, read: () => read };
 }
 
+async function* parts(...texts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
 describe("the client's deletion of a collection", () => {
   it("reads the answer to its end, but parses none of it", async (t) => {
     const { client, read } = clientOf(200, ['{"kind":"ConfigMapList","metadata":{},"items":[', "]}"]);
@@ -55,6 +59,18 @@ describe("the error of a refused request", () => {
     const { message, reason = "" } = await errorFor({ message: "m".repeat(2 ** 20), reason: "r".repeat(2 ** 20) });
     assert.deepEqual([message.slice(65_535), message.length], [`m... (${2 ** 20} characters)`, 65_536 + 24]);
     assert.equal(reason.length, 256 + 24);
+  });
+
+  it("says how long to wait: as the Status does, or else the header, as of a proxy's page", async () => {
+    const waits: unknown[] = [];
+    for (const text of ["<html>", JSON.stringify({ kind: "Status", details: { retryAfterSeconds: 7 } })]) {
+      const client = new ApiClient({
+        send: async () => ({ status: 503, headers: { "retry-after": "60" }, body: parts(text) }),
+        close() {},
+      });
+      await client.request("/").catch((error: ApiError) => waits.push(error.retryAfterSeconds));
+    }
+    assert.deepEqual(waits, [60, 7]);
   });
 
   it("has nothing of a field that is of another type than the API says", async () => {

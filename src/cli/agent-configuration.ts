@@ -11,6 +11,7 @@ import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf, logFormats, logLevels } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
+import { SystemAccounts } from "./system-accounts.ts";
 
 /** The settings in the file of `signet agent --config`. Flags of the command line take precedence over `flags`. */
 export interface AgentConfiguration {
@@ -48,10 +49,11 @@ function configurationOf(root: Fields, folder: string): AgentConfiguration {
     list: root.list("trustBundles", (value, path) => parseTrustBundle(root.at(value, path), folder)),
   });
   const caBundle = parseCaBundle(root, flags.caFile);
+  const accounts = new SystemAccounts();
   const certificates = bounded(root, {
     name: "certificates",
     list: root.list("certificates", (value, path) =>
-      parseServiceCertificate(root.at(value, path), { folder, hookOf: parseHook }),
+      parseServiceCertificate(root.at(value, path), { folder, hookOf: parseHook, accounts }),
     ),
   });
   const hook = parseHook(root, "onChange");

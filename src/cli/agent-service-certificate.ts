@@ -1,5 +1,3 @@
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
 import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
@@ -12,11 +10,13 @@ import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
+import type { SystemAccounts } from "./system-accounts.ts";
 
 interface Surroundings {
   /** Where relative file names start. */
   readonly folder: string;
   readonly hookOf: (fields: Fields, name: string) => Hook | undefined;
+  readonly accounts: SystemAccounts;
 }
 
 /** The node's own certificates have these names. */
@@ -28,7 +28,7 @@ const folderParts: readonly FolderPart[] = ["key", "certificate", "chain", "full
 const formats = ["pem", "folder", "pkcs12", "jks"] as const;
 
 /** Reads an entry of `certificates` in the agent's configuration file. */
-export function parseServiceCertificate(fields: Fields, { folder, hookOf }: Surroundings): ServiceCertificate {
+export function parseServiceCertificate(fields: Fields, { hookOf, ...surroundings }: Surroundings): ServiceCertificate {
   const name = fields.text("name") ?? "";
   if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(name)) {
     fields.fault("name", "must be 1 to 40 lower case letters, digits and hyphens");
@@ -54,7 +54,7 @@ export function parseServiceCertificate(fields: Fields, { folder, hookOf }: Surr
   if (known === undefined) fields.fault("keyType", `must be one of ${keyTypes.join(", ")}`);
   const percent = fields.integer("renewAtPercent", { from: 10, to: 95 });
   const outputs =
-    fields.list("files", (value, path) => parseOutput(fields.at(value, path), { folder, alias: name })) ?? [];
+    fields.list("files", (value, path) => parseOutput(fields.at(value, path), { ...surroundings, alias: name })) ?? [];
   const certificate = {
     name,
     signerName,
@@ -100,7 +100,7 @@ function parseLifetime(fields: Fields): number | undefined {
 
 function parseOutput(
   fields: Fields,
-  { folder, alias: defaultAlias }: { readonly folder: string; readonly alias: string },
+  { folder, accounts, alias: defaultAlias }: Omit<Surroundings, "hookOf"> & { readonly alias: string },
 ): CertificateOutput {
   const formatsGiven = formats.filter((one) => fields.has(one));
   const [format = "pem"] = formatsGiven;
@@ -108,7 +108,7 @@ function parseOutput(
   const given = fields.text(format) ?? "";
   if (given === "") fields.fault(format, "must name a file or folder");
   const path = resolve(folder, given);
-  const ownership = parseOwnership(fields);
+  const ownership = parseOwnership(fields, accounts);
   const output = outputOf();
   fields.refuseOthers();
   return output;
@@ -157,10 +157,10 @@ function readPassword(file: string): string {
   return password;
 }
 
-function parseOwnership(fields: Fields): FileOwnership {
+function parseOwnership(fields: Fields, accounts: SystemAccounts): FileOwnership {
   const [owner, group, mode] = [fields.text("owner"), fields.text("group"), fields.text("mode")];
-  const uid = owner === undefined ? undefined : idOf(owner, "passwd");
-  const gid = group === undefined ? undefined : idOf(group, "group");
+  const uid = owner === undefined ? undefined : accounts.userId(owner);
+  const gid = group === undefined ? undefined : accounts.groupId(group);
   if (owner !== undefined && uid === undefined) fields.fault("owner", `there is no user ${JSON.stringify(owner)}`);
   if (group !== undefined && gid === undefined) fields.fault("group", `there is no group ${JSON.stringify(group)}`);
   if (mode !== undefined && !/^0?[0-7]{3}$/.test(mode)) fields.fault("mode", 'must be octal digits such as "0640"');
@@ -168,23 +168,4 @@ function parseOwnership(fields: Fields): FileOwnership {
   // The files of an output are all treated as the key is.
   if ((bits & 0o027) !== 0) fields.fault("mode", "must not let the group write, or others do anything: it is a key");
   return { mode: bits, ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
-}
-
-/** The highest id: chown(2) gives the next number another meaning. */
-const highestId = 2 ** 32 - 2;
-
-/** The number of a user or group. Undefined when there is none. */
-function idOf(name: string, database: "passwd" | "group"): number | undefined {
-  if (/^\d{1,10}$/.test(name)) return Number(name) <= highestId ? Number(name) : undefined;
-  if (!/^[A-Za-z_][A-Za-z0-9_.-]*\$?$/.test(name)) return undefined;
-  const id = entryOf(name, database)?.split(":")[2];
-  return id === undefined ? undefined : Number(id);
-}
-
-/** Asks getent(1), which knows users of directory services too. Small images lack it: then /etc/passwd or /etc/group is read. */
-function entryOf(name: string, database: "passwd" | "group"): string | undefined {
-  const { stdout, error } = spawnSync("getent", [database, name], { encoding: "utf8", timeout: 10_000 });
-  if (error === undefined) return stdout === "" ? undefined : stdout;
-  const lines = readFileSync(`/etc/${database}`, "utf8").split("\n");
-  return lines.find((line) => line.startsWith(`${name}:`));
 }

@@ -1,5 +1,6 @@
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
+import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 interface StopEvent {
@@ -26,7 +27,10 @@ export class AgentEvents {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));
-    process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
+    process.on(
+      "SIGHUP",
+      oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })),
+    );
     if (configurationFile === undefined) return;
     this.#followed.follow({
       setting: "config",

@@ -4,6 +4,7 @@ import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
 import { serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { openControlSocket } from "./agent-control.ts";
@@ -43,10 +44,13 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
   const events = new AgentEvents(source.configurationFile, log);
-  process.on("SIGUSR2", () => {
-    log.info({}, "renewing all certificates, as requested by SIGUSR2");
-    agent?.renewNow();
-  });
+  process.on(
+    "SIGUSR2",
+    oncePerTurn(() => {
+      log.info({}, "renewing all certificates, as requested by SIGUSR2");
+      agent?.renewNow();
+    }),
+  );
   const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
   /** The old settings stay where an agent cannot start with the new ones. */
   const restarted = async (next: AgentSettings): Promise<RunningAgent> => {

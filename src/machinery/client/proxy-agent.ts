@@ -2,6 +2,7 @@ import type { ClientRequest } from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 import { isLoopback } from "../api/is-loopback.ts";
+import { isExemptFromProxy } from "./is-exempt-from-proxy.ts";
 import type { TlsServer } from "./tls-options.ts";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -14,12 +15,17 @@ const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
 /** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
 export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
 
+const namesException = (environment: NodeJS.ProcessEnv, server: string): boolean =>
+  isExemptFromProxy(server, environment["NO_PROXY"] ?? environment["no_proxy"] ?? "");
+
 /**
  * Whether connections to a server may go through a proxy: its own, or that of the environment. As in Go, the latter is never used
- * for a loopback address.
+ * for a loopback address. Node.js then looks at NO_PROXY too, but knows neither networks nor the hosts below a name.
  */
 export const mayUseProxy = ({ server, proxyUrl }: TlsServer): boolean =>
-  knowsProxies && (proxyUrl !== undefined || (namesProxy(process.env) && !isLoopback(new URL(server).hostname)));
+  knowsProxies &&
+  (proxyUrl !== undefined ||
+    (namesProxy(process.env) && !isLoopback(new URL(server).hostname) && !namesException(process.env, server)));
 
 const proxyEnvironment = ({ proxyUrl }: TlsServer): NodeJS.ProcessEnv =>
   proxyUrl === undefined ? process.env : { HTTPS_PROXY: proxyUrl };

@@ -575,7 +575,7 @@ test("requests go through the proxy of HTTPS_PROXY, except to loopback and the h
   context.after(() => {
     delete process.env["NO_PROXY"];
   });
-  await askEach(["signet.invalid:6443", "direct.invalid:6443", "127.0.0.1:1"]);
+  await askEach(["signet.invalid:6443", "direct.invalid:6443", "below.direct.invalid:6443", "127.0.0.1:1"]);
   assert.deepEqual(asked, ["signet.invalid:6443"]);
 });
 

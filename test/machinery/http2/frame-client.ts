@@ -136,6 +136,8 @@ export class FrameClient {
   readonly frames: ReceivedFrame[] = [];
   seconds = 0;
   isEnded = false;
+  /** Whether the session has closed its socket: it takes no more bytes. */
+  isCut = false;
   readonly #socket: Duplex;
   readonly #decoder = new HeaderDecoder();
   #received: Buffer = Buffer.alloc(0);
@@ -146,6 +148,7 @@ export class FrameClient {
     client.on("data", (bytes: Buffer) => this.#receive(bytes));
     client.on("end", () => (this.isEnded = true));
     client.on("error", () => undefined);
+    server.on("close", () => (this.isCut = true));
     this.session = new Http2Session({
       socket: server,
       limits: { ...limits, ...changes },

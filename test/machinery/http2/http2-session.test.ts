@@ -35,6 +35,9 @@ const trailers = (fields: readonly (readonly [string, string])[], { isEnd = true
   payload: headerBlock(fields),
 });
 
+const widenedBy = (client: FrameClient, streamId: number): number =>
+  client.of("windowUpdate", streamId).reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
+
 describe("an HTTP/2 session", () => {
   it("answers requests of one connection in any order", async () => {
     const client = new FrameClient(never).open().send(get(1), get(3, "/other"));
@@ -98,8 +101,8 @@ describe("an HTTP/2 session", () => {
       client.send(data(1, part));
       window -= part.length;
       await client.settle();
-      const widened = client.of("windowUpdate", 1).reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
-      assert.ok(window + widened >= part.length, "the client could go on");
+      for (const streamId of [0, 1])
+        assert.ok(window + widenedBy(client, streamId) >= part.length, "the client could go on");
     }
     client.send(data(1, "", { isEnd: true }));
     await client.settle();
@@ -263,6 +266,14 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.of("settings").length, 2);
   });
 
+  it("accepts the default settings, and the largest window", async () => {
+    const client = new FrameClient((stream) => stream.id > 1 && answerText(stream, "content")).open().send(get(1));
+    const largest = [settingIds.initialWindowSize, 0x7fff_ffff] as const;
+    client.send(settings([settingIds.enablePush, 1], [settingIds.maxFrameSize, 16_384], largest), get(3));
+    await client.settle();
+    assert.deepEqual([client.of("goAway"), client.of("resetStream"), client.body(3)], [[], [], "content"]);
+  });
+
   it("refuses streams beyond the limit in a way that lets the client try again", async () => {
     const client = new FrameClient(never, { concurrentStreams: 2 }).open().send(get(1), get(3), get(5));
     await client.settle();
@@ -400,6 +411,27 @@ describe("an HTTP/2 session", () => {
     }
   });
 
+  it("resets a stream for more than its window, when the connection's has room", async () => {
+    const client = new FrameClient((stream) => {
+      if (stream.id === 3) answerText(stream, "x");
+      else stream.readBody({ maximumBytes: 1, whole: never, tooLarge: never, brokenOff: never });
+    });
+    const part = Buffer.alloc(16_000);
+    client.open().send(post(1), post(3));
+    await client.settle();
+    // What nobody waits for is given back to the connection alone.
+    client.send(data(1, part), data(3, part), data(3, part), data(1, part), data(1, part), data(1, part));
+    await client.settle();
+    assert.deepEqual([widenedBy(client, 0), client.of("resetStream")], [48_000, []]);
+    client.send(data(1, part));
+    await client.settle();
+    assert.deepEqual(
+      client.of("resetStream").map(({ streamId, code }) => [streamId, code]),
+      [[1, "flowControlError"]],
+    );
+    assert.deepEqual(client.of("goAway"), []);
+  });
+
   describe("ends the connection, and says why, for", () => {
     const cases: readonly [string, string, readonly RawFrame[]][] = [
       ["a frame that is too large", "frameSizeError", [data(1, Buffer.alloc(16_385))]],
@@ -516,6 +548,15 @@ describe("an HTTP/2 session", () => {
     it("empty parts of a body (CVE-2019-9518)", () =>
       tooMany(new FrameClient(never).open().send(post(1), ...times(60, () => [data(1, "")]))));
 
+    it("but not the empty parts that end bodies", async () => {
+      const client = new FrameClient(answerLength).open();
+      for (let at = 0; at < 60; at++) {
+        client.send(post(at * 2 + 1), data(at * 2 + 1, "12345"), data(at * 2 + 1, "", { isEnd: true }));
+        await client.settle();
+      }
+      assert.deepEqual([client.of("goAway"), client.body(119)], [[], "5"]);
+    });
+
     it("settings (CVE-2019-9515)", () => tooMany(new FrameClient(never).open().send(...times(60, () => [settings()]))));
 
     it("priorities (CVE-2019-9513)", () =>
@@ -528,15 +569,16 @@ describe("an HTTP/2 session", () => {
     it("frames of types that it does not know", () =>
       tooMany(new FrameClient(never).open().send(...times(60, () => [{ type: 0xfa }]))));
 
-    it("a header block without end (CVE-2024-27316)", () =>
-      tooMany(
-        new FrameClient(never)
-          .open()
-          .send(
-            { ...get(1), flags: 0 },
-            ...times(60, () => [{ type: frameTypes.continuation, streamId: 1, payload: Buffer.alloc(1000) }]),
-          ),
-      ));
+    for (const length of [0, 1000])
+      it(`a header block without end, in parts of ${length} bytes (CVE-2024-27316)`, () =>
+        tooMany(
+          new FrameClient(never)
+            .open()
+            .send(
+              { ...get(1), flags: 0 },
+              ...times(60, () => [{ type: frameTypes.continuation, streamId: 1, payload: Buffer.alloc(length) }]),
+            ),
+        ));
 
     it("but only within a period of time", async () => {
       const client = new FrameClient(never).open();
@@ -610,6 +652,20 @@ describe("an HTTP/2 session", () => {
       client.send(get(1));
       await client.settle();
       assert.equal(client.streams.length, 0);
+    });
+
+    it("what a client sends after the end of its connection", async () => {
+      const client = new FrameClient(never).open().send(get(2));
+      await client.ended();
+      assert.equal(client.of("goAway")[0]?.code, "protocolError");
+      let sentBytes = 0;
+      const part = Buffer.alloc(65_536);
+      while (!client.isCut && sentBytes < 10_000_000) {
+        client.sendBytes(part);
+        sentBytes += part.length;
+        await client.settle();
+      }
+      assert.ok(sentBytes > 1_000_000 && sentBytes < 1_200_000, String(sentBytes));
     });
 
     it("the memory of a request that is answered: nothing of its body", async () => {

@@ -279,25 +279,13 @@ export function readTime(reader: DerReader): number {
   const malformed = (): PkiError => new PkiError(`x509: malformed ${isUtcTime ? "UTCTime" : "GeneralizedTime"}`);
   const match = (isUtcTime ? utcTime : generalizedTime).exec(text);
   if (match === null) throw malformed();
-  const yearDigits = Number(match[1]);
-  const month = Number(match[2]);
-  const day = Number(match[3]);
-  const hour = Number(match[4]);
-  const minute = Number(match[5]);
-  const second = Number(match[6] ?? 0);
-  const year = isUtcTime ? (yearDigits < 50 ? 2000 : 1900) + yearDigits : yearDigits;
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  const isSame =
-    date.getUTCFullYear() === year &&
-    date.getUTCMonth() === month - 1 &&
-    date.getUTCDate() === day &&
-    date.getUTCHours() === hour &&
-    date.getUTCMinutes() === minute &&
-    date.getUTCSeconds() === second;
-  if (!isSame) throw malformed();
-  return date.getTime() - offsetMilliseconds(match[7] ?? "Z", malformed);
+  const [, digits = "", month = "", day = "", hour = "", minute = "", second = "00", zone = "Z"] = match;
+  const year = isUtcTime ? `${digits < "50" ? "20" : "19"}${digits}` : digits;
+  const written = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  const date = new Date(written);
+  // It also reads the 30th of February, as a day of March.
+  if (Number.isNaN(date.getTime()) || date.toISOString() !== written) throw malformed();
+  return date.getTime() - offsetMilliseconds(zone, malformed);
 }
 
 function offsetMilliseconds(zone: string, malformed: () => PkiError): number {

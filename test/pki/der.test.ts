@@ -66,7 +66,13 @@ describe("DerReader", () => {
     assert.throws(reading("04 81 01 00"), /non-minimal length/);
     assert.throws(reading("04 82 00 01 00"), /superfluous leading zeros/);
     assert.throws(reading("1f 81 01 00"), /high tag number/);
-    assert.throws(() => new DerReader(hex("01 01 01")).readBoolean(), /invalid boolean/);
+    for (const boolean of ["01 01 01", "01 02 ff ff", "01 00"]) {
+      assert.throws(() => new DerReader(hex(boolean)).readBoolean(), /invalid boolean/, boolean);
+    }
+    assert.deepEqual(
+      ["01 01 00", "01 01 ff"].map((boolean) => new DerReader(hex(boolean)).readBoolean()),
+      [false, true],
+    );
     assert.throws(() => new DerReader(hex("02 02 00 01")).readInteger(), /not minimally-encoded/);
     for (const integer of ["02 02 00 01", "02 02 ff 80", "02 00"]) {
       assert.throws(() => new DerReader(hex(integer)).readSmallInteger(), /not minimally-encoded|empty integer/);
@@ -132,10 +138,16 @@ describe("encodeTime and readTime", () => {
   });
 
   it("refuse invalid dates", () => {
-    for (const text of ["260230000000Z", "261301000000Z", "260101240000Z", "260101000060Z", "260101000000+0000"]) {
-      const encoded = encodeElement(0x17, Buffer.from(text, "latin1"));
-      assert.throws(() => readTime(new DerReader(encoded)), /malformed UTCTime/);
+    for (const date of ["260230000000", "260100000000", "261301000000", "260001000000", "270229000000"]) {
+      assert.throws(() => read(0x17, `${date}Z`), /malformed UTCTime/, date);
     }
+    for (const time of ["240000", "006000", "000060"]) {
+      assert.throws(() => read(0x17, `260101${time}Z`), /malformed UTCTime/, time);
+      assert.throws(() => read(0x18, `20260101${time}Z`), /malformed GeneralizedTime/, time);
+    }
+    assert.throws(() => read(0x17, "260101000000+0000"), /malformed UTCTime/);
+    assert.equal(read(0x17, "280229235959Z"), Date.UTC(2028, 1, 29, 23, 59, 59));
+    assert.equal(read(0x18, "00500101000000Z"), new Date("0050-01-01T00:00:00Z").getTime());
   });
 });
 

@@ -23,8 +23,7 @@ export function parseAlgorithmIdentifier(content: Buffer): AlgorithmIdentifier {
 }
 
 /** Whether parameters are the ASN.1 NULL. */
-export const isNull = (parameters: Buffer): boolean =>
-  parameters.length === 2 && parameters[0] === 5 && parameters[1] === 0;
+export const isNull = (parameters: Buffer): boolean => parameters[0] === tags.null;
 
 const malformed = (): PkiError => new PkiError("asn1: structure error: malformed value");
 

@@ -6,7 +6,8 @@ import { validityFault } from "../../src/pki/authority-path.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { parseCertificate } from "../../src/pki/certificate.ts";
+import { encodePrivateKeyPem, generatePrivateKey, keyIdentifier } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { intermediateOf } from "../features/certificates/certificate-loop-scene.ts";
 
@@ -73,6 +74,18 @@ describe("the file of a CA below an offline root", () => {
     const sameKey = below(root, "another name", { publicKey: policy.certificate.publicKey, maxPathLength: 1 });
     assert.equal(namesOf(load(online, online, sameKey).path), "online");
     assert.equal(namesOf(load(online, online, sameKey, policy, root).path), "online < policy < root");
+  });
+
+  it("is refused with an issuer of the right name and key identifier that did not sign", () => {
+    const stranger = below(root, "policy", { maxPathLength: 1 });
+    const der = Buffer.from(stranger.certificate.der);
+    der.set(keyIdentifier(policy.certificate.publicKey), der.indexOf(keyIdentifier(stranger.certificate.publicKey)));
+    const forged = { ...stranger, certificate: parseCertificate(der) };
+    assert.throws(
+      () => load(online, online, forged),
+      /^PkiError: certificate 2 \(CN=policy\) did not issue certificate 1 \(CN=online\): x509: ECDSA verification failure; put/,
+    );
+    assert.equal(namesOf(load(online, online, forged, policy).path), "online < policy");
   });
 
   it("is refused with the certificate that is wrong, and with what to do", () => {

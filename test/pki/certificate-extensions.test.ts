@@ -95,6 +95,8 @@ describe("an extension that must not be critical", () => {
 
 it("a certificate without basic constraints is no CA's (RFC 5280 section 4.2.1.9)", () => {
   assert.equal(readCertificateExtensions([]).isCA, false);
+  // Written out, as some programs do, though DER leaves out what is so by default.
+  assert.equal(reading(oids.basicConstraints, encodeSequence(encodeElement(1, Buffer.of(0)))).isCA, false);
 });
 
 it("a critical extension is understood when it is read, and only then", () => {

@@ -76,6 +76,18 @@ describe("a revocation list", () => {
     );
   });
 
+  it("has no member for entries when it has none (RFC 5280 section 5.1.2.6)", async () => {
+    const der = await signRevocationList(
+      { entries: Buffer.alloc(0), number: 1, thisUpdate: now, nextUpdate: now },
+      authority,
+    );
+    const fields = new DerReader(parseRevocationList(der).tbsCertList).readSequence("");
+    const fieldTags: number[] = [];
+    while (!fields.isAtEnd) fieldTags.push(fields.readElement().tag);
+    const { integer, sequence, utcTime } = tags;
+    assert.deepEqual(fieldTags, [integer, sequence, sequence, utcTime, utcTime, 0xa0]);
+  });
+
   it("throws nothing but PkiError, whatever the octets", async () => {
     const der = await signRevocationList(
       {
@@ -140,6 +152,7 @@ describe("a revocation list", () => {
           typeof expected === "string" ? new RegExp(expected.replaceAll(/[().]/g, "\\$&")) : expected,
         );
       }
+      assert.equal(shown.match(/: critical/g)?.length, 1, "no other extension is critical");
     });
   }
 });

@@ -90,6 +90,18 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(leaf), "x509: certificate signed by unknown authority");
   });
 
+  it("goes through a CA that kept its key under another name: that is no loop", () => {
+    const top = newRoot("top");
+    const before = intermediate(top, "before");
+    const { publicKey } = before.certificate;
+    const after = { ...before, certificate: intermediate(before, "after", { publicKey }).certificate };
+    const intermediates = [before.certificate, after.certificate];
+    assert.equal(
+      reasonFor(issue(after, "leaf"), { intermediates, roots: [top.certificate] }),
+      "leaf < after < before < top",
+    );
+  });
+
   it("does not trust an intermediate only because it was sent", () => {
     const stranger = newRoot("root");
     const reason = reasonFor(issue(stranger, "leaf"), { intermediates: [stranger.certificate] });
@@ -210,6 +222,7 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(issue(root, "leaf"), { requiredUsage: "serverAuth" }), incompatible);
     assert.equal(reasonFor(issue(root, "leaf", { extendedKeyUsages: ["any"] })), "leaf < root");
     assert.equal(reasonFor(issue(root, "leaf", { extendedKeyUsages: [] })), "leaf < root");
+    assert.equal(reasonFor(issue(root, "leaf"), { requiredUsage: "any" }), "leaf < root");
     const middle = intermediate(root, "middle", { extendedKeyUsages: ["serverAuth"] });
     assert.equal(reasonFor(issue(middle, "leaf"), { intermediates: [middle.certificate] }), incompatible);
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { dnsNameFault } from "../../src/pki/dns-name.ts";
+import { dnsNameFault, hostNameOf } from "../../src/pki/dns-name.ts";
 
 const plain = (name: string): string | undefined => dnsNameFault(name, { allowsWildcard: false });
 const withWildcard = (name: string): string | undefined => dnsNameFault(name, { allowsWildcard: true });
@@ -61,6 +61,13 @@ describe("dnsNameFault", () => {
     for (const name of ["*", "*.", "a*.example.com", "*a.example.com", "a.*.com", "*.*.com", "**.example.com"]) {
       assert.notEqual(withWildcard(name), undefined, name);
     }
+  });
+
+  it("is not asked about letters beyond ASCII whose lower case is a letter of ASCII", () => {
+    for (const name of ["\u{212a}ubernetes.default", "K\u{130}.example"]) {
+      assert.equal(hostNameOf(name, { allowsWildcard: false }), undefined, name);
+    }
+    assert.equal(hostNameOf("K_1.Example", { allowsWildcard: false }), "k_1.example");
   });
 
   it("agrees with one regular expression on every text", () => {

@@ -199,8 +199,11 @@ describe("a name constraint", () => {
     assert.ok(excludes([ip, Buffer.alloc(32)], [ip, mapped]));
     assert.ok(!excludes([ip, Buffer.alloc(32)], [ip, Buffer.from([10, 0, 0, 1])]));
     assert.ok(!excludes([ip, Buffer.from([11, 0, 0, 0, 255, 0, 0, 0])], [ip, mapped]));
-    const unmapped = Buffer.from("20010db800000000000000000a000001", "hex");
-    assert.ok(!excludes([ip, range], [ip, unmapped]), "it ends like an IPv4 address and is none");
+    for (const start of ["20010db80000000000000000", "20010db8000000000000ffff", "0000000000000000000000ff"]) {
+      const unmapped = Buffer.from(`${start}0a000001`, "hex");
+      assert.ok(!excludes([ip, range], [ip, unmapped]), `${start} ends like an IPv4 address and is none`);
+      assert.ok(permits([ip, Buffer.alloc(32)], [ip, unmapped]), start);
+    }
   });
 
   it("of an unsupported type refuses names of that type, critical or not", () => {

@@ -65,9 +65,11 @@ describe("decodePemBlocks", () => {
   });
 
   it("treats a damaged block as text", () => {
-    const damaged = "-----BEGIN CERTIFICATE-----\nnot base64!\n-----END CERTIFICATE-----\n";
-    assert.deepEqual(types(damaged), []);
-    assert.deepEqual(types(damaged + block), ["CERTIFICATE"]);
+    for (const digits of ["not base64!", "QUI", "QU-D", "QU=J", "Q==="]) {
+      const damaged = `-----BEGIN CERTIFICATE-----\n${digits}\n-----END CERTIFICATE-----\n`;
+      assert.deepEqual(types(damaged), [], digits);
+      assert.deepEqual(types(damaged + block), ["CERTIFICATE"], digits);
+    }
   });
 
   it("treats a block whose END line has another label as text", () => {

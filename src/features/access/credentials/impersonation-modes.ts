@@ -93,7 +93,7 @@ export class ImpersonationModes {
       case "associated-node": {
         const ofCaller = user.extra[this.#names.subdomainKey("authentication", "node-name")] ?? [];
         const isOfCaller = ofCaller.length === 1 && ofCaller[0] === node;
-        return isOnlyNamed && node !== undefined && isOfCaller && serviceAccountOf(user.username) !== undefined;
+        return isOnlyNamed && isOfCaller && serviceAccountOf(user.username) !== undefined;
       }
       case "arbitrary-node":
         return isOnlyNamed && node !== undefined;

@@ -73,6 +73,29 @@ describe("a document of an issuer", () => {
     await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /interim answers without end/);
   });
 
+  it("comes within ten seconds in all, or not at all", async (t) => {
+    t.mock.timers.enable({ apis: ["AbortSignal.timeout"] });
+    await using site = await openTlsSite();
+    const { caCertificate: certificateAuthority } = site;
+    const asked = new Promise<void>((resolve) => {
+      site.answer = () => resolve();
+    });
+    const signal = new AbortController().signal;
+    const fetched = assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /: no answer in time$/);
+    await asked;
+    t.mock.timers.tick(10_000);
+    await fetched;
+  });
+
+  it("is waited for no longer by one who gives it up", async (t) => {
+    t.mock.timers.enable({ apis: ["AbortSignal.timeout"] });
+    await using site = await openTlsSite();
+    const { caCertificate: certificateAuthority } = site;
+    const giveUp = new AbortController();
+    site.answer = () => giveUp.abort();
+    await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal: giveUp.signal }), /no answer in time/);
+  });
+
   it("cannot be had where the answer changes the protocol", async () => {
     await using site = await openTlsSite();
     site.answer = (_, response) => response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();

@@ -1,5 +1,6 @@
 import { isServedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ServedType } from "../../machinery/registry/resource-definition.ts";
+import { foregroundFinalizer, orphanFinalizer } from "../../machinery/api/deletion-finalizers.ts";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
@@ -9,9 +10,6 @@ import type { InformerSet } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";
-
-const foregroundFinalizer = "foregroundDeletion";
-const orphanFinalizer = "orphan";
 
 const controllerName = "garbagecollector";
 

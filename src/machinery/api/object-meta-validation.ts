@@ -1,3 +1,4 @@
+import { foregroundFinalizer, orphanFinalizer } from "./deletion-finalizers.ts";
 import { NamedText } from "./format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
@@ -14,8 +15,6 @@ export interface ObjectMetaRules {
   readonly allowsShortFinalizers?: boolean | undefined;
 }
 
-const orphanFinalizer = "orphan";
-const foregroundFinalizer = "foregroundDeletion";
 const standardFinalizers = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 
 /** Bytes, as in upstream. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict } from "../api/api-error.ts";
+import { foregroundFinalizer, orphanFinalizer } from "../api/deletion-finalizers.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
@@ -32,9 +33,6 @@ interface Deletion<T extends ApiObject> {
   readonly object: StoredObject<T>;
   readonly isRemoved: boolean;
 }
-
-const orphanFinalizer = "orphan";
-const foregroundFinalizer = "foregroundDeletion";
 
 /**
  * Removes an object, or marks it as being deleted while finalizers, its grace period or its kind keep it. Throws 404, 409 and

@@ -1,3 +1,4 @@
+import { ownersOf } from "../../machinery/registry/owner-references.ts";
 import { isServedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ServedType } from "../../machinery/registry/resource-definition.ts";
 import { foregroundFinalizer, orphanFinalizer } from "../../machinery/api/deletion-finalizers.ts";
@@ -264,5 +265,3 @@ class DependencyGraph {
 /** Whether it is being deleted in the foreground: its dependents go first. */
 const awaitsDependents = ({ metadata: { deletionTimestamp, finalizers = [] } }: ApiObject): boolean =>
   deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer);
-
-const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? [];

@@ -1,7 +1,8 @@
 import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
-import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
+import type { OwnerReference } from "../../machinery/api/object-meta.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
+import { ownersOf } from "../../machinery/registry/owner-references.ts";
 
 interface OwnerResource {
   readonly group: string;
@@ -40,10 +41,6 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
     },
   };
 }
-
-const noOwners: readonly OwnerReference[] = [];
-const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] =>
-  object?.metadata.ownerReferences ?? noOwners;
 
 /** An object has only a few owners that it blocks, and each one costs an authorization check. */
 const maximumBlocking = 100;

@@ -12,9 +12,14 @@ const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
   "after admission": " after mutating admission happens",
 };
 
+const noOwners: readonly OwnerReference[] = [];
+
+export const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] =>
+  object?.metadata.ownerReferences ?? noOwners;
+
 /** Removes repeated owner references, with a warning (upstream: `dedupOwnerReferences`). */
 export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, caller }: OwnerReferencesCheck): T {
-  const references = object.metadata.ownerReferences ?? [];
+  const references = ownersOf(object);
   if (references.length < 2) return object;
   const known = new Set<string>();
   const repeatedUids: string[] = [];

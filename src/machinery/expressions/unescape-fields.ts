@@ -1,4 +1,5 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
+import { reservedWords } from "./reserved-words.ts";
 
 const signs: ReadonlyMap<string, string> = new Map([
   ["underscores", "__"],
@@ -6,11 +7,6 @@ const signs: ReadonlyMap<string, string> = new Map([
   ["dash", "-"],
   ["slash", "/"],
 ]);
-const reservedWords: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
 
 /**
  * Gives the fields that an expression selects their own names: CEL has no `claims.kubernetes.io`, and upstream reads

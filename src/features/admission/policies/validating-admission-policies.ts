@@ -18,6 +18,7 @@ import {
 } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
+import { reservedWords } from "../../../machinery/expressions/reserved-words.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
@@ -30,13 +31,6 @@ const maximumConditions = 64;
 const maximumAuditAnnotations = 20;
 const longestValueExpression = 5 * 1024;
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-/** CEL's own words, which cannot name a variable. */
-const reservedWords = new Set(
-  (
-    "true false null in as break const continue else for function if import let loop package namespace return " +
-    "var void while"
-  ).split(" "),
-);
 /** Every expression is work for each write. */
 const maximumExpressions = 256;
 

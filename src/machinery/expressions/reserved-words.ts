@@ -1,0 +1,7 @@
+/** Words that CEL keeps to itself: nothing else can have them as a name. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  (
+    "true false null in as break const continue else for function if import let loop package namespace return " +
+    "var void while"
+  ).split(" "),
+);

@@ -6,7 +6,7 @@ import type { Extension } from "./extension.ts";
 import { contextTag, tags } from "./der.ts";
 import {
   encodeBitString,
-  encodeBoolean,
+  encodedTrue,
   encodeElement,
   encodeObjectIdentifier,
   encodeOctetString,
@@ -155,8 +155,5 @@ function encodeKeyUsages(usages: readonly KeyUsageName[]): Buffer {
 
 function encodeBasicConstraints({ isCA, maxPathLength }: CertificateTemplate): Buffer {
   if (!isCA) return encodeSequence();
-  return encodeSequence(
-    encodeBoolean(true),
-    ...(maxPathLength === undefined ? [] : [encodeSmallInteger(maxPathLength)]),
-  );
+  return encodeSequence(encodedTrue, ...(maxPathLength === undefined ? [] : [encodeSmallInteger(maxPathLength)]));
 }

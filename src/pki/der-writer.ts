@@ -47,7 +47,8 @@ export function encodeSmallInteger(value: number): Buffer {
 /** Encodes an ENUMERATED below 128. */
 export const encodeEnumerated = (value: number): Buffer => encodeElement(tags.enumerated, Uint8Array.of(value));
 
-export const encodeBoolean = (value: boolean): Buffer => encodeElement(tags.boolean, Uint8Array.of(value ? 0xff : 0));
+/** The BOOLEAN TRUE. FALSE is the default of every field that Signet writes, and DER leaves out defaults (X.690 11.5). */
+export const encodedTrue: Buffer = encodeElement(tags.boolean, Uint8Array.of(0xff));
 
 export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(tags.octetString, content);
 

@@ -1,11 +1,5 @@
 import { DerReader, tags, contextTag } from "./der.ts";
-import {
-  encodeBoolean,
-  encodeObjectIdentifier,
-  encodeOctetString,
-  encodeSequence,
-  encodeElement,
-} from "./der-writer.ts";
+import { encodedTrue, encodeObjectIdentifier, encodeOctetString, encodeSequence, encodeElement } from "./der-writer.ts";
 import { PkiError } from "./pki-error.ts";
 import { oids } from "./object-identifiers.ts";
 
@@ -40,7 +34,7 @@ export function parseExtensions(content: Buffer, duplicateMessage: (id: string) 
 
 export const encodeExtension = ({ id, isCritical, value }: Extension): Buffer =>
   isCritical
-    ? encodeSequence(encodeObjectIdentifier(id), encodeBoolean(true), encodeOctetString(value))
+    ? encodeSequence(encodeObjectIdentifier(id), encodedTrue, encodeOctetString(value))
     : encodeSequence(encodeObjectIdentifier(id), encodeOctetString(value));
 
 /** A GeneralName that is a URI (RFC 5280 section 4.2.1.6): ASCII only. */

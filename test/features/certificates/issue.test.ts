@@ -5,7 +5,7 @@ import { parseCertificateRequest, parseCertificateRequestPem } from "../../../sr
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import {
   encodeBitString,
-  encodeBoolean,
+  encodedTrue,
   encodeElement,
   encodeObjectIdentifier,
   encodeSequence,
@@ -125,7 +125,7 @@ describe("issueCertificate", () => {
   it("copies only the names of a request for a CA", () => {
     const extension = (id: string, value: Buffer): Buffer => encodeExtension({ id, isCritical: true, value });
     const extensions = encodeSequence(
-      extension(oids.basicConstraints, encodeSequence(encodeBoolean(true))),
+      extension(oids.basicConstraints, encodeSequence(encodedTrue)),
       extension(oids.keyUsage, encodeBitString(Buffer.of(0x06), 1)),
       extension("1.2.3.4", encodeElement(0x05)),
       extension(oids.subjectAltName, encodeSequence(encodeElement(0x82, Buffer.from("a.example.com")))),

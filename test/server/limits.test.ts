@@ -22,6 +22,25 @@ describe("a large answer", () => {
   });
   after(() => server.stop());
 
+  it("repeats no deep indent in each line, whatever a client sent as the fields of a manager", async () => {
+    for (const depth of [50, 900]) {
+      const leaves = Array.from({ length: 300 }, (_, index) => `"f:${index}":{}`).join();
+      const fieldsV1 = JSON.parse(`${'{"f:a":'.repeat(depth)}{${leaves}}${"}".repeat(depth)}`);
+      const managedFields = [{ manager: "x", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1 }];
+      const body = { metadata: { name: `depth-${depth}`, managedFields }, data: { a: "1" } };
+      await api.json(collection, { method: "POST", body });
+      const sentBytes = JSON.stringify(body).length;
+      for (const [query, accept] of [
+        ["", "application/yaml"],
+        ["?pretty=true", "application/json"],
+      ] as const) {
+        const answer = await api.send(`${collection}/depth-${depth}${query}`, { headers: { accept } });
+        const { length } = answer.body as Buffer;
+        assert.ok(length < 15 * sentBytes, `${accept}: ${length} bytes for ${sentBytes}`);
+      }
+    }
+  });
+
   it("is compressed for clients that accept gzip, in every representation, with the same content", async () => {
     const { metadata } = await api.json(collection);
     // Controllers write in the meantime, but the list of one version stays the same.

@@ -1,6 +1,5 @@
 import type { FieldsV1 } from "../../api/object-meta.ts";
 import { isJsonObject } from "../../api/json-object.ts";
-import { maximumDepth } from "../patch/json-value.ts";
 import { canonicalElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 
@@ -152,11 +151,17 @@ export function sorted(set: FieldSet): FieldSet {
 }
 
 /**
+ * No kind has fields as deep as this. YAML and indented JSON repeat the indent in each line: deeper sets would make answers that are a
+ * hundred times as long as what was sent.
+ */
+const longestPath = 64;
+
+/**
  * Decodes a set that a client wrote: converts elements to their canonical form and skips unknown types. Throws
- * SyntaxError.
+ * SyntaxError, also for a path that is longer than those of any kind.
  */
 export function decodeFieldSet(fields: unknown): FieldSet {
-  const { [ownMark]: _, ...set } = decodeNode(fields, maximumDepth);
+  const { [ownMark]: _, ...set } = decodeNode(fields, longestPath);
   return set;
 }
 

@@ -7,21 +7,22 @@ import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
+interface ServedStream {
+  readonly head: RequestHead;
+  readonly context: ExchangeContext;
+  readonly connection: TlsConnection;
+  /** When the request may begin. Undefined: at once. */
+  readonly turn: Promise<void> | undefined;
+}
+
 /** Answers a stream of HTTP/2. */
-export function serveStream(
-  stream: Http2Stream,
-  {
-    head,
-    context,
-    connection,
-  }: { readonly head: RequestHead; readonly context: ExchangeContext; readonly connection: TlsConnection },
-): void {
+export function serveStream(stream: Http2Stream, { head, context, connection, turn }: ServedStream): void {
   const { path, method, headers, isTooLarge } = head;
   if (isTooLarge) return stream.respond({ status: 431, headers: { date: dateNow() } }, undefined);
   // CONNECT has no path, and OPTIONS may have "*".
   if (method === undefined || path?.startsWith("/") !== true)
     stream.respond({ status: 400, headers: { date: dateNow() } }, undefined);
-  else new Http2Exchange(stream, { context, connection, method, target: path, headers }).run();
+  else new Http2Exchange(stream, { context, connection, method, target: path, headers }).run(turn);
 }
 
 interface Http2ExchangeOptions extends ExchangeOptions {

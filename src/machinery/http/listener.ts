@@ -12,6 +12,7 @@ import type { Handler } from "../api/http-message.ts";
 import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
+import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { Http2Session } from "../http2/http2-session.ts";
 import type { Http2Limits } from "../http2/http2-session.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
@@ -24,11 +25,12 @@ import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
-import { areTooManyWaiting, PipelinedRequests } from "./pipelined-requests.ts";
+import { PipelinedRequests } from "./pipelined-requests.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
+import { WaitingRequests } from "./waiting-requests.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
 import type { Log } from "../logging/log.ts";
 
@@ -127,6 +129,8 @@ interface ListenerParts {
   readonly connections: WeakMap<object, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
+  /** Reports a request that is not taken, because too many wait. */
+  readonly tooManyWait: (connection: TlsConnection) => void;
 }
 
 /**
@@ -149,6 +153,9 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     tick: { seconds: 0 },
     isClosing: false,
   };
+  const tooManyWait = rateLimitedReport<string>((address, count) =>
+    log.warn({ address, count }, "too many requests wait for their turns: more are not taken"),
+  );
   const server = createHttpsServer(certificate, { tls, limits });
   const parts: ListenerParts = {
     server,
@@ -159,6 +166,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     refused: new Map(),
     connections: new WeakMap(),
     sockets: new Set(),
+    tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
   serveBothProtocols(parts);
@@ -241,7 +249,7 @@ function boundConnections({ server, limits, log, sockets }: ListenerParts): void
 }
 
 /** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
-function serveBothProtocols({ server, context, limits, sessions, connections }: ListenerParts): void {
+function serveBothProtocols({ server, context, limits, sessions, connections, tooManyWait }: ListenerParts): void {
   const nowSeconds = (): number => context.tick.seconds;
   const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
@@ -249,8 +257,15 @@ function serveBothProtocols({ server, context, limits, sessions, connections }: 
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") return parseHttp1(socket);
-    const onRequest = (stream: Http2Stream, head: RequestHead): void =>
-      serveStream(stream, { head, context, connection });
+    const onRequest = (stream: Http2Stream, head: RequestHead): void => {
+      // One read brings hundreds, and many connections are read in one turn of the event loop.
+      const waiting = mustWaitForTurn() ? (connection.waiting ??= new WaitingRequests(socket)) : undefined;
+      if (waiting?.hasRoom === false) {
+        tooManyWait(connection);
+        return stream.refuse();
+      }
+      serveStream(stream, { head, context, connection, turn: waiting?.turn() });
+    };
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));
@@ -266,7 +281,7 @@ interface AcceptedRequest {
 }
 
 /** Serves the requests that Node.js has parsed. */
-function serveHttp1({ server, context, limits, log, connections, refused }: ListenerParts): void {
+function serveHttp1({ server, context, limits, log, connections, refused, tooManyWait }: ListenerParts): void {
   const refuse = (socket: Duplex): void => {
     refused.set(socket, context.tick.seconds);
     socket.once("close", () => refused.delete(socket));
@@ -284,20 +299,17 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     if (connection?.openExchanges === 0) refuse(request.socket);
     return undefined;
   };
-  const closedEarly = rateLimitedReport<string>((address, count) =>
-    log.warn({ address, count }, "too many requests wait behind others: connections that send more are closed"),
-  );
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const accepted = accept(request, response);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
     const isBehindAnother = connection.openExchanges > 0;
-    if (isBehindAnother && areTooManyWaiting()) {
-      closedEarly(connection.remoteAddress);
+    const waiting = isBehindAnother ? (connection.waiting ??= new PipelinedRequests(request.socket)) : undefined;
+    if (waiting?.hasRoom === false) {
+      tooManyWait(connection);
       return endWhileParsing(request.socket);
     }
-    const turn = isBehindAnother ? (connection.pipelined ??= new PipelinedRequests(request.socket)).turn() : undefined;
-    new Http1Exchange({ head, request, response }, { context, connection }).run(turn);
+    new Http1Exchange({ head, request, response }, { context, connection }).run(waiting?.turn());
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
-import type { PipelinedRequests } from "./pipelined-requests.ts";
+import type { WaitingRequests } from "./waiting-requests.ts";
 
 /** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
 const maximumChainLength = 10;
@@ -20,8 +20,8 @@ export class TlsConnection implements Connection {
   openExchanges = 0;
   /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */
   lastExchange: BreakableExchange | undefined;
-  /** Set when an HTTP/1.1 client has sent a request before the answer to an earlier one. */
-  pipelined: PipelinedRequests | undefined;
+  /** Set when one of its requests had to wait for a turn. */
+  waiting: WaitingRequests | undefined;
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 

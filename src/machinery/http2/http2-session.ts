@@ -316,6 +316,10 @@ export class Http2Session implements StreamSession {
     this.#end(stream);
   }
 
+  refuse(stream: Http2Stream): void {
+    this.#refuse(stream, errorCodes.refusedStream);
+  }
+
   take(bytes: number): void {
     const widenedBy = this.#receiveWindow.take(bytes);
     if (widenedBy > 0) this.#output.queue(windowUpdateFrame(0, widenedBy));

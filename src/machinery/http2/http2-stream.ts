@@ -33,6 +33,8 @@ export interface StreamSession {
   /** Tells the client to send the body. */
   askForBody(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: ErrorCode): void;
+  /** The same for a request that nobody has taken. Throws a ConnectionError when the client has sent too many of them. */
+  refuse(stream: Http2Stream): void;
 }
 
 interface Http2StreamOptions {
@@ -183,6 +185,11 @@ export class Http2Stream {
   /** Ends the stream at once, half answered as it may be. */
   cancel(): void {
     this.#session.reset(this, errorCodes.cancel);
+  }
+
+  /** Nobody has taken the request, so its client may send it again (RFC 9113 section 8.7). Call it when the request comes, or not at all. */
+  refuse(): void {
+    this.#session.refuse(this);
   }
 
   /** Called by the session, once: nothing more comes or goes. */

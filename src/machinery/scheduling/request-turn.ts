@@ -1,6 +1,6 @@
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
-import { sharePath } from "./share-path.ts";
+import { addressPath, sharePath } from "./share-path.ts";
 import type { SharePath } from "./share-path.ts";
 
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
@@ -16,6 +16,8 @@ const waiting = new RoundRobinQueue<() => void>();
 /** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
 const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
+/** When the first request came in this turn of the event loop. Undefined: none has come. */
+let firstCameAt: number | undefined;
 let isGiving = false;
 let isInTurn = false;
 
@@ -26,7 +28,7 @@ let isInTurn = false;
 export const requestTurn = (user: UserInfo): Promise<void> => turnOf(sharePath(user));
 
 /** The same for a request of which it is not known yet whose it is. Addresses take turns. */
-export const requestTurnOfAddress = (address: string): Promise<void> => turnOf(["others", `address/${address}`]);
+export const requestTurnOfAddress = (address: string): Promise<void> => turnOf(addressPath(address));
 
 function turnOf(path: SharePath): Promise<void> {
   return new Promise((resolve) => {
@@ -35,6 +37,17 @@ function turnOf(path: SharePath): Promise<void> {
     isGiving = true;
     setImmediate(beginTurn);
   });
+}
+
+/**
+ * Whether those that came in this turn of the event loop and began at once have taken as long as a turn: then the next one has to wait for
+ * its own. Call it once for each that comes.
+ */
+export function mustWaitForTurn(): boolean {
+  if (firstCameAt !== undefined) return isTurnOver(firstCameAt);
+  firstCameAt = performance.now();
+  setImmediate(() => (firstCameAt = undefined));
+  return false;
 }
 
 /**

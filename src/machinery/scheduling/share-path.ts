@@ -45,6 +45,9 @@ export const sharePath = computedOnce((user: UserInfo): SharePath => {
   return [level, `${level}/${username}`];
 });
 
+/** The same for what comes from an address, when it is not known yet whose it is. */
+export const addressPath = (address: string): SharePath => ["others", `address/${address}`];
+
 /** `system:kube-controller-manager`, but not `system:bootstrap:ID`. */
 const isSystemName = (username: string): boolean =>
   username.startsWith("system:") && !username.includes(":", "system:".length) && username !== anonymousUsername;

@@ -25,10 +25,14 @@ import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
-import { areTooManyWaiting, PipelinedRequests } from "../../../src/machinery/http/pipelined-requests.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
+import { resetFrame } from "../../../src/machinery/http2/control-frames.ts";
+import { clientPreface, errorCodes } from "../../../src/machinery/http2/protocol.ts";
+import { encodeFrame, get as getFrame, reset, settings } from "../http2/frame-client.ts";
+import type { RawFrame } from "../http2/frame-client.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
+import { WaitingRequests } from "../../../src/machinery/http/waiting-requests.ts";
 import { countTurns } from "../../turns-during.ts";
 
 let directory: string;
@@ -498,7 +502,7 @@ describe("the listener", () => {
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
     await withListener({}, async (port) => {
-      const others = new PipelinedRequests(new Socket());
+      const others = new WaitingRequests(new Socket());
       const turns = Array.from({ length: 30_000 }, () => others.turn());
       let parsed = 0;
       const count = (): void => void parsed++;
@@ -507,7 +511,7 @@ describe("the listener", () => {
       unsubscribe("http.server.request.start", count);
       assert.equal(parsed, 2);
       assert.deepEqual(statusesOf(await sendRaw(port, `${get}Connection: close\r\n\r\n`)), ["200"]);
-      assert.ok(areTooManyWaiting());
+      assert.ok(!others.hasRoom);
       milliseconds = Infinity; // from now on, all have one turn
       await Promise.all(turns);
       assert.deepEqual(statusesOf(await sendRaw(port, `${get}\r\n${get}Connection: close\r\n\r\n`)), ["200", "200"]);
@@ -532,6 +536,92 @@ describe("the listener", () => {
       ["200", "504", "504"],
     );
     assert.deepEqual(handled, ["/first", "/second"]);
+  });
+
+  describe("the requests that one read brings over HTTP/2", () => {
+    /** Opens a connection, and sends all frames in one write. */
+    const sendFrames = async (port: number, frames: readonly RawFrame[]): Promise<TLSSocket> => {
+      const socket = await openTls(port, { ALPNProtocols: ["h2"] });
+      socket.write(Buffer.concat([clientPreface, ...[settings(), ...frames].map(encodeFrame)]));
+      return socket;
+    };
+
+    it("are handed on in several turns of the event loop, and then the next ones of their connection", async (t) => {
+      let milliseconds = 0;
+      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      const counting = countTurns();
+      t.after(counting.stop);
+      const turns: number[] = [];
+      const { promise: allHandled, resolve } = Promise.withResolvers<void>();
+      const handler: Handler = async () => {
+        turns.push(counting.turns());
+        if (turns.length === 52) resolve();
+        return text("");
+      };
+      await withListener({ handler }, async (port) => {
+        const socket = await sendFrames(
+          port,
+          Array.from({ length: 51 }, (_, index) => getFrame(index * 2 + 1)),
+        );
+        socket.write(encodeFrame(getFrame(103)));
+        await allHandled;
+        socket.destroy();
+      });
+      // The first one begins at once, and so may the last.
+      assert.ok(new Set(turns).size >= 50, `${new Set(turns).size}`);
+    });
+
+    it("are not handed on when their client has reset them before their turns", async (t) => {
+      let milliseconds = 0;
+      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      const handled: string[] = [];
+      const { promise: lastHandled, resolve } = Promise.withResolvers<void>();
+      const handler: Handler = async ({ path }) => {
+        handled.push(path);
+        if (path === "/last") resolve();
+        return text("");
+      };
+      await withListener({ handler }, async (port) => {
+        const given = Array.from({ length: 50 }, (_, index) => index * 2 + 3);
+        const frames = given.flatMap((streamId) => [getFrame(streamId, "/reset"), reset(streamId)]);
+        const socket = await sendFrames(port, [getFrame(1, "/first"), ...frames, getFrame(103, "/last")]);
+        await lastHandled;
+        socket.destroy();
+      });
+      assert.deepEqual(handled, ["/first", "/last"]);
+    });
+
+    it("are refused as not taken while too many wait", async (t) => {
+      let milliseconds = 0;
+      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      await withListener({}, async (port) => {
+        const others = new WaitingRequests(new Socket());
+        const turns = Array.from({ length: 13_100 }, () => others.turn());
+        const refill = (): void => {
+          turns.push(others.turn());
+          refilling = setImmediate(refill); // one has its turn meanwhile
+        };
+        let refilling = setImmediate(refill);
+        const socket = await sendFrames(port, [getFrame(1), getFrame(3)]);
+        let received = Buffer.alloc(0);
+        const refusal = resetFrame(3, errorCodes.refusedStream);
+        for await (const bytes of socket) {
+          received = Buffer.concat([received, bytes as Buffer]);
+          if (received.includes(refusal)) break;
+        }
+        clearImmediate(refilling);
+        assert.ok(received.includes(refusal));
+        milliseconds = Infinity; // from now on, all have one turn
+        await Promise.all(turns);
+        const session = openHttp2(port);
+        const answers = await Promise.all(["/a", "/b"].map((path) => sendHttp2(session, { path })));
+        session.close();
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [200, 200],
+        );
+      });
+    });
   });
 
   it("answers a method that the parser does not know with 405", () =>

@@ -28,6 +28,16 @@ describe("pipelined requests", () => {
     assert.ok(socket.isPaused());
   });
 
+  it("of one address leave room to those of others", async () => {
+    const [many, other] = ["192.0.2.1", "192.0.2.2"].map((address) => new PipelinedRequests(socketFrom(address)));
+    assert.ok(many && other);
+    const turns: Promise<void>[] = [];
+    while (many.hasRoom) turns.push(many.turn());
+    assert.ok(turns.length > 1000 && other.hasRoom);
+    await Promise.all(turns);
+    assert.ok(many.hasRoom);
+  });
+
   it("of addresses that one client may have take turns as one", async () => {
     const order: string[] = [];
     await Promise.all(

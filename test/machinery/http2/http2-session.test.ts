@@ -281,6 +281,15 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.of("resetStream", 5)[0]?.code, "refusedStream");
   });
 
+  it("refuses a request that nobody takes in a way that lets the client try again", async () => {
+    const client = new FrameClient((stream) => stream.refuse()).open().send(get(1));
+    await client.settle();
+    assert.deepEqual(
+      client.of("resetStream").map(({ streamId, code }) => [streamId, code]),
+      [[1, "refusedStream"]],
+    );
+  });
+
   it("after it was closed, accepts no new streams and ends with its last one", async () => {
     const client = new FrameClient(never).open().send(get(1));
     await client.settle();
@@ -544,6 +553,9 @@ describe("an HTTP/2 session", () => {
 
     it("streams beyond the limit", () =>
       tooMany(new FrameClient(never).open().send(...times(80, (at) => [get(at * 2 + 1)]))));
+
+    it("requests that nobody takes", () =>
+      tooMany(new FrameClient((stream) => stream.refuse()).open().send(...times(60, (at) => [get(at * 2 + 1)]))));
 
     it("empty parts of a body (CVE-2019-9518)", () =>
       tooMany(new FrameClient(never).open().send(post(1), ...times(60, () => [data(1, "")]))));

@@ -1,0 +1,49 @@
+import type { Socket } from "node:net";
+import { FairShare } from "../scheduling/fair-share.ts";
+import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
+import { addressPath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
+import { addressKey } from "./connection-bound.ts";
+
+/**
+ * How many may wait, of all connections: 13,000 without what is kept for others than addresses. Each takes about two kilobytes, and costs
+ * its client some twenty bytes. An address may have three quarters of the places that the others leave.
+ */
+const share = new FairShare({ places: 16_000, sharePerUser: 0.75 });
+
+/** The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. */
+export class WaitingRequests {
+  protected readonly socket: Socket;
+  readonly #address: string;
+  readonly #path: SharePath;
+  #waiting = 0;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    this.#address = addressKey(socket.remoteAddress ?? "");
+    this.#path = addressPath(this.#address);
+  }
+
+  /** Whether one more may wait: it is in memory as soon as it is parsed. */
+  get hasRoom(): boolean {
+    return share.mayTake(this.#path);
+  }
+
+  /** Resolves when the next request may begin. */
+  async turn(): Promise<void> {
+    this.#waiting++;
+    share.take(this.#path);
+    this.socket.pause();
+    await requestTurnOfAddress(this.#address);
+    share.release(this.#path);
+    if (--this.#waiting === 0) this.readOn();
+  }
+
+  protected get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  protected readOn(): void {
+    this.socket.resume();
+  }
+}

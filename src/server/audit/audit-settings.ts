@@ -56,7 +56,7 @@ export const auditFlags = {
     default: 10_000,
     help: "Events that may wait. More are lost and counted.",
   },
-  "audit-log-batch-max-size": { ...count, default: 400, help: "Events of one write." },
+  "audit-log-batch-max-size": { ...count, default: 2000, help: "Events of one write." },
   "audit-log-batch-max-wait": { type: "duration", default: "100ms", help: "How long an event waits for others." },
   "audit-log-batch-throttle-enable": { type: "boolean", default: false, help: "Limit writes of batches." },
   "audit-log-batch-throttle-qps": { ...count, default: 10, help: "Writes in a second, on average." },

@@ -390,6 +390,15 @@ describe("a server, like upstream,", () => {
     assert.deepEqual(effect.enum, ["NoExecute", "NoSchedule", "PreferNoSchedule"]);
   });
 
+  it("describes in OpenAPI a review's conditions on labels and fields by the types that all groups share", async () => {
+    const [, { components }] = await answer({ path: "/openapi/v3/apis/authorization.k8s.io/v1" });
+    const names = Object.keys(components.schemas).filter((name) => name.endsWith("SelectorRequirement"));
+    assert.deepEqual(names.sort(), [
+      "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement",
+      "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",
+    ]);
+  });
+
   it("misses the namespace or the name that a path leaves empty", async () => {
     const told = async (method: string, path: string): Promise<readonly unknown[]> => {
       const body = ["POST", "PUT"].includes(method) ? { metadata: { name: "x" } } : undefined;

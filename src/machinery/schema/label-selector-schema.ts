@@ -7,7 +7,8 @@ import { atomicList, mapOf, named, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
 import { always, omitEmpty } from "./struct.ts";
 
-const labelSelectorRequirement = object({
+/** A condition of a selector that is written as a list of them. */
+export const labelSelectorRequirement = object({
   goType: "v1.LabelSelectorRequirement",
   package: metaPackage,
   description: "A condition on the value of one label.",

@@ -21,7 +21,7 @@ const subject = atomicStruct("v1.Subject", "A user, group or service account tha
 });
 
 const roleRef = atomicStruct("v1.RoleRef", "Names the role that a binding grants.", {
-  apiGroup: always(1, string, "RBAC's group.", { isRequired: true }),
+  apiGroup: always(1, string, "RBAC's group, which it is without it."),
   kind: always(2, string, "Role or ClusterRole.", { isRequired: true }),
   name: always(3, string, "The name of the role.", { isRequired: true }),
 });

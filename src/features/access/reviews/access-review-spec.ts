@@ -3,32 +3,32 @@ import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { readableTerms } from "../../../machinery/api/readable-terms.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { atomicList, mapOf, named, namedStringList, string } from "../../../machinery/schema/schema.ts";
+import { labelSelectorRequirement } from "../../../machinery/schema/label-selector-schema.ts";
+import { metaPackage } from "../../../machinery/schema/object-meta-schema.ts";
+import { atomicList, mapOf, named, namedStringList, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
-const requirement = (goType: string, what: string) =>
-  struct(`${goType}Requirement`, `A condition on ${what}.`, {
-    key: required(1, string, `The key of ${what}.`),
-    operator: required(
-      2,
-      named(string, `${goType}Operator`),
-      "How the key relates to the values: In, NotIn, Exists or DoesNotExist.",
-    ),
-    values: omitEmpty(3, atomicList(string), "The values for In and NotIn."),
-  });
+const fieldSelectorRequirement = object({
+  goType: "v1.FieldSelectorRequirement",
+  package: metaPackage,
+  description: "A condition on a field.",
+  fields: {
+    key: required(1, string, "The path of the field."),
+    operator: required(2, named(string, "v1.FieldSelectorOperator"), "In, NotIn, Exists or DoesNotExist."),
+    values: omitEmpty(3, atomicList(string), "The values of In and NotIn."),
+  },
+});
 
-const selectorAttributes = (kind: "Field" | "Label") =>
+const requirements = { Field: fieldSelectorRequirement, Label: labelSelectorRequirement };
+
+const selectorAttributes = (kind: keyof typeof requirements) =>
   struct(
     `v1.${kind}SelectorAttributes`,
     `A ${kind.toLowerCase()} selector of the request, as text or as requirements.`,
     {
       rawSelector: omitEmpty(1, string, "The selector as in a query, instead of requirements."),
-      requirements: omitEmpty(
-        2,
-        atomicList(requirement(`v1.${kind}Selector`, `a ${kind.toLowerCase()}`)),
-        "Requirements that must all be met.",
-      ),
+      requirements: omitEmpty(2, atomicList(requirements[kind]), "Requirements that must all be met."),
     },
   );
 

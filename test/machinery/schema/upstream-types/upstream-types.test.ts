@@ -6,7 +6,6 @@ import { schemaFacts } from "./schema-facts.ts";
 
 const unsetTime = "a time that is not set is left out, where Go writes null";
 const untypedString = "the error for a value of another JSON type says `string`, not the name of Go's type";
-const optionalUpstream = "OpenAPI lists it as required; upstream's does not";
 
 /** Where we differ, and why. */
 const known: Readonly<Record<string, string>> = {
@@ -17,7 +16,6 @@ const known: Readonly<Record<string, string>> = {
   "certificates/v1.CertificateSigningRequestCondition lastTransitionTime": unsetTime,
   "meta/v1.ManagedFieldsEntry operation": untypedString,
   "meta/v1.ObjectMeta managedFields": "an empty list is not left out where it is read: it resets the managers",
-  "rbac/v1.RoleRef apiGroup": optionalUpstream,
 };
 
 const upstream = decodeFacts(readFileSync(new URL("upstream-types.txt", import.meta.url), "utf8"));

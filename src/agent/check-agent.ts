@@ -7,6 +7,7 @@ import type { Names } from "../machinery/api/names.ts";
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
+import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
 import { checkReplaceable } from "../machinery/files/atomic-file.ts";
 import { checkWay } from "../machinery/files/check-way.ts";
@@ -82,6 +83,8 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
       }),
     );
   }
+  const withoutProxy = ignoredProxy(process.env);
+  if (withoutProxy !== undefined) report("the proxy", notChecked(withoutProxy));
   let answering: AgentSettings | undefined;
   for (const server of settings.servers) {
     const ofServer = { ...settings, servers: [server] };

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { isProxyIgnored } from "../machinery/client/proxy-agent.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
@@ -26,10 +25,10 @@ export interface SettingsSource {
 const reloadGraceMilliseconds = 3_600_000;
 
 /**
- * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. SIGHUP, and a change of the configuration
- * file, read all settings again: the agent restarts inside the process, and settings that are wrong leave the old ones in use.
- * SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when another agent uses the data
- * directory, and what has broken the agent: its supervisor starts it again.
+ * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that, or once an RSA key that is being made is there: Node.js
+ * cannot end its making. SIGHUP, and a change of the configuration file, read all settings again: the agent restarts inside the process,
+ * and settings that are wrong leave the old ones in use. SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when
+ * another agent uses the data directory, and what has broken the agent: its supervisor starts it again.
  */
 export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
   let settings = source.load();
@@ -37,9 +36,6 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const folder = ownFolder(dataDirectory);
   const log = openProcessLog(settings.log);
   const say = openProcessOutput(); // a hook may have filled the pipe
-  if (isProxyIgnored(process.env)) {
-    log.warn({}, `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is ${process.version}`);
-  }
   await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;

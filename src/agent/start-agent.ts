@@ -3,6 +3,7 @@ import { uptime } from "node:os";
 import { statSync } from "node:fs";
 import { systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
+import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentParts } from "./agent-parts.ts";
@@ -61,6 +62,8 @@ const uptimeClock: Clock = { now: () => uptime() * 1000 };
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
   const { log, version, clock = systemClock, monotonic = performance } = options;
   const { random = Math.random, sleep = realSleep } = options;
+  const withoutProxy = ignoredProxy(process.env);
+  if (withoutProxy !== undefined) log.warn({}, withoutProxy);
   const metrics = new AgentMetrics();
   const onSkew = (milliseconds: number): void => {
     metrics.clockSkew(milliseconds);

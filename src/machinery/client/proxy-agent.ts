@@ -5,15 +5,25 @@ import { isLoopback } from "../api/is-loopback.ts";
 import { isExemptFromProxy } from "./is-exempt-from-proxy.ts";
 import type { TlsServer } from "./tls-options.ts";
 
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+function canUseProxies(nodeVersion: string): boolean {
+  const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
+  return major > 24 || (major === 24 && minor >= 5);
+}
+
 /** Whether this version of Node.js can go through a proxy. */
-export const knowsProxies = major > 24 || (major === 24 && minor >= 5);
+export const knowsProxies = canUseProxies(process.versions.node);
 
 const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
   Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
 
-/** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
-export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
+/** Why the proxy of the environment is not used, so that connections are direct. Undefined where it is, and where there is none. */
+export const ignoredProxy = (
+  environment: NodeJS.ProcessEnv,
+  nodeVersion: string = process.versions.node,
+): string | undefined =>
+  namesProxy(environment) && !canUseProxies(nodeVersion)
+    ? `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is v${nodeVersion}`
+    : undefined;
 
 const namesException = (environment: NodeJS.ProcessEnv, server: string): boolean =>
   isExemptFromProxy(server, environment["NO_PROXY"] ?? environment["no_proxy"] ?? "");

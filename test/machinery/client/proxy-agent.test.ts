@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ignoredProxy } from "../../../src/machinery/client/proxy-agent.ts";
+
+test("the proxy of the environment is said to be unused where Node.js is too old to go through one", () => {
+  const environment = { HTTPS_PROXY: "http://proxy.example:3128" };
+  const text = "HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is v24.4.1";
+  assert.equal(ignoredProxy(environment, "24.4.1"), text);
+  assert.match(ignoredProxy({ https_proxy: "http://proxy.example:3128" }, "20.20.2") ?? "", /this is v20\.20\.2$/);
+  assert.equal(ignoredProxy({}, "20.20.2"), undefined);
+  for (const version of ["24.5.0", "26.10.0"]) assert.equal(ignoredProxy(environment, version), undefined);
+  assert.equal(ignoredProxy(environment), undefined);
+});

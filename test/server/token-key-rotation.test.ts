@@ -266,7 +266,7 @@ describe("token keys that rotate", () => {
       const longest = { spec: { audiences: [audience], expirationSeconds: 10 * 365 * 86_400 } };
       const answer = await new Asked(one).api.send(`${accounts}/robot/token`, { method: "POST", body: longest });
       assert.equal(answer.status, 503);
-      assert.match(String(answer.body), /no token can be issued now, because the store can't be written/);
+      assert.match(String(answer.body), /no token can be issued now: the disk is full/);
       assert.ok((await new Asked(one).newToken()).length > 0, "one that lives no longer than those before");
     } finally {
       store.write = writeForReal;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, renameSync, statSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
@@ -174,6 +175,31 @@ describe("a directory of the LMDB store", () => {
       assert.ok(unknown instanceof WriteOutcomeUnknown);
       assert.equal(unknown.message, "the store can't be used until the process is restarted: Input/output error");
       assert.deepEqual(broken, [unknown]);
+      await closeEnvironment(environment);
+    }),
+  );
+
+  it(
+    "says what to do where the system refuses to write, and nothing about pages",
+    withDirectory(async (directory) => {
+      const environment = openEnvironment({ directory, profile: "platform" });
+      const { EROFS, EDQUOT } = constants.errno;
+      const refusals = [
+        Object.assign(new Error("Read-only file system: Attempting to write page at position 20480"), { code: EROFS }),
+        Object.assign(new Error("EROFS: read-only file system, open 'store/room-1'"), { code: "EROFS", errno: -EROFS }),
+        Object.assign(new Error("Disk quota exceeded: Attempting to write page at position 20480"), { code: EDQUOT }),
+        Object.assign(new Error("MDB_MAP_FULL: Environment mapsize limit reached"), { code: -30_792 }),
+      ];
+      const messages = [];
+      for (const refusal of refusals) messages.push((await commitFailure(environment, refusal)).message);
+      const readOnly =
+        "the store can't be written: the file system is read-only; mount it for writing, or name a place on another";
+      assert.deepEqual(messages, [
+        readOnly,
+        readOnly,
+        "the store can't be written: the user's disk quota is used up; make room",
+        "the store can't be written: MDB_MAP_FULL: Environment mapsize limit reached",
+      ]);
       await closeEnvironment(environment);
     }),
   );

@@ -110,7 +110,7 @@ export class StoredTokenKeys implements TokenKeys {
       await recording;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      throw serviceUnavailable(`no token can be issued now, because the store can't be written: ${error.message}`);
+      throw serviceUnavailable(`no token can be issued now: ${error.message}`);
     } finally {
       this.#recording = undefined;
     }

@@ -1,5 +1,7 @@
+import { constants } from "node:os";
 import type { Database, RootDatabase } from "lmdb";
-import { messageOf } from "../../api/thrown-error.ts";
+import { errorCode, messageOf } from "../../api/thrown-error.ts";
+import { systemCodeReason } from "../../files/unusable-file.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
@@ -63,7 +65,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   const reason =
     cause instanceof NoRoomOnDisk || isFull(directory)
       ? `no space is left on the server's disk; make room (${messageOf(cause)})`
-      : messageOf(cause);
+      : (systemCodeReason(systemCode(cause)) ?? messageOf(cause));
   if (isBroken(environment)) {
     const broken = new WriteOutcomeUnknown(`the store can't be used until the process is restarted: ${reason}`, {
       cause,
@@ -72,6 +74,16 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
     return broken;
   }
   return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}
+
+/**
+ * The system's code for a failure, such as `EROFS`; empty if there is none. LMDB's errors have its number, and a message with positions
+ * and sizes of pages that help nobody.
+ */
+function systemCode(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const named = Object.entries(constants.errno).find(([, number]) => number === code);
+  return named?.[0] ?? errorCode(error);
 }
 
 /**

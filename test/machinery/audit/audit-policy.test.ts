@@ -59,6 +59,38 @@ describe("an audit policy", () => {
     assert.equal(levelOf(wellKnown, "GET /apis", undefined), "Metadata");
   });
 
+  it("has rules that hold for the users, groups and paths that they name, and for no others", () => {
+    const holds = (rule: string, request: string, user?: UserInfo): boolean => {
+      const policy = policyOf(`rules: [{ level: Metadata, ${rule} }]`);
+      const info = requestInfo({ method: "GET", path: request, query: "" });
+      return decideAudit(policy, { info, user, names }).level === "Metadata";
+    };
+    const joe: UserInfo = { username: "joe", groups: ["ops"], extra: {} };
+    for (const [rule, held] of [
+      ["users: [jane]", [jane]],
+      ["users: [joe, jane]", [jane, joe]],
+      ["users: [jan]", []],
+      ["userGroups: [devs, none]", [jane]],
+      ["userGroups: [ops, devs]", [jane, joe]],
+      ["users: [joe], userGroups: [devs]", []],
+      ["verbs: [get]", [jane, joe, undefined]],
+    ] as const) {
+      const found = [jane, joe, undefined].filter((user) => holds(rule, "/version", user));
+      assert.deepEqual(found, held, rule);
+    }
+    for (const [url, path, isHeld] of [
+      ["/a*", "/a", true],
+      ["/a*", "/ab/c", true],
+      ["/a*", "/b/a", false],
+      ["/a", "/a/", false],
+      ["/a", "/ab", false],
+      ["'*'", "/version", true],
+      ["/api*", "/api/v1/pods", false],
+    ] as const) {
+      assert.equal(holds(`nonResourceURLs: [${url}]`, path, jane), isHeld, `${url} ${path}`);
+    }
+  });
+
   it("treats both spellings of a group alike, in rules and in requests", () => {
     for (const group of ["authentication.k8s.io", "authentication.platform.io"]) {
       assert.equal(levelOf(wellKnown, `POST /apis/${group}/v1/tokenreviews`), "Metadata");
@@ -107,6 +139,7 @@ describe("an audit policy", () => {
       ["pods/status", `${pod}/status`, "Metadata"],
       ["'pods/*'", `${pod}/status`, "Metadata"],
       ["'pods/*'", pod, "Metadata"],
+      ["'secrets/*'", `${pod}/status`, "None"],
       ["'*/status'", `${pod}/status`, "Metadata"],
       ["'*/status'", pod, "None"],
       ["'*'", `${pod}/status`, "Metadata"],
@@ -161,6 +194,8 @@ describe("an audit policy", () => {
       ["nonResourceURLs: [healthz]", "nonResourceURLs[0]"],
       ["nonResourceURLs: ['/a*b']", "nonResourceURLs[0]"],
       ["nonResourceURLs: [/a], namespaces: [b]", "nonResourceURLs"],
+      ["nonResourceURLs: [/a], resources: [{ group: '' }]", "nonResourceURLs"],
+      ["nonResourceURLs: ['a/b']", "nonResourceURLs[0]"],
       ["resources: [{ group: A_ }]", "resources[0].group"],
       ["resources: [{ resourceNames: [a] }]", "resources[0].resourceNames"],
       ["omitStages: [x]", "omitStages[0]"],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, createPublicKey } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import { apiAudience, bob, encode, fixedTokenKeys, forge, goodClaims, newKeyPem, scene } from "./token-scene.ts";
 import type { Scene } from "./token-scene.ts";
 
@@ -148,6 +149,26 @@ describe("another spelling of a good token", () => {
     assert.equal(last % 16, 0, "the last of 86 characters carries two bits");
     for (let stray = 1; stray < 16; stray++) {
       assert.notEqual(outcomeOf(test, good.slice(0, -1) + alphabet[last + stray]), "authenticated");
+    }
+  });
+
+  it("is refused with a signature of another length, by the keys of every algorithm", async () => {
+    const data = Buffer.from("header.payload");
+    const zero = Buffer.alloc(1);
+    for (const [algorithm, newPem] of Object.entries(newKeyPem)) {
+      const key = parseTokenSigningKey(newPem());
+      const signature = await key.sign(data);
+      assert.ok(key.verifies(data, signature), algorithm);
+      const [r, s] = [signature.subarray(0, signature.length / 2), signature.subarray(signature.length / 2)];
+      for (const parts of [
+        [signature.subarray(1)],
+        [signature.subarray(0, -1)],
+        [zero, r, s],
+        [r, s, zero],
+        [zero, r, zero, s],
+      ]) {
+        assert.ok(!key.verifies(data, Buffer.concat(parts)), algorithm);
+      }
     }
   });
 

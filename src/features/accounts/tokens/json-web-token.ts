@@ -51,7 +51,8 @@ export function parseToken(token: string): ParsedToken | undefined {
   if (token.length > maximumTokenCharacters) return undefined;
   const firstDot = token.indexOf(".");
   const secondDot = token.indexOf(".", firstDot + 1);
-  if (firstDot < 0 || secondDot < 0 || token.includes(".", secondDot + 1)) return undefined;
+  // A third dot is no character of a signature.
+  if (secondDot < 0) return undefined;
 
   const header = headerOf(token.slice(0, firstDot));
   const payload = jsonOf(token.slice(firstDot + 1, secondDot));

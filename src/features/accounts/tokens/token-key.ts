@@ -49,7 +49,7 @@ export const generateTokenSigningKeyPem = (algorithm: GeneratedAlgorithm): strin
 export function parseTokenSigningKey(pem: string): TokenSigningKey {
   const privateKey = readable(() => createPrivateKey(pem), "it contains no PEM private key");
   const verification = verificationKeyOf(createPublicKey(privateKey));
-  const { digest } = algorithmParameters[verification.algorithm];
+  const digest = digests[verification.algorithm];
   const key = { key: privateKey, dsaEncoding: "ieee-p1363" as const };
   return { ...verification, sign: (data) => sign(digest, data, key) };
 }
@@ -89,7 +89,7 @@ export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[
 export function verificationKeyOf(publicKey: KeyObject, givenId?: string): VerificationKey {
   const info = publicKeyInfoOf(publicKey);
   const algorithm = algorithmOf(info);
-  const { digest, signatureBytes } = algorithmParameters[algorithm];
+  const digest = digests[algorithm];
   const key = { key: publicKey, dsaEncoding: "ieee-p1363" as const };
   const kid = givenId ?? createHash("sha256").update(info.spki).digest("base64url");
   return {
@@ -97,7 +97,6 @@ export function verificationKeyOf(publicKey: KeyObject, givenId?: string): Verif
     algorithm,
     jwk: { use: "sig", ...publicKey.export({ format: "jwk" }), kid, alg: algorithm },
     verifies(data, signature) {
-      if (signatureBytes !== undefined && signature.length !== signatureBytes) return false;
       try {
         return verify(digest, data, key, signature);
       } catch {
@@ -119,20 +118,13 @@ function readable(parse: () => KeyObject, message: string): KeyObject {
 /** A JWS algorithm (RFC 7518 section 3.1, RFC 8037) for signing tokens. HMAC and `none` are not allowed. */
 type SigningAlgorithm = "ES256" | "ES384" | "ES512" | "RS256" | "EdDSA";
 
-interface AlgorithmParameters {
-  /** The digest; null when it is part of the algorithm. */
-  readonly digest: string | null;
-  /** The exact length of a signature in bytes. Absent when it depends on the key. */
-  readonly signatureBytes?: number;
-}
-
-/** The parameters of each algorithm for node:crypto. */
-const algorithmParameters: Readonly<Record<SigningAlgorithm, AlgorithmParameters>> = {
-  ES256: { digest: "sha256", signatureBytes: 64 },
-  ES384: { digest: "sha384", signatureBytes: 96 },
-  ES512: { digest: "sha512", signatureBytes: 132 },
-  RS256: { digest: "sha256" },
-  EdDSA: { digest: null, signatureBytes: 64 },
+/** The digest of each algorithm for node:crypto; null when it is part of the algorithm. */
+const digests: Readonly<Record<SigningAlgorithm, string | null>> = {
+  ES256: "sha256",
+  ES384: "sha384",
+  ES512: "sha512",
+  RS256: "sha256",
+  EdDSA: null,
 };
 
 const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([

@@ -63,6 +63,16 @@ describe("a token request", () => {
     assert.ok("status" in object);
   });
 
+  it("may name the uid of its account, and is refused for one of another uid", async () => {
+    const test = requests();
+    await test.send({ metadata: { uid: "bob-uid" } });
+    await assert.rejects(test.send({ metadata: { uid: "other" } }), {
+      code: 409,
+      message: /the UID in the token request \(other\) does not match the UID of the service account \(bob-uid\)/,
+    });
+    assert.equal(test.issued.length, 1);
+  });
+
   it("keeps audiences as they are, including empty and repeated ones", async () => {
     const test = requests();
     const audiences = ["b", "a", "a", ""];

@@ -75,6 +75,22 @@ describe("revoked certificates", () => {
     );
   });
 
+  it("are revoked for good by what is no hold, and else from the earliest time on", () => {
+    const [held, heldLater] = [1000, 3000].map((revokedAt) => ({ revokedAt, reason: "certificateHold" }) as const);
+    const [forGood, forGoodLater] = [2000, 4000].map((revokedAt) => ({ revokedAt, reason: "superseded" }) as const);
+    assert.ok(held && heldLater && forGood && forGoodLater);
+    for (const [one, other, counts] of [
+      [held, forGood, forGood],
+      [heldLater, forGood, forGood],
+      [held, heldLater, held],
+      [forGood, forGoodLater, forGood],
+    ] as const) {
+      assert.equal(moreSevere(one, other), counts);
+      assert.equal(moreSevere(other, one), counts);
+    }
+    assert.equal(moreSevere(undefined, held), held);
+  });
+
   it("know the longest validity of what revokes one serial number", () => {
     const revoked = new RevokedCertificates();
     const ofSerialNumber = { serialNumber: "1", issuer: "CN=ca" };

@@ -76,11 +76,11 @@ describe("revoked credentials", () => {
   });
 
   it("are certificates by exactly their names: a pattern is only text", () => {
-    const of = (subject: string, serialNumber = "1"): string | undefined =>
+    const of = (subject: string, serialNumber = "1", fingerprint = "f"): string | undefined =>
       revoked.refusalOf(
         withCredential(
           { username: "x", groups: [], extra: {} },
-          { type: "certificate", subject, serialNumber, fingerprint: "f", issuer: "CN=ca", notBefore: 1000 },
+          { type: "certificate", subject, serialNumber, fingerprint, issuer: "CN=ca", notBefore: 1000 },
         ),
       );
     const revoked = new RevokedCredentials();
@@ -94,5 +94,11 @@ describe("revoked credentials", () => {
     assert.match(of("CN=web", "2") ?? "", /revoked/);
     assert.equal(of("CN=web", "3"), undefined);
     assert.equal(of("CN=web", "1"), undefined);
+    const spec = { certificate: { fingerprint: "e" } };
+    revoked.add(spec);
+    assert.match(of("CN=web", "1", "e") ?? "", /revoked/);
+    assert.equal(of("CN=web", "1", "ee"), undefined);
+    revoked.remove(spec);
+    assert.equal(of("CN=web", "1", "e"), undefined);
   });
 });

@@ -49,7 +49,7 @@ export class RequestHeaderEncoder {
       if (index === undefined) {
         isIndexed = false;
         this.#literal(bytes, { name, value });
-      } else writeInteger(bytes, { value: index, prefixBits: 7, flags: 0x80 });
+      } else writeInteger(bytes, { value: index, flags: 0x80 });
     }
     const block = Buffer.from(bytes);
     if (isIndexed) this.#blocks.set(fields, block);
@@ -78,16 +78,14 @@ export class RequestHeaderEncoder {
 
 /** Not Huffman coded: each is sent once. */
 function writeString(bytes: number[], text: string): void {
-  writeInteger(bytes, { value: text.length, prefixBits: 7, flags: 0 });
+  writeInteger(bytes, { value: text.length, flags: 0 });
   for (let at = 0; at < text.length; at++) bytes.push(text.charCodeAt(at));
 }
 
-/** RFC 7541 section 5.1. */
-function writeInteger(
-  bytes: number[],
-  { value, prefixBits, flags }: { readonly value: number; readonly prefixBits: number; readonly flags: number },
-): void {
-  const largestPrefix = (1 << prefixBits) - 1;
+const largestPrefix = 0x7f;
+
+/** Writes an index or a length, with a prefix of seven bits (RFC 7541 section 5.1). `flags` has the first octet's other bit. */
+function writeInteger(bytes: number[], { value, flags }: { readonly value: number; readonly flags: number }): void {
   if (value < largestPrefix) {
     bytes.push(flags | value);
     return;

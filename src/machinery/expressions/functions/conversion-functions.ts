@@ -20,11 +20,11 @@ const truths: Readonly<Record<string, boolean>> = {
 
 function truth(text: string): boolean {
   const value = Object.hasOwn(truths, text) ? truths[text] : undefined;
-  return value ?? impossible("string", "bool");
+  return value ?? impossible("bool");
 }
 
-const impossible = (from: string, to: string): never => {
-  throw new Error(`type conversion error from '${from}' to '${to}'`);
+const impossible = (to: string): never => {
+  throw new Error(`type conversion error from 'string' to '${to}'`);
 };
 
 /** More digits than an integer has. They are not looked at. */
@@ -48,20 +48,20 @@ const wholePart = (value: number, limit: number): bigint => {
 const parseInteger = (text: string): bigint =>
   text.length <= longestNumber && /^[+-]?\d+$/.test(text)
     ? integer(BigInt(text.replace(/^\+/, "")))
-    : impossible("string", "int");
+    : impossible("int");
 
 const parseUnsigned = (text: string): UnsignedInt =>
-  text.length <= longestNumber && /^\d+$/.test(text) ? unsigned(BigInt(text)) : impossible("string", "uint");
+  text.length <= longestNumber && /^\d+$/.test(text) ? unsigned(BigInt(text)) : impossible("uint");
 
 function parseDouble(text: string): number {
   const special = /^([+-]?)(?:(inf(?:inity)?)|nan)$/i.exec(text);
   if (special !== null) {
-    if (special[2] === undefined) return special[1] === "" ? Number.NaN : impossible("string", "double");
+    if (special[2] === undefined) return special[1] === "" ? Number.NaN : impossible("double");
     return special[1] === "-" ? -Infinity : Infinity;
   }
   const isNumber = text.length <= longestNumber && /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
   const value = isNumber ? Number(text) : Number.NaN;
-  return Number.isFinite(value) ? value : impossible("string", "double");
+  return Number.isFinite(value) ? value : impossible("double");
 }
 
 const same = <T>(value: T): T => value;

@@ -218,9 +218,6 @@ export const atomicListWithMergeKey = <S extends Schema>(items: S, mergeKey: str
   patchMerge: { mergeKey },
 });
 
-/** A named Go slice of strings, like the values of `extra` maps (`v1.ExtraValue`). */
-export const namedStringList = (goType: string): ArraySchema<string[]> => ({ ...atomicList(string), goType });
-
 /** The fields of a Go struct that is inlined into another. In JSON they belong to the outer struct. */
 export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(number: number, fields: F): F =>
   Object.fromEntries(

@@ -1,16 +1,21 @@
 import { spellingsOf } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { atomicList, mapOf, namedStringList, string } from "./schema.ts";
-import type { Infer } from "./schema.ts";
+import { atomicList, mapOf, string } from "./schema.ts";
+import type { ArraySchema, Infer } from "./schema.ts";
 import { omitEmpty, struct } from "./struct.ts";
+
+const extraValue: ArraySchema<string[]> = { ...atomicList(string), goType: "v1.ExtraValue" };
+
+/** The extra attributes of a user: lists of texts by their keys. */
+export const userExtra = mapOf(extraValue);
 
 /** A user, as reviews return it. */
 export const userInfoSchema = struct("v1.UserInfo", "The user that a credential belongs to.", {
   username: omitEmpty(1, string, "The name that identifies the user among all active users."),
   uid: omitEmpty(2, string, "A value that is unique over time: a later user with the same name gets a different one."),
   groups: omitEmpty(3, atomicList(string), "The names of the user's groups."),
-  extra: omitEmpty(4, mapOf(namedStringList("v1.ExtraValue")), "Additional information from the authenticator."),
+  extra: omitEmpty(4, userExtra, "Additional information from the authenticator."),
 });
 
 /** Converts a user for a JSON answer, with the keys of its extra in one spelling. Empty parts are left out. */

@@ -6,14 +6,13 @@ import {
   bytes,
   int32,
   mapList,
-  mapOf,
   microTime,
   named,
-  namedStringList,
   object,
   string,
   time,
 } from "../../../src/machinery/schema/schema.ts";
+import { userExtra } from "../../../src/machinery/schema/user-info-schema.ts";
 
 const description = "A sample.";
 const metadata = { number: 1, schema: objectMeta, presence: "always", description } as const;
@@ -95,7 +94,7 @@ export const certificateSigningRequest = object({
           username: { number: 2, schema: string, description },
           uid: { number: 3, schema: string, description },
           groups: { number: 4, schema: atomicList(string), description },
-          extra: { number: 6, schema: mapOf(namedStringList("v1.ExtraValue")), description },
+          extra: { number: 6, schema: userExtra, description },
         },
       }),
     },

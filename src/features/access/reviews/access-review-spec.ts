@@ -5,9 +5,10 @@ import { readableTerms } from "../../../machinery/api/readable-terms.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { labelSelectorRequirement } from "../../../machinery/schema/label-selector-schema.ts";
 import { metaPackage } from "../../../machinery/schema/object-meta-schema.ts";
-import { atomicList, mapOf, named, namedStringList, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, named, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
+import { userExtra } from "../../../machinery/schema/user-info-schema.ts";
 
 const fieldSelectorRequirement = object({
   goType: "v1.FieldSelectorRequirement",
@@ -69,7 +70,7 @@ export const accessReviewSpec = struct(
     ...requestFields,
     user: omitEmpty(3, string, "The user name. Groups are not added: list them in `groups`."),
     groups: omitEmpty(4, atomicList(string), "The groups of the user."),
-    extra: omitEmpty(5, mapOf(namedStringList("v1.ExtraValue")), "The extra of the user."),
+    extra: omitEmpty(5, userExtra, "The extra of the user."),
     uid: omitEmpty(6, string, "The uid of the user."),
   },
 );

@@ -1,18 +1,8 @@
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
-import {
-  atomicList,
-  bytes,
-  int32,
-  mapList,
-  mapOf,
-  named,
-  namedStringList,
-  oneOf,
-  string,
-  time,
-} from "../../../machinery/schema/schema.ts";
+import { atomicList, bytes, int32, mapList, named, oneOf, string, time } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, nullable, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
+import { userExtra } from "../../../machinery/schema/user-info-schema.ts";
 
 /** Every key usage that a request may ask for, as upstream's refusals list them: in alphabetical order. */
 export const keyUsages = [
@@ -97,11 +87,7 @@ const spec = struct(
     username: omitEmpty(2, string, "The user name of the requester. Set by the server."),
     uid: omitEmpty(3, string, "The uid of the requester. Set by the server."),
     groups: omitEmpty(4, atomicList(string), "The groups of the requester. Set by the server."),
-    extra: omitEmpty(
-      6,
-      mapOf(namedStringList("v1.ExtraValue")),
-      "Extra attributes of the requester. Set by the server.",
-    ),
+    extra: omitEmpty(6, userExtra, "Extra attributes of the requester. Set by the server."),
   },
 );
 

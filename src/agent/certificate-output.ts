@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { lstatSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { computedOnce } from "../machinery/api/computed-once.ts";
 import {
@@ -12,6 +12,7 @@ import {
 } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { checkWay } from "../machinery/files/check-way.ts";
+import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -154,9 +155,6 @@ function writeFile(file: string, { bytes, ownership }: FileContents): void {
   writeFileAtomically(file, { contents: bytes, ...ownership });
   removeUnfinished(file); // they hold keys
 }
-
-const linkTarget = (link: string): string | undefined =>
-  lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(link) : undefined;
 
 const hasLinks = (folder: string, names: readonly string[]): boolean =>
   names.every((name) => linkTarget(join(folder, name)) === `${currentLink}/${name}`);

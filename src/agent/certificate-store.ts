@@ -1,6 +1,7 @@
-import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { replaceLink, writeFileAtomically, writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { removeFile } from "../machinery/files/remove-file.ts";
@@ -75,7 +76,8 @@ export class CertificateStore {
 
   #write(pair: KeyPair, { now, wantedDigest }: PairInUse): void {
     makeFolder(this.#directory, { mode: 0o700 });
-    const previous = linkTarget(this.file);
+    // There is none where an administrator has put a file there.
+    const previous = basename(linkTarget(this.file) ?? "");
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     // Before the write: each retry of one that failed makes another file.
     for (const file of readdirSync(this.#directory)) {
@@ -118,10 +120,6 @@ export class CertificateStore {
 }
 
 const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;
-
-/** The name of the file behind a link. Undefined when it is not a link: an administrator may have put a file there. */
-const linkTarget = (link: string): string | undefined =>
-  lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() === true ? basename(readlinkSync(link)) : undefined;
 
 /** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {

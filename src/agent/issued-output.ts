@@ -1,7 +1,8 @@
-import { lstatSync, readlinkSync, symlinkSync } from "node:fs";
+import { lstatSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
+import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { CertificateOutput, FolderPart } from "./certificate-output.ts";
@@ -46,7 +47,7 @@ export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder
     throw new UsageError("--out, --key-out, --chain-out: name a file of its own for each");
   }
   for (const { flag, file, target } of links) {
-    if (!isMissing(file) && !isLinkTo(file, target)) {
+    if (!isMissing(file) && linkTarget(file) !== target) {
       throw new UsageError(
         `--${flag}: ${file} is there already, and several files cannot be replaced at the same moment: ` +
           `move it away, or leave out --key-out to write one file`,
@@ -67,7 +68,7 @@ export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder
         symlinkSync(target, file);
         flushFolder(dirname(file));
       }
-      const replaced = links.find(({ file, target }) => !isLinkTo(file, target));
+      const replaced = links.find(({ file, target }) => linkTarget(file) !== target);
       if (replaced !== undefined) {
         throw new UnusableFile(`${replaced.file} is not the link to ${replaced.target} any more: move it away`);
       }
@@ -81,6 +82,3 @@ export const stateFolderOf = (name: string, { out }: IssuedFiles): string =>
   join(dirname(resolve(out)), `.signet-${basename(name)}`);
 
 const isMissing = (file: string): boolean => lstatSync(file, { throwIfNoEntry: false }) === undefined;
-
-const isLinkTo = (file: string, target: string): boolean =>
-  lstatSync(file).isSymbolicLink() && readlinkSync(file) === target;

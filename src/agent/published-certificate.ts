@@ -9,7 +9,7 @@ import type { OpenFailureLog } from "./failure-log.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { RewrittenFiles } from "./rewritten-files.ts";
+import { lookMilliseconds, RewrittenFiles, rewriteMilliseconds } from "./rewritten-files.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 export interface PublishedCertificateOptions {
@@ -29,10 +29,6 @@ export interface PublishedCertificateOptions {
   readonly sleep: Sleep;
   readonly log: Log;
 }
-
-/** How often the files are checked: somebody may remove or change one. */
-const checkMilliseconds = 60_000;
-const retryMilliseconds = 10_000;
 
 /** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed or were repaired. */
 export class PublishedCertificate {
@@ -96,8 +92,8 @@ export class PublishedCertificate {
     while (!signal.aborted) {
       this.#failed.renew();
       this.publish();
-      await sleep(checkMilliseconds, this.#failed.or(signal));
-      if (this.#fault !== undefined) await sleep(retryMilliseconds, signal);
+      await sleep(lookMilliseconds, this.#failed.or(signal));
+      if (this.#fault !== undefined) await sleep(rewriteMilliseconds, signal);
     }
   }
 

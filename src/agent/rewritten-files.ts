@@ -1,6 +1,11 @@
 import type { FailureLog, OpenFailureLog } from "./failure-log.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
+/** How often the agent looks at the files that it has written: somebody may remove or change one. */
+export const lookMilliseconds = 60_000;
+/** The wait before a failed write is tried again, for example on a full disk. */
+export const rewriteMilliseconds = 10_000;
+
 /**
  * Tells people of files that were as the agent wrote them, and are not at its next look. Once, somebody has removed or changed them. At
  * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written. A

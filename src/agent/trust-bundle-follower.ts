@@ -16,7 +16,7 @@ import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
-import { RewrittenFiles } from "./rewritten-files.ts";
+import { lookMilliseconds, RewrittenFiles, rewriteMilliseconds } from "./rewritten-files.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -46,12 +46,8 @@ export interface TrustBundleState {
   readonly fault?: string;
 }
 
-/** How often the file is checked: somebody may remove or change it. */
-const checkMilliseconds = 60_000;
 /** Between two looks at what the server has: bundles that two writers change in turn must not keep the machine busy. */
 const shortestPauseMilliseconds = 1000;
-/** The wait before a failed write is tried again, for example on a full disk. */
-const rewriteMilliseconds = 10_000;
 /** All of them are in memory, and each may have a mebibyte. */
 export const mostBundles = 100;
 /** A larger file than any answer of a server is not one that the agent has written. */
@@ -128,7 +124,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     }
     if (wasRight) rewritten.looked(outcome?.state === "written" ? [file] : []);
     await options.sleep(shortestPauseMilliseconds, signal);
-    const wait = last?.state === "failed" ? rewriteMilliseconds : checkMilliseconds;
+    const wait = last?.state === "failed" ? rewriteMilliseconds : lookMilliseconds;
     await options.sleep(wait, wake.or(signal));
     await setImmediate(); // several changes that came together are one write
   }

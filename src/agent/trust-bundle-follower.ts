@@ -11,11 +11,10 @@ import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
 import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
-import { decodePemBlocks, encodePem } from "../pki/pem.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
+import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
+import type { JoinedAnchors } from "./joined-anchors.ts";
 import { lookMilliseconds, RewrittenFiles, rewriteMilliseconds } from "./rewritten-files.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
@@ -81,12 +80,12 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const rewritten = new RewrittenFiles(options);
   const wake = new WakeSignal();
   let last: Outcome | undefined;
-  // Many anchors take seconds to read, and to compare.
+  // Many anchors take seconds to read, and to compare: each look uses what the last one has found.
   /** What the server has now, until it is in the file. */
   let wanted: WantedAnchors | undefined;
-  /** Of the file's contents that have these anchors. */
+  /** The digest of the file's contents when they have these anchors. */
   let rightDigest: string | undefined;
-  /** Of the file's contents that have others, and could not be replaced. */
+  /** The digest of the file's contents when they have others, and could not be replaced. */
   let wrongDigest: string | undefined;
   const changed = (): void => {
     wanted = undefined;
@@ -177,7 +176,7 @@ function writeAnchors(wanted: WantedAnchors, { found, isRepaired, ...options }: 
     return { state: "absent" };
   }
   // Their order means nothing, so programs need not be reloaded for another order.
-  if (found !== undefined && isSameAnchors(found, pem)) {
+  if (found !== undefined && haveSameAnchors(found, pem)) {
     onAnchors(file, { anchors });
     return { state: "right", digest: digestOf(found) };
   }
@@ -204,44 +203,4 @@ function savedContents(file: string): Buffer | undefined {
   } catch {
     return undefined; // writing it tells what is wrong
   }
-}
-
-function isSameAnchors(saved: string, pem: string): boolean {
-  if (saved === pem) return true;
-  const sorted = (text: string): string => decodedAnchors(text).toSorted().join("");
-  return sorted(saved) === sorted(pem);
-}
-
-const decodedAnchors = (text: string): string[] =>
-  decodePemBlocks(text)
-    .filter(({ type }) => type === "CERTIFICATE")
-    .map(({ bytes }) => encodePem("CERTIFICATE", bytes));
-
-/** The server may answer with anything. */
-function anchorsOf({ metadata, spec }: ClusterTrustBundle): string[] {
-  const text: unknown = (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.trustBundle;
-  if (typeof text !== "string") throw new Error(`the trust bundle ${metadata.name} has no text in the server's answer`);
-  try {
-    return parseCertificatesPem(text).map((anchor) => encodeCertificatesPem([anchor]));
-  } catch (cause) {
-    throw new Error(`the trust bundle ${metadata.name} has an anchor that is no certificate: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
-}
-
-interface JoinedAnchors {
-  readonly pem: string;
-  readonly count: number;
-}
-
-/**
- * The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. Throws Error for
- * an anchor that is no certificate: programs refuse a whole file for one of them.
- */
-export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): JoinedAnchors {
-  const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
-  const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
-  const anchors = new Set(sorted.flatMap(anchorsOf));
-  return { pem: [...anchors].join(""), count: anchors.size };
 }

@@ -3,6 +3,7 @@ import { arch, platform, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
+import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { ServerConfig } from "../server-config.ts";
@@ -27,7 +28,7 @@ export async function runDoctor(config: ServerConfig): Promise<void> {
   }
   const count = (state: Finding["state"]): number => findings.filter((finding) => finding.state === state).length;
   console.log(`${count("good")} ok, ${counted(count("warning"), "warning")}, ${count("bad")} bad`);
-  if (count("bad") > 0) process.exitCode = 1;
+  if (count("bad") > 0) process.exitCode = exitCodes.refused.code;
 }
 
 /** `signet support-bundle`. */

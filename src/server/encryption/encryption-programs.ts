@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import { commandRefused } from "../../machinery/command-line/command-failure.ts";
+import { commandRefused, exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
@@ -60,7 +60,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
       `${lost} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
     );
   }
-  process.exitCode = 1;
+  process.exitCode = exitCodes.refused.code;
 }
 
 /** Looks at every stored object, before a command changes anything. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { uptime } from "node:os";
 import { statSync } from "node:fs";
-import { systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
+import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
@@ -51,7 +51,7 @@ export interface RunningAgent {
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
 
-/** Goes on while the machine sleeps, unlike `performance`. */
+/** Goes on while the machine sleeps, unlike `monotonicClock`. */
 const uptimeClock: Clock = { now: () => uptime() * 1000 };
 
 /**
@@ -60,7 +60,7 @@ const uptimeClock: Clock = { now: () => uptime() * 1000 };
  * agent has no credential and would never get one.
  */
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
-  const { log, version, clock = systemClock, monotonic = performance } = options;
+  const { log, version, clock = systemClock, monotonic = monotonicClock } = options;
   const { random = Math.random, sleep = realSleep } = options;
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) log.warn({}, withoutProxy);

@@ -1,4 +1,4 @@
-import type { Schedule } from "../api/clock.ts";
+import type { Clock, Schedule } from "../api/clock.ts";
 import { waitAtMost } from "../scheduling/wait-at-most.ts";
 
 /** Where lines go: a file, or a server. */
@@ -15,7 +15,8 @@ export interface LineTarget {
 export interface EventQueueOptions {
   readonly target: LineTarget;
   readonly schedule: Schedule;
-  readonly now: () => number;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
   /** Events that may wait. More are lost. */
   readonly maximumEvents: number;
   /** The events of one delivery. */
@@ -79,7 +80,7 @@ export class EventQueue {
   constructor(options: EventQueueOptions) {
     this.#options = options;
     this.#tokens = options.throttle?.burst ?? 0;
-    this.#tokensAt = options.now();
+    this.#tokensAt = options.monotonic.now();
   }
 
   /** Takes a line, which has no line break. It is lost when too many wait. */
@@ -280,10 +281,10 @@ export class EventQueue {
 
   /** Waits until the limit allows a delivery (a token bucket, as in upstream). */
   async #turn(): Promise<void> {
-    const { throttle, now } = this.#options;
+    const { throttle, monotonic } = this.#options;
     if (throttle === undefined) return;
     for (;;) {
-      const at = now();
+      const at = monotonic.now();
       this.#tokens = Math.min(throttle.burst, this.#tokens + ((at - this.#tokensAt) / 1000) * throttle.perSecond);
       this.#tokensAt = at;
       if (this.#tokens >= 1 || this.#isClosed) break;

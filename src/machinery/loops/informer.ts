@@ -1,6 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
-import { unreferencedSleep } from "../api/clock.ts";
+import { monotonicClock, unreferencedSleep } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { EndlessList, listPages } from "../client/list-pages.ts";
@@ -107,7 +107,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
-    const { monotonic = performance, mostWatchedBytes = Infinity } = this.#options;
+    const { monotonic = monotonicClock, mostWatchedBytes = Infinity } = this.#options;
     let version = "";
     let watchedBytes = 0;
     let failures = 0;

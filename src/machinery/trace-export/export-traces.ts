@@ -3,7 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
-import { systemSchedule } from "../api/clock.ts";
+import { monotonicClock, systemSchedule } from "../api/clock.ts";
 import { boundInterimAnswers } from "../client/bound-interim-answers.ts";
 import { ProxyAgent } from "../client/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
@@ -99,7 +99,7 @@ function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): Event
       close: () => closing.abort(),
     },
     schedule: systemSchedule,
-    now: () => performance.now(),
+    monotonic: monotonicClock,
     maximumEvents: maximumSpans,
     batchEvents: batchSpans,
     batchBytes: 4 * 1024 * 1024,

@@ -246,7 +246,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
     ...backend,
     target,
     schedule: systemSchedule,
-    now: () => performance.now(),
+    monotonic: monotonicClock,
     afterFailure,
     onFailure: failed,
     onRecovered: recoveryReport(systemSchedule, (lostEvents) =>

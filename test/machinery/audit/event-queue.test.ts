@@ -30,7 +30,7 @@ describe("a queue of audit events", () => {
         close: () => {},
       },
       schedule: time.schedule,
-      now: () => time.clock.now(),
+      monotonic: time.clock,
       maximumEvents: 10,
       batchEvents: 3,
       batchBytes: 1000,

@@ -10,6 +10,7 @@ import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf, logFormats, logLevels } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
+import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
 import { SystemAccounts } from "./system-accounts.ts";
 
@@ -24,7 +25,6 @@ export interface AgentConfiguration {
 const apiVersion = "signet.platform.io/v1";
 const kind = "AgentConfiguration";
 const maximumEntries = 200;
-const defaultHookTimeout = "60s";
 const longestHookMilliseconds = 3_600_000;
 
 /** Throws UsageError with every fault and the path of its field. Relative file names start at the folder of the file. */
@@ -148,7 +148,8 @@ function parseHook(parent: Fields, name: string): Hook | undefined {
   const fields = parent.fields(name);
   const command = fields.text("command");
   const check = fields.text("check");
-  const timeoutMilliseconds = parseDuration(fields.text("timeout") ?? defaultHookTimeout) ?? 0;
+  const timeout = fields.text("timeout");
+  const timeoutMilliseconds = timeout === undefined ? defaultHookMilliseconds : (parseDuration(timeout) ?? 0);
   if (!command) fields.fault("command", "is required");
   if (timeoutMilliseconds <= 0 || timeoutMilliseconds > longestHookMilliseconds) {
     fields.fault("timeout", "must be a duration such as 30s, at most 1h");

@@ -10,6 +10,7 @@ import type { CertificateNameFlags } from "../machinery/command-line/certificate
 import { keyTypeOption, durationOption, secondsOf } from "../machinery/command-line/options.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import type { KeyType } from "../pki/keys.ts";
+import { hookOfFlag } from "./hook-of-flag.ts";
 
 interface IssueFlags extends ConnectionFlags, CertificateNameFlags {
   readonly signer: string;
@@ -22,8 +23,6 @@ interface IssueFlags extends ConnectionFlags, CertificateNameFlags {
   readonly renew?: boolean;
   readonly hook?: string;
 }
-
-const hookTimeoutMilliseconds = 60_000;
 
 /** `signet certificates issue`: one certificate in files, for machines without an agent. */
 export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
@@ -81,10 +80,7 @@ function programOf(name: string, flags: IssueFlags): IssueProgram {
     lifetimeSeconds,
     files: { out, keyOut, chainOut },
     isRenewed: flags.renew === true,
-    hook:
-      flags.hook === undefined
-        ? undefined
-        : { command: flags.hook, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds },
+    hook: hookOfFlag(flags.hook),
     connection: flags,
   };
 }

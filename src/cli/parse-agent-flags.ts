@@ -1,4 +1,4 @@
-import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
+import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts";
 import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
@@ -8,18 +8,13 @@ import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
+import { hookOfFlag } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
-
-const hookTimeoutMilliseconds = 60_000;
 
 /** Checks the flags, to which those of the file are added already, and adds what only the file says. Throws UsageError. */
 export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentConfiguration): AgentSettings {
   const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];
   if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
-  const hook: Hook | undefined =
-    flags.onChange === undefined
-      ? configuration.hook
-      : { command: flags.onChange, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds };
   return {
     ...serverAccess(flags),
     nodeName: flags.nodeName,
@@ -30,7 +25,7 @@ export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentCon
     dnsNames: flags.dnsName.map(parseDnsName),
     trustBundles: trustBundlesOf(flags, configuration),
     certificates: configuration.certificates,
-    hook,
+    hook: hookOfFlag(flags.onChange) ?? configuration.hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
     leaseDurationSeconds: parseLeaseDuration(flags.leaseDuration),
     log: { level: flags.logLevel, format: flags.logFormat },

@@ -10,6 +10,7 @@ import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
+import { certificateNameFault } from "./certificate-name.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 
 interface Surroundings {
@@ -30,9 +31,8 @@ const formats = ["pem", "folder", "pkcs12", "jks"] as const;
 /** Reads an entry of `certificates` in the agent's configuration file. */
 export function parseServiceCertificate(fields: Fields, { hookOf, ...surroundings }: Surroundings): ServiceCertificate {
   const name = fields.text("name") ?? "";
-  if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(name)) {
-    fields.fault("name", "must be 1 to 40 lower case letters, digits and hyphens");
-  }
+  const nameFault = certificateNameFault(name);
+  if (nameFault !== undefined) fields.fault("name", nameFault);
   if (reservedNames.has(name)) fields.fault("name", `${name} is the name of a certificate of the node itself`);
   const signerName = fields.text("signer") ?? "";
   if (signerName === "") fields.fault("signer", "is required, such as example.com/services");
@@ -44,8 +44,8 @@ export function parseServiceCertificate(fields: Fields, { hookOf, ...surrounding
     emailAddresses: fields.texts("emailAddresses", templateFault) ?? [],
     uris: fields.texts("uris", templateFault) ?? [],
   };
-  const fault = templateFault(names.commonName);
-  if (fault !== undefined) fields.fault("commonName", fault);
+  const commonNameFault = templateFault(names.commonName);
+  if (commonNameFault !== undefined) fields.fault("commonName", commonNameFault);
   if (!nameFields.some((field) => fields.has(field))) {
     fields.fault("dnsNames", "must name something, here or in ipAddresses, emailAddresses, uris or commonName");
   }

@@ -10,6 +10,7 @@ import type { CertificateNameFlags } from "../machinery/command-line/certificate
 import { keyTypeOption, durationOption, secondsOf } from "../machinery/command-line/options.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import type { KeyType } from "../pki/keys.ts";
+import { certificateNameFault } from "./certificate-name.ts";
 import { hookOfFlag } from "./hook-of-flag.ts";
 
 interface IssueFlags extends ConnectionFlags, CertificateNameFlags {
@@ -56,9 +57,8 @@ export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
 
 function programOf(name: string, flags: IssueFlags): IssueProgram {
   const { lifetime, out, keyOut, chainOut } = flags;
-  if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(name)) {
-    throw new UsageError(`NAME: ${JSON.stringify(name)}: must be 1 to 40 lower case letters, digits and hyphens`);
-  }
+  const fault = certificateNameFault(name);
+  if (fault !== undefined) throw new UsageError(`NAME: ${JSON.stringify(name)}: ${fault}`);
   const names = certificateNamesOf(flags, flags.dns?.[0] ?? name);
   const lifetimeSeconds = lifetime === undefined ? undefined : secondsOf(lifetime);
   if (lifetimeSeconds !== undefined && lifetimeSeconds < minimumExpirationSeconds) {

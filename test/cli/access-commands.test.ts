@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { HostedSignet } from "./hosted-signet.ts";
+import { wordsOf } from "./words-of.ts";
 
 describe("the commands for permissions, and waiting", { concurrency: 1 }, () => {
   let server: TestServer;
@@ -26,7 +27,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
-  const here = (line: string): string[] => [...line.split(" "), "--kubeconfig", server.kubeconfigFile];
+  const here = (line: string): string[] => [...wordsOf(line), "--kubeconfig", server.kubeconfigFile];
   const signet = (line: string) => host.run(here(line));
   const succeed = (line: string): Promise<string> => host.succeed(here(line));
 
@@ -77,7 +78,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
 
   it("take the names that -o name prints", async () => {
     const named = async (line: string): Promise<string> => (await succeed(`${line} -o name`)).trim();
-    const request = `x --key-file ${join(folder, "x.key")}`;
+    const request = `x --key-file "${join(folder, "x.key")}"`;
     assert.equal(await named(`csr describe ${await named(`csr create ${request}`)}`), await named("csr list"));
     await succeed(`csr approve --yes ${await named("csr list")} --wait`);
     assert.match(await succeed(`csr get ${await named("csr list")}`), /^-----BEGIN CERTIFICATE-----$/m);
@@ -114,7 +115,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     }
     for (const signer of ["example.com/web", "example.com/mail"]) {
       const name = signer.slice(signer.indexOf("/") + 1);
-      await succeed(`csr create ${name} --signer ${signer} --key-file ${join(folder, name)}`);
+      await succeed(`csr create ${name} --signer ${signer} --key-file "${join(folder, name)}"`);
     }
     assert.equal(await succeed("csr approve web --yes --as cleo"), "certificate request web approved\n");
     assert.match((await signet("csr approve mail --yes --as cleo")).stderr, /not permitted to approve/);
@@ -191,8 +192,8 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
   it("wait for a certificate without the permission to watch it", async () => {
     await succeed("clusterrole create requesters --verb create,get --resource csr");
     await succeed("clusterrolebinding create requesters --clusterrole requesters --user ben");
-    const create = `csr create unwatched --wait --key-file ${join(folder, "unwatched.key")} --as ben`;
-    const created = waiting.run([...create.split(" "), "--kubeconfig", server.kubeconfigFile]);
+    const create = `csr create unwatched --wait --key-file "${join(folder, "unwatched.key")}" --as ben`;
+    const created = waiting.run(here(create));
     while ((await signet("csr describe unwatched")).code !== 0);
     await succeed("csr approve unwatched --yes");
     const { code, stderr } = await created;

@@ -12,6 +12,7 @@ import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 import { UnhelpfulServers } from "./unhelpful-servers.ts";
+import { wordsOf } from "./words-of.ts";
 
 const signer = "example.com/services";
 const signers = `
@@ -30,8 +31,6 @@ rules:
     action: approve
     require: { commonNames: ["*.services.example"], dnsNames: ["*.services.example"] }
 `;
-
-const split = (line: string): string[] => line.split(" ").filter((word) => word !== "");
 
 describe("every command", { concurrency: 1 }, () => {
   let server: TestServer;
@@ -59,7 +58,7 @@ describe("every command", { concurrency: 1 }, () => {
     "node lock": "edge-1",
     "node locks": "",
     "node unlock": "edge-1",
-    "csr create": `one.services.example --key-file ${file("one.key")} --signer ${signer} --dns one.services.example --wait`,
+    "csr create": `one.services.example --key-file "${file("one.key")}" --signer ${signer} --dns one.services.example --wait`,
     "csr list": "",
     "csr describe": "one.services.example",
     "csr get": "one.services.example --wait",
@@ -69,8 +68,8 @@ describe("every command", { concurrency: 1 }, () => {
     "certificates describe": made.serial,
     "certificates revoke": "--subject CN=anna",
     "certificates revocations": "",
-    "certificates issue": `web --signer ${signer} --dns web.services.example --out ${file("web.pem")}`,
-    "trust create": `anchors --from-file ${file("ca.crt")}`,
+    "certificates issue": `web --signer ${signer} --dns web.services.example --out "${file("web.pem")}"`,
+    "trust create": `anchors --from-file "${file("ca.crt")}"`,
     "trust list": "",
     "trust describe": "anchors",
     "role create": "x --verb get --resource pods",
@@ -93,7 +92,7 @@ describe("every command", { concurrency: 1 }, () => {
 
   /** How each other command has something to say. They run in this order. */
   const others = (): Readonly<Record<string, string>> => {
-    const dataDirectory = `--data-dir ${server.dataDirectory}`;
+    const dataDirectory = `--data-dir "${server.dataDirectory}"`;
     return {
       "keys list": dataDirectory,
       "keys retire": `${made.key} ${dataDirectory}`,
@@ -103,16 +102,16 @@ describe("every command", { concurrency: 1 }, () => {
       "ca prepare": `nodeagent-client-ca ${dataDirectory}`,
       "ca switch": `nodeagent-client-ca --force ${dataDirectory}`,
       "ca retire": `nodeagent-client-ca --force ${dataDirectory}`,
-      backup: `${file("backup")} ${dataDirectory}`,
-      restore: `--dry-run ${file("backup")}`,
-      "audit verify": file("policy.yaml"),
+      backup: `"${file("backup")}" ${dataDirectory}`,
+      restore: `--dry-run "${file("backup")}"`,
+      "audit verify": `"${file("policy.yaml")}"`,
       "encryption status": dataDirectory,
       "encryption rotate": dataDirectory,
       "encryption rewrite": dataDirectory,
       "encryption retire": dataDirectory,
       doctor: dataDirectory,
-      "support-bundle": `${file("support")} ${dataDirectory}`,
-      "agent check": `--server ${server.url} --ca-file ${file("ca.crt")} --data-dir ${file("agent")}`,
+      "support-bundle": `"${file("support")}" ${dataDirectory}`,
+      "agent check": `--server ${server.url} --ca-file "${file("ca.crt")}" --data-dir "${file("agent")}"`,
       completion: "bash",
     };
   };
@@ -137,8 +136,8 @@ describe("every command", { concurrency: 1 }, () => {
     writeFileSync(file(name), JSON.stringify(contents), { mode: 0o600 });
     return file(name);
   };
-  const succeed = (words: string, connection = `--kubeconfig ${server.kubeconfigFile}`): Promise<string> =>
-    signet.succeed(split(`${words} ${connection}`));
+  const succeed = (words: string, connection = `--kubeconfig "${server.kubeconfigFile}"`): Promise<string> =>
+    signet.succeed(wordsOf(`${words} ${connection}`));
 
   before(async () => {
     writeFileSync(file("signers.yaml"), signers);
@@ -151,13 +150,13 @@ describe("every command", { concurrency: 1 }, () => {
     signet = new HostedSignet();
     writeFileSync(file("ca.crt"), readFileSync(join(server.dataDirectory, "ca.crt")));
     discovery = JSON.stringify(await server.client.request("/apis"));
-    for (const name of ["two", "three"]) await succeed(`csr create ${name} --key-file ${file("made.key")}`);
+    for (const name of ["two", "three"]) await succeed(`csr create ${name} --key-file "${file("made.key")}"`);
     await succeed(
-      `csr create a.services.example --key-file ${file("made.key")} --signer ${signer} --dns a.services.example --wait`,
+      `csr create a.services.example --key-file "${file("made.key")}" --signer ${signer} --dns a.services.example --wait`,
     );
     made.serial = JSON.parse(await succeed("certificates list -o json")).items[0].spec.serialNumber;
     made.token = JSON.parse(await succeed("bootstrap-token create -o json")).id;
-    const dataDirectory = `--data-dir ${server.dataDirectory}`;
+    const dataDirectory = `--data-dir "${server.dataDirectory}"`;
     made.key = /key (\S+) /.exec(await succeed("keys rotate", dataDirectory))?.[1] ?? "";
     await succeed("ca prepare nodeagent-serving-ca", dataDirectory);
   });
@@ -192,7 +191,7 @@ describe("every command", { concurrency: 1 }, () => {
   const ask = async (url: string, exits: readonly ExitName[], ...more: string[]): Promise<void> => {
     const config = kubeconfig("misbehaving", url);
     for (const [command, words] of Object.entries(asking())) {
-      const given = split(`${command} ${words}`);
+      const given = wordsOf(`${command} ${words}`);
       check(await signet.run([...given, "--kubeconfig", config, ...more]), `signet ${command}`, exits);
     }
   };
@@ -213,13 +212,13 @@ describe("every command", { concurrency: 1 }, () => {
     });
   }
   it("says in one line that standard output is on a full disk", async () => {
-    const connection = `--kubeconfig ${server.kubeconfigFile}`;
+    const connection = `--kubeconfig "${server.kubeconfigFile}"`;
     const words = [
       ...Object.entries(asking()).map(([command, more]) => `${command} ${more} ${connection}`),
       ...Object.entries(others()).map(([command, more]) => `${command} ${more}`),
     ];
     for (const line of words) {
-      const outcome = await signet.run(split(line), {}, { isOutputFull: true });
+      const outcome = await signet.run(wordsOf(line), {}, { isOutputFull: true });
       check(outcome, line, ["unwritable"]);
       assert.equal(outcome.stderr.split("cannot write to standard output").length, 2, line);
     }

@@ -101,7 +101,7 @@ describe("signet keys, beside a server that runs", () => {
     ] as const) {
       const { code, stderr } = await ca(step, name, ...files);
       assert.notEqual(code, 0);
-      assert.match(stderr, /is in the operator's files \(\S+ca\.crt, of --[\w-]+\).*append .* then replace/s);
+      assert.match(stderr, /is in the operator's files \(.+ca\.crt, of --[\w-]+\).*append .* then replace/s);
     }
     const { code, stderr } = await ca("prepare", "apiserver-client-ca", ...files, "--signer-config", folder);
     assert.notEqual(code, 0);

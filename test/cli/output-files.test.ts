@@ -207,9 +207,14 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       const kubeconfig = await kubeconfigOf(context, async (ask) => (await ask()).replaceAll(field, value()));
       const file = join(folder, "good.kubeconfig");
       writeFileSync(file, "good", { mode: 0o600 });
-      const { code, stderr } = await host.run(
-        `kubeconfig ${words} --output-file ${file} --kubeconfig ${kubeconfig}`.split(" "),
-      );
+      const { code, stderr } = await host.run([
+        "kubeconfig",
+        ...words.split(" "),
+        "--output-file",
+        file,
+        "--kubeconfig",
+        kubeconfig,
+      ]);
       assert.equal(code, 3, stderr);
       assert.match(stderr, /^signet: [^\n]+; check that the kubeconfig names a Signet server, and try again\n$/);
       assert.equal(readFileSync(file, "utf8"), "good");
@@ -246,7 +251,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     chmodSync(file, 0o644);
     const refused = await signet("csr", "create", `key-${count}-again`, "--key-file", file);
     assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /^signet: \S+ is open to other users \(mode 0644\); chmod 600 it[^\n]*\n$/);
+    assert.match(refused.stderr, /^signet: .+ is open to other users \(mode 0644\); chmod 600 it[^\n]*\n$/);
     writeFileSync(file, "no key");
     chmodSync(file, 0o600);
     const wrong = await signet("csr", "create", `key-${count}-again`, "--key-file", file);
@@ -260,7 +265,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     // Files that may not grow fail like on a full disk.
     const { status, stderr } = spawnSync("sh", ["-c", `ulimit -f 1; ${backup}`], { encoding: "utf8" });
     rmSync(dataDirectory, { recursive: true });
-    assert.match(stderr, /^signet: cannot write \S+: no file may be so large there \(ulimit -f\); raise the limit/);
+    assert.match(stderr, /^signet: cannot write .+: no file may be so large there \(ulimit -f\); raise the limit/);
     assert.equal(status, 5);
     assert.deepEqual(readdirSync(folder), []);
   });

@@ -42,7 +42,7 @@ describe("a flag of the server that names a file", () => {
         assert.equal(code, 2, stderr);
         assert.match(
           stderr,
-          /^signet: --[a-z-]+: \S+ is not a regular file; it may be read again later, so write it to a file and name that\n$/,
+          /^signet: --[a-z-]+: .+ is not a regular file; it may be read again later, so write it to a file and name that\n$/,
         );
       }
     });
@@ -66,7 +66,7 @@ describe("a flag of the agent that names a file", () => {
       const agent = ["agent", "--server", "https://127.0.0.1:1", "--data-dir", join(folder, "data")];
       const { code, stderr } = await signet.run([...agent, ...words]);
       assert.equal(code, 2, stderr);
-      assert.match(stderr, /^signet: --[a-z-]+: \S+ is not a regular file; /);
+      assert.match(stderr, /^signet: --[a-z-]+: .+ is not a regular file; /);
     }
   });
 });

@@ -9,6 +9,8 @@ export interface Http1Head {
   readonly headers: Headers;
 }
 
+type SentHead = Pick<IncomingMessage, "method" | "url" | "rawHeaders" | "httpVersionMinor">;
+
 /** `scheme://authority` and what follows it. An authority with a user's name and password is none (RFC 9110 section 4.2.4). */
 const absoluteForm = /^(https?):\/\/((?:[\w.-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
@@ -16,15 +18,17 @@ const absoluteForm = /^(https?):\/\/((?:[\w.-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)([/
  * Reads the request line and the headers. A target in absolute form, as clients send it to proxies, is the same as its path and
  * query with its authority as the Host (RFC 9112 section 3.2.2). So the steps after this know only one form. Undefined for
  * every other target: `*`, another scheme than the connection's, an authority that cannot be one. Undefined also for a body that
- * has another transfer coding than `chunked`: Node.js would pass it on encoded.
+ * has another transfer coding than `chunked`: Node.js would pass it on encoded. And for one with any in HTTP/1.0, which knows none: a proxy
+ * of that version takes the body for the next request (RFC 9112 section 6.1).
  */
 export function http1Head(
-  { method = "", url = "", rawHeaders }: Pick<IncomingMessage, "method" | "url" | "rawHeaders">,
+  { method = "", url = "", rawHeaders, httpVersionMinor }: SentHead,
   scheme: "https" | "http",
 ): Http1Head | undefined {
   const headers = headersOf(rawHeaders);
   const coding = headers["transfer-encoding"];
-  if (coding !== undefined && !(typeof coding === "string" && coding.toLowerCase() === "chunked")) return undefined;
+  const isChunked = typeof coding === "string" && coding.toLowerCase() === "chunked";
+  if (coding !== undefined && !(isChunked && httpVersionMinor > 0)) return undefined;
   if (url.startsWith("/")) return { method, target: url, headers };
   const [, sentScheme, authority, rest = "/"] = absoluteForm.exec(url) ?? [];
   if (sentScheme?.toLowerCase() !== scheme || authority === undefined) return undefined;

@@ -369,6 +369,10 @@ describe("the listener", () => {
     ["a target without an authority", "GET https:///first HTTP/1.1\r\nHost: h\r\n\r\n"],
     ["a target whose authority another reader ends elsewhere", "GET https://h\\@i/first HTTP/1.1\r\nHost: h\r\n\r\n"],
     ["a target that is no path", "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"],
+    [
+      "a transfer coding in HTTP/1.0",
+      `POST /first HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${get}\r\n`,
+    ],
     ["garbage", "\0\x01\x02\r\n\r\n"],
   ];
   for (const [name, bytes] of attacks) {

@@ -29,7 +29,7 @@ interface Findings {
 
 /**
  * The conditions of a namespace that is being emptied, in upstream's words (`namespaceConditionUpdater`). A condition keeps its
- * time while it says the same. Returns the given list itself when nothing has changed.
+ * time while its status is the same. Returns the given list itself when nothing has changed.
  */
 export function namespaceConditions(
   previous: readonly Condition[],
@@ -41,12 +41,9 @@ export function namespaceConditions(
     const reason = fault === "" ? finding.okReason : finding.faultReason;
     const message = fault === "" ? ok : fault;
     const before = previous.find((one) => one.type === type);
-    return before !== undefined &&
-      before.status === status &&
-      before.reason === reason &&
-      (before.message ?? "") === message
-      ? before
-      : { type, status, lastTransitionTime: timestamp(now), reason, message };
+    if (before?.status !== status) return { type, status, lastTransitionTime: timestamp(now), reason, message };
+    const isSame = before.reason === reason && (before.message ?? "") === message;
+    return isSame ? before : { ...before, reason, message };
   });
   if (wanted.every((one) => previous.includes(one))) return previous;
   return [...previous.filter((one) => wanted.every(({ type }) => type !== one.type)), ...wanted];

@@ -53,6 +53,21 @@ describe("the conditions of a namespace that is being emptied", () => {
     );
   });
 
+  it("keep their time while only fewer objects remain", () => {
+    const [secrets] = remaining;
+    const next = namespaceConditions(first, { remaining: secrets ? [secrets] : [], failures: [], now: start + 5000 });
+    assert.deepEqual(
+      next.find(({ type }) => type === "NamespaceContentRemaining"),
+      {
+        type: "NamespaceContentRemaining",
+        status: "True",
+        lastTransitionTime: "2026-03-04T05:06:07Z",
+        reason: "SomeResourcesRemain",
+        message: "Some resources are remaining: secrets. has 2 resource instances",
+      },
+    );
+  });
+
   it("have a limited length", () => {
     const many = Array.from({ length: 5000 }, (_, index) => [`example.com/${index}`, 1] as const);
     const remaining = [{ resource: "secrets.", count: 5000, finalizers: new Map(many) }];

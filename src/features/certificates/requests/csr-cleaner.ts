@@ -8,7 +8,7 @@ import { certificateSigningRequestResource } from "../resources.ts";
 
 const hourMilliseconds = 3_600_000;
 
-/** How long a request is kept after its last condition (decided ones) or its creation (the others). */
+/** How long a request is kept after its last condition, or after its creation if nobody has decided about it. */
 const keptMilliseconds = {
   issued: hourMilliseconds,
   denied: hourMilliseconds,
@@ -23,13 +23,12 @@ const keptMilliseconds = {
  */
 export function removalTime(request: CertificateSigningRequest): number {
   const state = certificateRequestState(request);
-  const isUndecided = state === "pending" || state === "approved";
   const created = Date.parse(request.metadata.creationTimestamp ?? "") || 0;
   const decided = Math.max(
     created,
     ...(request.status?.conditions ?? []).map(({ lastUpdateTime }) => Date.parse(lastUpdateTime ?? "") || 0),
   );
-  const kept = (isUndecided ? created : decided) + keptMilliseconds[state];
+  const kept = (state === "pending" ? created : decided) + keptMilliseconds[state];
   return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;
 }
 

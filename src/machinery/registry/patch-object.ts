@@ -96,6 +96,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value: applied });
     reportStrictFaults(strictFaults, { request });
+    await pauseInTurn();
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, {
         name: request.name,

@@ -13,7 +13,7 @@ import type { Changed } from "../../registry/update-object.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import { requestTurn, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { pauseInTurn, requestTurn, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
@@ -92,6 +92,7 @@ export async function patchRequest(
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const sent = await decodeUtf8InTurns(bytes);
   const text = type === "apply" ? await appliedJson(sent, resourceRequest) : sent;
+  await pauseInTurn();
   const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
   const changed = await patchObject(registry, {

@@ -62,6 +62,7 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
     return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
+  yield;
   try {
     const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));
     return yield* applyChecked(request, start as ApiObject); // an empty object is valid except for its name

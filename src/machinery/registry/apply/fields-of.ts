@@ -21,7 +21,8 @@ function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | und
       node[element] = entries.length > 1 ? {} : withMember(appliedNode(shape.list.items, entries[0]));
     }
   } else if (isJsonObject(value)) {
-    for (const [name, member] of Object.entries(value)) {
+    for (const name in value) {
+      const member = value[name];
       const child = appliedNode(memberSchemaOf(schema, name), member);
       const isOwn = member === null || isEmptyObject(member) || !isNamedField(schema, name);
       const field = isOwn ? withMember(child) : child;

@@ -157,6 +157,7 @@ describe("a long object", () => {
     await box.add("bear", { color });
     const yaml = { headers: { accept: "application/yaml" } };
     const body = JSON.stringify({ metadata: { name: "bear", labels: { a: "b" } }, color });
+    await nextTurn(); // the turns of other tests end
     let milliseconds = performance.now();
     context.mock.method(performance, "now", () => (milliseconds += 10)); // each line takes as long as a turn
     for (const sent of [yaml, { ...yaml, method: "PUT", body }]) {
@@ -167,6 +168,27 @@ describe("a long object", () => {
       });
       assert.ok(yamlTurns >= jsonTurns + 8, `${yamlTurns} turns, of JSON ${jsonTurns}`);
     }
+  });
+});
+
+describe("an apply of a long configuration", () => {
+  it("lets others in between its steps", async (context) => {
+    const { send } = await scene();
+    const body = JSON.stringify({
+      apiVersion: "toys.example.com/v1",
+      kind: "Toy",
+      metadata: { name: "bear" },
+      color: "red".repeat(10_000),
+    });
+    await nextTurn(); // the turns of other tests end
+    let milliseconds = performance.now();
+    context.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    const turns = await turnsDuring(async () => {
+      const { status } = await send("/bear?fieldManager=a", { method: "PATCH", headers, body });
+      assert.equal(status, 201);
+    });
+    assert.ok(turns >= 11, String(turns));
   });
 });
 

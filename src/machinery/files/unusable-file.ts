@@ -10,6 +10,8 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: "this user has no permission; run as its owner, or name another",
   EPERM: "this user has no permission; run as its owner, or name another",
   EROFS: "the file system is read-only; mount it for writing, or name a place on another",
+  EBUSY:
+    "it is in use, or mounted by itself, as a file of a container may be; mount its folder in the place of the file",
   EIO: "the disk fails (i/o error); see what the system logs of it, and name a place on another",
   ENOSPC: "no space is left on the disk, or none for more files (df -i); make room",
   EDQUOT: "the user's disk quota is used up; make room",
@@ -27,8 +29,9 @@ const reasons: Readonly<Record<string, string>> = {
 export const unreadableFileReason = (error: unknown): string =>
   errorCode(error) === "ENOENT" ? "there is no such file; name another" : fileFailureReason(error);
 
-/** Explains why the system refused a file, and what to do. */
-export const fileFailureReason = (error: unknown): string => systemCodeReason(errorCode(error)) ?? messageOf(error);
+/** Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary one. */
+export const fileFailureReason = (error: unknown): string =>
+  systemCodeReason(errorCode(error)) ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");
 
 /** Explains a code of the system, such as `EROFS`, and what to do. Undefined where there is nothing more to say than the system does. */
 export const systemCodeReason = (code: string): string | undefined => reasons[code];

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { computedOnce } from "../machinery/api/computed-once.ts";
 import {
@@ -53,9 +53,17 @@ const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
 export const outputPath = (output: CertificateOutput): string =>
   output.type === "folder" ? output.folder : output.file;
 
-/** Throws UnusableFile when another user decides where an output is written. */
-export const checkPlace = (output: CertificateOutput): void =>
-  checkWay(output.type === "folder" ? output.folder : dirname(output.file), output.ownership);
+/** The folder that an output is written to. */
+export const outputFolder = (output: CertificateOutput): string =>
+  output.type === "folder" ? output.folder : dirname(output.file);
+
+/** Throws UnusableFile when another user decides where an output is written, or it would replace something else than a file. */
+export function checkPlace(output: CertificateOutput): void {
+  const folder = outputFolder(output);
+  checkWay(folder, output.ownership);
+  if (output.type !== "folder") checkReplaceable(output.file);
+  else if (existsSync(folder)) checkFolder(folder);
+}
 
 /** The contents of an output: the same bytes for the same pair. Secret. */
 function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<string, Buffer> {

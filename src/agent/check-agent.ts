@@ -15,7 +15,7 @@ import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-fil
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
-import { checkPlace, outputPath } from "./certificate-output.ts";
+import { checkPlace, outputFolder, outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { NodeIdentity } from "./node-identity.ts";
@@ -65,7 +65,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
         `${name}: ${outputPath(output)}`,
         await foundBy(() => {
           checkPlace(output);
-          return checkFolder(dirname(outputPath(output)));
+          return checkFolder(outputFolder(output));
         }),
       );
     }

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import type { AgentSettings } from "../../src/agent/agent-settings.ts";
+import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-settings.ts";
+import type { CertificateOutput } from "../../src/agent/certificate-output.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { checkAgent } from "../../src/agent/check-agent.ts";
 import { clusterTrustBundleResource } from "../../src/features/certificates/resources.ts";
@@ -19,7 +20,25 @@ import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { newPair } from "./new-pair.ts";
 import { logTo } from "./log-to.ts";
+import { outputsIn } from "./output-writer.ts";
 import { settingsOf } from "./settings-of.ts";
+
+const serviceOf = (...outputs: readonly CertificateOutput[]): ServiceCertificate => ({
+  name: "web",
+  signerName: "example.com/services",
+  commonName: "",
+  organizations: [],
+  dnsNames: ["web.example"],
+  ipAddresses: [],
+  emailAddresses: [],
+  uris: [],
+  usages: ["server auth"],
+  keyType: "ECDSA P-256",
+  lifetimeSeconds: undefined,
+  renewalShare: undefined,
+  outputs,
+  hook: undefined,
+});
 
 describe("the check of an agent's settings", () => {
   let server: TestServer;
@@ -174,6 +193,21 @@ describe("the check of an agent's settings", () => {
     assert.match(
       lines[1] ?? "",
       /^ok {2}the data directory \S+there: the folder is not there yet; the agent makes it$/,
+    );
+  });
+
+  it("finds a folder of a certificate that others can change, and one in the place of its file", async () => {
+    const [file = assert.fail(), asFolder = assert.fail()] = outputsIn(join(folder, "outputs"));
+    const certificates = [serviceOf(file, asFolder)];
+    assert.deepEqual(await check({ certificates }), []);
+    for (const name of ["web.pem", "tls"]) mkdirSync(join(folder, "outputs", name), { recursive: true });
+    chmodSync(join(folder, "outputs", "tls"), 0o777);
+    const [ofFile = "", ofFolder = "", ...others] = await check({ certificates });
+    assert.deepEqual(others, []);
+    assert.match(ofFile, /^FAULT {2}web: \S+web\.pem: \S+web\.pem is a folder; name a file$/);
+    assert.match(
+      ofFolder,
+      /^FAULT {2}web: \S+tls: \S+tls can be changed by other users: it must belong to the agent's/,
     );
   });
 

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
+import { WorkQueue } from "../../src/machinery/loops/work-queue.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "../server/in-process.ts";
@@ -24,6 +25,33 @@ const { panels } = JSON.parse(readFileSync(join(folder, "dashboard.json"), "utf8
 /** Every metric that an expression reads; `up` is Prometheus' own. */
 const metricsOf = (expression: string): string[] =>
   [...expression.matchAll(/\b(?:signet|apiserver|nodejs|process|workqueue)_\w+/g)].map(([name]) => name);
+
+/** How often a loop retries a key that always fails, in the last ten minutes of an hour. */
+async function retriesOfTenMinutes(): Promise<number> {
+  const count = { depth: 0, adds: 0, retries: 0 };
+  const timers: { readonly run: () => void; readonly milliseconds: number }[] = [];
+  const queue = new WorkQueue({
+    count,
+    reconcile: () => Promise.reject(new Error("it always fails")),
+    onError() {},
+    schedule(run, milliseconds) {
+      timers.push({ run, milliseconds });
+      return () => {};
+    },
+  });
+  queue.add("key");
+  let retriesBefore = 0;
+  for (let minutes = 0; minutes < 60;) {
+    await queue.whenIdle();
+    const timer = timers.shift();
+    assert.ok(timer !== undefined);
+    if (minutes < 50) retriesBefore = count.retries;
+    minutes += timer.milliseconds / 60_000;
+    timer.run();
+  }
+  await queue.whenIdle();
+  return count.retries - retriesBefore;
+}
 
 describe("the alert rules and the dashboard", () => {
   let server: TestServer;
@@ -58,6 +86,13 @@ describe("the alert rules and the dashboard", () => {
     const read = new Set(expressions.flatMap(({ expr }) => metricsOf(expr)));
     const unread = [...exported].filter((name) => /^(?:signet|workqueue)_/.test(name) && !read.has(name));
     assert.deepEqual(unread, ["signet_storage_compacted_revision"]);
+  });
+
+  it("tell of a loop that always fails with one object", async () => {
+    const { expr = "" } = rules.find(({ alert }) => alert === "SignetLoopFails") ?? {};
+    const [, threshold] = /rate\(workqueue_retries_total\[10m\]\)\) > ([\d.]+)$/.exec(expr) ?? [];
+    const retriesPerSecond = (await retriesOfTenMinutes()) / 600;
+    assert.ok(retriesPerSecond > Number(threshold), `${retriesPerSecond} retries a second`);
   });
 
   it("are what Prometheus itself can read, as far as that can be asked here", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compilePolicy } from "../../../src/features/admission/evaluation/compile-policy.ts";
+import { validatingAdmissionPolicyBindings } from "../../../src/features/admission/policies/validating-admission-policy-bindings.ts";
 import { validatingAdmissionPolicies } from "../../../src/features/admission/policies/validating-admission-policies.ts";
 import { context, messages, names } from "../resource-scene.ts";
 
@@ -8,22 +9,208 @@ const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], res
 const matchConstraints = { resourceRules: [rule] };
 const validations = [{ expression: "true" }];
 
-const policy = (spec: object) => ({
+const policy = (spec: object, name = "policy") => ({
   apiVersion: "v1",
   kind: "ValidatingAdmissionPolicy",
-  metadata: { name: "policy" },
+  metadata: { name },
   spec: { matchConstraints, validations, ...spec },
   status: {},
 });
-const faultsOf = (spec: object): string[] =>
-  messages(validatingAdmissionPolicies(names).validate?.(policy(spec), context));
+const faultsOf = (spec: object, name?: string): string[] =>
+  messages(validatingAdmissionPolicies(names).validate?.(policy(spec, name), context));
 const ruleFaults = (changes: object): string[] =>
   faultsOf({ matchConstraints: { resourceRules: [{ ...rule, ...changes }] } }).map((fault) =>
     fault.replace("spec.matchConstraints.resourceRules[0].", ""),
   );
 const compileFaults = (spec: object): string[] => messages(compilePolicy(policy(spec).spec).faults);
 
+const bindingFaults = (spec: object): string[] => {
+  const binding = {
+    apiVersion: "v1",
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata: { name: "binding" },
+    spec: { policyName: "policy", validationActions: ["Deny"], ...spec },
+  };
+  return messages(validatingAdmissionPolicyBindings(names).validate?.(binding, context));
+};
+/** Each fault up to its explanation of what a name is. */
+const shortened = (faults: readonly string[]): string[] =>
+  faults.map((fault) => fault.replace(/ must consist of .*/, ""));
+
+describe("a binding", () => {
+  it("names a policy, at least one action, and no two that tell the same", () => {
+    const detail =
+      "(repeating the same validation failure information in the API response and headers serves no purpose)";
+    for (const [spec, faults] of [
+      [{ validationActions: ["Deny", "Audit"] }, []],
+      [{ validationActions: ["Warn", "Audit"] }, []],
+      [{ policyName: "" }, ["policyName: Required value"]],
+      [{ policyName: "a b" }, ['policyName: Invalid value: "a b": a lowercase RFC 1123 subdomain']],
+      [{ validationActions: [] }, ["validationActions: Required value: at least one validation action is required"]],
+      [{ validationActions: ["Warn", "Warn"] }, ['validationActions[1]: Duplicate value: "Warn"']],
+      [
+        { validationActions: ["None"] },
+        ['validationActions[0]: Unsupported value: "None": supported values: "Audit", "Deny", "Warn"'],
+      ],
+      [
+        { validationActions: ["Deny", "Warn"] },
+        [`validationActions: Invalid value: ["Deny","Warn"]: must not contain both Deny and Warn ${detail}`],
+      ],
+    ] as const) {
+      assert.deepEqual(
+        shortened(bindingFaults(spec)),
+        faults.map((fault) => `spec.${fault}`),
+      );
+    }
+  });
+
+  it("names its params or selects them, and says what holds when there are none", () => {
+    const parameterNotFoundAction = "Deny";
+    for (const [paramRef, faults] of [
+      [{ name: "a", parameterNotFoundAction }, []],
+      [{ selector: {}, parameterNotFoundAction: "Allow" }, []],
+      [{ parameterNotFoundAction }, [": Required value: one of name or selector must be specified"]],
+      [
+        { name: "a", selector: {}, parameterNotFoundAction },
+        [
+          ".name: Forbidden: name and selector are mutually exclusive",
+          ".selector: Forbidden: name and selector are mutually exclusive",
+        ],
+      ],
+      [{ name: "a/b", parameterNotFoundAction }, [`.name: Invalid value: "a/b": may not contain '/'`]],
+      [{ name: "a" }, [".parameterNotFoundAction: Required value"]],
+      [
+        { name: "a", parameterNotFoundAction: "Warn" },
+        ['.parameterNotFoundAction: Unsupported value: "Warn": supported values: "Deny", "Allow"'],
+      ],
+    ] as const) {
+      assert.deepEqual(
+        bindingFaults({ paramRef }),
+        faults.map((fault) => `spec.paramRef${fault}`),
+      );
+    }
+  });
+});
+
 describe("a policy", () => {
+  it("has expressions and names where upstream requires them", () => {
+    const expression = "true";
+    const validation = (one: object): object => ({ validations: [{ expression, ...one }] });
+    const condition = (...conditions: object[]): object => ({ matchConditions: conditions });
+    const nothing = "Required value: validations or auditAnnotations must contain at least one item";
+    for (const [spec, faults] of [
+      [{ validations: [] }, [`validations: ${nothing}`, `auditAnnotations: ${nothing}`]],
+      [validation({ expression: " " }), ["validations[0].expression: Required value: expression is not specified"]],
+      [validation({ message: "a\n" }), []],
+      [validation({ message: " " }), ['validations[0].message: Invalid value: " ": must be non-empty if specified']],
+      [
+        validation({ messageExpression: " " }),
+        ['validations[0].messageExpression: Invalid value: " ": must be non-empty if specified'],
+      ],
+      [
+        validation({ message: "a\rb" }),
+        ['validations[0].message: Invalid value: "a\\rb": must not contain line breaks'],
+      ],
+      [condition({ name: "a", expression: " " }), ["matchConditions[0].expression: Required value"]],
+      [
+        condition({ name: "", expression }, { name: "", expression }),
+        [0, 1].map((at) => `matchConditions[${at}].name: Required value`),
+      ],
+      [condition({ name: "a b", expression }), ['matchConditions[0].name: Invalid value: "a b": name part']],
+      [
+        condition({ name: "a", expression }, { name: "a", expression }),
+        ['matchConditions[1].name: Duplicate value: "a"'],
+      ],
+      [
+        { variables: [{ name: " ", expression: "" }] },
+        [
+          "variables[0].name: Required value: name is not specified",
+          "variables[0].expression: Required value: expression is not specified",
+        ],
+      ],
+      [
+        { paramKind: { apiVersion: "", kind: "" } },
+        ["paramKind.apiVersion: Required value", "paramKind.kind: Required value"],
+      ],
+      [
+        { paramKind: { apiVersion: "a/b/c", kind: "A" } },
+        ['paramKind.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c'],
+      ],
+      [
+        { paramKind: { apiVersion: "a/", kind: "A" } },
+        ['paramKind.apiVersion: Invalid value: "a/": version must be specified'],
+      ],
+      [{ paramKind: { apiVersion: "/v1", kind: "A" } }, []],
+      [
+        { paramKind: { apiVersion: "a_/v1", kind: "A" } },
+        ['paramKind.apiVersion: Invalid value: "a_": a lowercase RFC 1123 subdomain'],
+      ],
+    ] as const) {
+      assert.deepEqual(
+        shortened(faultsOf(spec)),
+        faults.map((fault) => `spec.${fault}`),
+      );
+    }
+  });
+
+  it("has at most twenty annotations for the audit log, each of another key and at most 5 KiB", () => {
+    const valueExpression = "'a'";
+    const annotations = (...list: object[]): string[] =>
+      shortened(faultsOf({ auditAnnotations: list.map((one) => ({ key: "a", valueExpression, ...one })) }));
+    const keys = (count: number): object[] => Array.from({ length: count }, (_, index) => ({ key: `k${index}` }));
+    assert.deepEqual(annotations(...keys(20)), []);
+    assert.match(annotations(...keys(21)).join(), /: must not have more than 20 auditAnnotations$/);
+    const at = "spec.auditAnnotations[0]";
+    assert.deepEqual(annotations({}, {}), ['spec.auditAnnotations[1].key: Duplicate value: "a"']);
+    assert.deepEqual(annotations({ key: "a b" }), [`${at}.key: Invalid value: "policy/a b": name part`]);
+    assert.deepEqual(faultsOf({ auditAnnotations: [{ key: "a", valueExpression }] }, ""), [
+      `${at}.key: Invalid value: "a": requires metadata.name be non-empty`,
+    ]);
+    assert.deepEqual(annotations({ valueExpression: " " }), [
+      `${at}.valueExpression: Required value: valueExpression is not specified`,
+    ]);
+    for (const [longest, longer] of [
+      ["1".repeat(5120), "1".repeat(5121)],
+      ["é".repeat(2560), "é".repeat(2561)],
+    ] as const) {
+      assert.deepEqual(annotations({ valueExpression: longest }), []);
+      assert.deepEqual(annotations({ valueExpression: longer }), [
+        `${at}.valueExpression: Required value: must not exceed 5120 bytes in length`,
+      ]);
+    }
+  });
+
+  it("has rules that say what they are about, with nothing behind what stands for all", () => {
+    for (const [changes, faults] of [
+      [
+        { operations: [], apiGroups: [], apiVersions: [], resources: [] },
+        ["operations", "apiGroups", "apiVersions", "resources"].map((field) => `${field}: Required value`),
+      ],
+      [{ apiVersions: [""], resources: [""] }, ["apiVersions[0]: Required value", "resources[0]: Required value"]],
+      [
+        { operations: ["*", "CREATE"] },
+        [`operations: Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`],
+      ],
+      [
+        { resources: ["*/*", "pods"] },
+        [`resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`],
+      ],
+      [{ resources: ["*/*"] }, []],
+      [
+        { resourceNames: ["a", "a", "b/c"] },
+        ['resourceNames[1]: Duplicate value: "a"', `resourceNames[2]: Invalid value: "b/c": may not contain '/'`],
+      ],
+      [{ scope: "All" }, ['scope: Unsupported value: "All": supported values: "*", "Cluster", "Namespaced"']],
+    ] as const) {
+      assert.deepEqual(ruleFaults(changes), faults);
+    }
+    const rules = (count: number): object => ({ resourceRules: Array.from({ length: count }, () => rule) });
+    assert.deepEqual(faultsOf({ matchConstraints: rules(1000) }), []);
+    assert.deepEqual(faultsOf({ matchConstraints: rules(1001) }), [
+      "spec.matchConstraints.resourceRules: Invalid value: 1001: must have at most 1000 items",
+    ]);
+  });
+
   it("names what upstream supports, in its order", () => {
     assert.deepEqual(faultsOf({}), []);
     assert.deepEqual(ruleFaults({ operations: ["PATCH"] }), [

@@ -29,7 +29,7 @@ import { validateMatchResources } from "./match-resources-schema.ts";
 
 const maximumConditions = 64;
 const maximumAuditAnnotations = 20;
-const longestValueExpression = 5 * 1024;
+const longestValueExpressionBytes = 5 * 1024;
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 /** Every expression is work for each write. */
 const maximumExpressions = 256;
@@ -266,8 +266,8 @@ function validateAuditAnnotations(
         : invalidValues(`${at}.key`, { value: `${name}/${key}`, details: qualifiedNameFaults(`${name}/${key}`) })),
       ...(expression === ""
         ? [required(`${at}.valueExpression`, "valueExpression is not specified")]
-        : expression.length > longestValueExpression
-          ? [required(`${at}.valueExpression`, `must not exceed ${longestValueExpression} bytes in length`)]
+        : Buffer.byteLength(expression) > longestValueExpressionBytes
+          ? [required(`${at}.valueExpression`, `must not exceed ${longestValueExpressionBytes} bytes in length`)]
           : []),
       ...(isKnown ? [duplicate(`${at}.key`, key)] : []),
     ];

@@ -115,6 +115,47 @@ describe("a leader election", () => {
     assert.equal(scene.lease?.spec.leaseTransitions, 1);
   });
 
+  it("keeps the time since when a holder has the lease while it renews, and not beyond", async () => {
+    const scene = new Scene();
+    const [one, other] = [scene.candidate("one"), scene.candidate("other")];
+    one.election.start();
+    await settle();
+    const first = scene.lease?.spec;
+    await scene.pass(20);
+    assert.equal(scene.lease?.spec.acquireTime, first?.acquireTime);
+    assert.notEqual(scene.lease?.spec.renewTime, first?.renewTime);
+    await one.election.stop();
+    other.election.start();
+    await settle();
+    const { holderIdentity, acquireTime, renewTime } = scene.lease?.spec ?? {};
+    assert.equal(holderIdentity, "other");
+    assert.equal(acquireTime, renewTime);
+  });
+
+  it("elects nobody by an answer that comes when the lease would already have to be renewed again", async () => {
+    for (const [milliseconds, heard] of [
+      [9_999, ["elected"]],
+      [10_000, []],
+    ] as const) {
+      let elapsed = 0;
+      const slow = {
+        find: async () => undefined,
+        create: async (lease: Lease) => {
+          elapsed += milliseconds;
+          return lease;
+        },
+      };
+      const { election, events } = new Scene().candidate("one", {
+        // The two methods that a first turn calls.
+        leases: slow as unknown as ResourceClient<Lease>,
+        monotonic: { now: () => elapsed },
+      });
+      election.start();
+      await settle();
+      assert.deepEqual(events, heard);
+    }
+  });
+
   it("takes over the lease of a holder that did not renew it in time, by its own clock", async () => {
     const scene = new Scene();
     // The holder's clock is hours ahead: its times must not matter.

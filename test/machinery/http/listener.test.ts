@@ -792,6 +792,29 @@ describe("the listener", () => {
       session.close();
     }));
 
+  it("has the work aborted also of a handler that asks only after the deadline", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const late = Promise.withResolvers<void>();
+    const wasAborted = Promise.withResolvers<boolean>();
+    const handler: Handler = async (request) => {
+      arrived.resolve();
+      await late.promise;
+      wasAborted.resolve(request.signal.aborted);
+      return text("late");
+    };
+    await withListener({ handler, limits: { requestSeconds: 1 } }, async (port, listener) => {
+      const session = openHttp2(port);
+      const answering = sendHttp2(session, { path: "/" });
+      await arrived.promise;
+      listener.sweep();
+      late.resolve();
+      // In this turn of the event loop, the answer has not left yet.
+      assert.equal(await wasAborted.promise, true);
+      assert.equal((await answering).status, 504);
+      session.close();
+    });
+  });
+
   it("sweeps every second", async (t) => {
     t.mock.timers.enable({ apis: ["setInterval"] });
     await withListener({ limits: { requestSeconds: 2 }, isSweptByTime: true }, async (port) => {

@@ -81,6 +81,8 @@ anonymous:
     "a url with a line end": [withIssuer({ url: "https://x.example\n" }), /issuer\.url: .*URL cannot be parsed/],
     "a url with a blank": [withIssuer({ discoveryURL: " https://x.example" }), /discoveryURL: .*URL cannot be parsed/],
     "a url with a password": [withIssuer({ url: "https://a:b@x.example" }), /must not contain a username or password/],
+    "a url with a user": [withIssuer({ url: "https://a@x.example" }), /must not contain a username or password/],
+    "a url with a password alone": [withIssuer({ url: "https://:b@x.example" }), /must not contain a username or/],
     "a url with a query": [withIssuer({ url: "https://x.example?y" }), /must not contain a query/],
     "a url with a fragment": [withIssuer({ url: "https://x.example#y" }), /must not contain a fragment/],
     "an invalid url": [withIssuer({ url: "login" }), /issuer\.url: .*cannot be parsed/],
@@ -139,11 +141,43 @@ anonymous:
       withMappings({ extra: [{ key: "example.com/Team", valueExpression: "claims.a" }] }),
       /must be lowercase/,
     ],
+    "an extra key without a name": [
+      withMappings({ extra: [{ valueExpression: "claims.a" }] }),
+      /extra\[0\]\.key: Required/,
+    ],
+    "an extra key of a domain alone": [
+      withMappings({ extra: [{ key: "example.com/", valueExpression: "claims.a" }] }),
+      /extra\[0\]\.key: .*domain-prefixed path/,
+    ],
+    "an extra key of a domain that there cannot be": [
+      withMappings({ extra: [{ key: "example_com/a", valueExpression: "claims.a" }] }),
+      /extra\[0\]\.key: .*domain-prefixed path/,
+    ],
+    "an extra key with a blank": [
+      withMappings({ extra: [{ key: "example.com/a b", valueExpression: "claims.a" }] }),
+      /extra\[0\]\.key: .*Invalid path/,
+    ],
+    "an extra key of a reserved domain itself": [
+      withMappings({ extra: [{ key: "k8s.io/a", valueExpression: "claims.a" }] }),
+      /extra\[0\]\.key: .*reserved/,
+    ],
     "an extra key without a value": [
       withMappings({ extra: [{ key: "example.com/a" }] }),
       /valueExpression: Required value/,
     ],
     "an empty claim rule": [withEntry({ claimValidationRules: [{}] }), /claimValidationRules\[0\]: Required value/],
+    "a claim rule of a claim and an expression": [
+      withEntry({ claimValidationRules: [{ claim: "a", expression: "true" }] }),
+      /claimValidationRules\[0\]: .*claim and expression can't both be set/,
+    ],
+    "a claim rule of an expression and a value": [
+      withEntry({ claimValidationRules: [{ requiredValue: "a", expression: "true" }] }),
+      /requiredValue: .*may not be specified when expression is set/,
+    ],
+    "an empty user rule": [
+      withEntry({ userValidationRules: [{ message: "a" }] }),
+      /userValidationRules\[0\]\.expression: Required value/,
+    ],
     "a claim rule with a message": [
       withEntry({ claimValidationRules: [{ claim: "a", message: "b" }] }),
       /message: .*may not be specified when claim is set/,
@@ -164,6 +198,11 @@ anonymous:
   for (const [what, [text, fault]] of Object.entries(faults)) {
     it(`is refused with the path of the fault: ${what}`, () => assert.throws(() => parse(text), fault));
   }
+
+  it("reserves no domains that only begin or end like a reserved one", () => {
+    const extra = ["notk8s.io/a", "k8s.io.example.com/a"].map((key) => ({ key, valueExpression: "claims.a" }));
+    parse(withMappings({ extra }));
+  });
 
   it("accepts claims.email together with claims.email_verified, wherever the latter is used", () => {
     const expression = "claims.email";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -50,7 +50,22 @@ describe("a sealing key", () => {
     symlinkSync(join(folder, "elsewhere"), file);
     SealingKey.open(folder);
     assert.ok(!statSync(join(folder, "elsewhere"), { throwIfNoEntry: false }));
-    writeFileSync(file, "short\n");
-    assert.throws(() => SealingKey.open(folder), /is not 32 bytes in base64/);
+    const digits = Buffer.alloc(32, 7).toString("base64");
+    for (const text of ["short", digits.slice(4), `${digits}${digits}`, `${digits}x`, digits.replaceAll("=", "")]) {
+      writeFileSync(file, `${text}\n`);
+      assert.throws(() => SealingKey.open(folder), /is not 32 bytes in base64/, text);
+    }
+    writeFileSync(file, ` ${digits}\n`);
+    assert.match(SealingKey.open(folder).id, /^[0-9a-f]{16}$/);
+  });
+
+  it("is not made where something is sealed already, which a new one would not open", () => {
+    const empty = mkdtempSync(join(tmpdir(), "signet-sealing-"));
+    assert.throws(
+      () => SealingKey.open(empty, { makesKey: false }),
+      /sealing\.key is not there: .*copy it from a backup/,
+    );
+    assert.deepEqual(readdirSync(empty), []);
+    rmSync(empty, { recursive: true });
   });
 });

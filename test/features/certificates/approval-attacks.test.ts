@@ -133,6 +133,8 @@ describe("an approval policy that allows everything", () => {
       "spiffe://example.com:99999999/a",
       "spiffe://example.com:65536/a",
       "https://10.0.0.1:65536/a",
+      "spiffe://example.com:443:443/a",
+      "https://:443/a",
       "Spiffe://example.com/a",
       "https://*.example.com/a",
       `urn:${"a".repeat(2045)}`,

@@ -1,6 +1,5 @@
 import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
@@ -8,7 +7,14 @@ import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
-import { leaseDurationFault, leaseSecondsOf, logFormats, logLevels } from "./agent-flags.ts";
+import {
+  leaseDurationFault,
+  leaseSecondsOf,
+  lifetimeFault,
+  lifetimeSecondsOf,
+  logFormats,
+  logLevels,
+} from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
@@ -87,11 +93,8 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   const logFormat = logFormats.find((one) => one === format);
   if (format !== logFormat) root.fault("logFormat", `must be one of ${logFormats.join(", ")}`);
   const certificateLifetime = root.text("certificateLifetime");
-  if (
-    certificateLifetime !== undefined &&
-    (parseDuration(certificateLifetime) ?? 0) < minimumExpirationSeconds * 1000
-  ) {
-    root.fault("certificateLifetime", "must be a duration such as 24h, at least 10m");
+  if (certificateLifetime !== undefined && lifetimeSecondsOf(certificateLifetime) === undefined) {
+    root.fault("certificateLifetime", lifetimeFault);
   }
   const leaseDuration = root.text("leaseDuration");
   if (leaseDuration !== undefined && leaseSecondsOf(leaseDuration) === undefined) {

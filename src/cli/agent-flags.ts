@@ -1,3 +1,4 @@
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import type { LogFormat } from "../machinery/files/process-log.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
@@ -30,6 +31,14 @@ export function leaseSecondsOf(text: string): number | undefined {
 }
 
 export const leaseDurationFault = "must be a duration in whole seconds, from 10s to 24h";
+
+/** Undefined when the text is no duration that a certificate can be requested for. */
+export function lifetimeSecondsOf(text: string): number | undefined {
+  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
+  return seconds >= minimumExpirationSeconds ? seconds : undefined;
+}
+
+export const lifetimeFault = "must be a duration such as 24h, at least 10m";
 
 export const logFormats: readonly LogFormat[] = ["text", "json"];
 

@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
 import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
-import { parseDuration } from "../machinery/api/duration.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -10,6 +8,7 @@ import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
+import { lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
 import { certificateNameFault } from "./certificate-name.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 
@@ -93,8 +92,8 @@ function normalAddress(text: string): string {
 function parseLifetime(fields: Fields): number | undefined {
   const text = fields.text("lifetime");
   if (text === undefined) return undefined;
-  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  if (seconds < minimumExpirationSeconds) fields.fault("lifetime", "must be a duration such as 24h, at least 10m");
+  const seconds = lifetimeSecondsOf(text);
+  if (seconds === undefined) fields.fault("lifetime", lifetimeFault);
   return seconds;
 }
 

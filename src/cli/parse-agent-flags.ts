@@ -1,11 +1,10 @@
 import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts";
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
-import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
+import { leaseDurationFault, leaseSecondsOf, lifetimeSecondsOf } from "./agent-flags.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
 import { hookOfFlag } from "./hook-of-flag.ts";
@@ -53,8 +52,8 @@ function parseDnsName(text: string): string {
 
 function parseLifetime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  if (seconds >= minimumExpirationSeconds) return seconds;
+  const seconds = lifetimeSecondsOf(text);
+  if (seconds !== undefined) return seconds;
   throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
 }
 

@@ -3,18 +3,12 @@ import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-s
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
+import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
-import {
-  leaseDurationFault,
-  leaseSecondsOf,
-  lifetimeFault,
-  lifetimeSecondsOf,
-  logFormats,
-  logLevels,
-} from "./agent-flags.ts";
+import { leaseDurationFault, leaseSecondsOf, lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
@@ -86,7 +80,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     if (fault !== undefined) root.fault("nodeName", fault);
   }
   const logLevel = root.text("logLevel");
-  if (logLevel !== undefined && !logLevels.includes(logLevel)) {
+  if (logLevel !== undefined && !logLevels.some((one) => one === logLevel)) {
     root.fault("logLevel", `must be one of ${logLevels.join(", ")}`);
   }
   const format = root.text("logFormat");

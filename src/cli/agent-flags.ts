@@ -39,7 +39,3 @@ export function lifetimeSecondsOf(text: string): number | undefined {
 }
 
 export const lifetimeFault = "must be a duration such as 24h, at least 10m";
-
-export const logFormats: readonly LogFormat[] = ["text", "json"];
-
-export const logLevels = ["debug", "info", "warn", "error", "silent"];

@@ -1,18 +1,22 @@
-import type { LogSettings } from "../files/process-log.ts";
+import type { LogFormat, LogSettings } from "../files/process-log.ts";
 import type { Flags, FlagValues } from "./flag.ts";
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+
+export const logFormats = ["text", "json"] as const satisfies readonly LogFormat[];
 
 /** The flags of a process's log. */
 export const logFlags = {
   "log-level": {
     type: "string",
     default: "info",
-    choices: ["debug", "info", "warn", "error", "silent"],
+    choices: logLevels,
     help: "What is logged.",
     isReloadable: true,
   },
   "log-format": {
     type: "string",
-    choices: ["text", "json"],
+    choices: logFormats,
     help: "How lines of the log are written. Default: text on a terminal, json elsewhere.",
   },
 } as const satisfies Flags;

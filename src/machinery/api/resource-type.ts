@@ -15,6 +15,9 @@ export interface ResourceType<T extends ApiObject = ApiObject> {
   readonly objects?: T;
 }
 
+/** A kind in one version of its group. */
+export type GroupVersionKind = Pick<ResourceType, "group" | "version" | "kind">;
+
 /** How an object says its group and version: `v1`, or `certificates.k8s.io/v1`. */
 export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
   group === "" ? version : `${group}/${version}`;

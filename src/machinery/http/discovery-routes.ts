@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
+import type { GroupVersionKind } from "../api/resource-type.ts";
 import { storedAs } from "../registry/resource-definition.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import { contentTypes, documentNegotiator } from "./negotiation.ts";
@@ -129,16 +130,10 @@ function namesOf(definition: Definition): {
   return { ...(shortNames.length > 0 && { shortNames }), ...(categories.length > 0 && { categories }) };
 }
 
-/** Group and version are empty where they are those of the document (upstream: `ConvertGroupVersionIntoToDiscovery`). */
-interface ResponseKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
 interface DiscoveredSubresource {
   readonly name: string;
-  readonly responseKind: ResponseKind;
+  /** Group and version are empty where they are those of the document (upstream: `ConvertGroupVersionIntoToDiscovery`). */
+  readonly responseKind: GroupVersionKind;
   readonly verbs: readonly string[];
 }
 
@@ -154,7 +149,7 @@ function subresourcesOf(definition: Definition): DiscoveredSubresource[] {
     });
 }
 
-const ownResponseKind = (kind: string): ResponseKind => ({ group: "", version: "", kind });
+const ownResponseKind = (kind: string): GroupVersionKind => ({ group: "", version: "", kind });
 
 /** Upstream's hash of what a kind is stored as: the first 8 bytes of SHA-256. */
 function storageVersionHash(definition: Definition): string {

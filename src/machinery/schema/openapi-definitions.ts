@@ -1,4 +1,5 @@
 import type { Names } from "../api/names.ts";
+import type { GroupVersionKind } from "../api/resource-type.ts";
 import type { ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "./schema.ts";
 
 /** A JSON schema as OpenAPI writes it. */
@@ -16,12 +17,6 @@ export interface OpenApiSchema {
   readonly additionalProperties?: OpenApiSchema;
   readonly items?: OpenApiSchema;
   readonly [extension: `x-kubernetes-${string}`]: unknown;
-}
-
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
 }
 
 /** Names the schemas of an API and collects each of them once, together with the schemas that it refers to. */

@@ -1,6 +1,6 @@
 import type { Verb } from "../api/attributes.ts";
+import type { GroupVersionKind } from "../api/resource-type.ts";
 import { listSchema } from "./meta-schemas.ts";
-import type { GroupVersionKind } from "./openapi-definitions.ts";
 import type { ObjectSchema } from "./schema.ts";
 
 /** What OpenAPI needs to know about a stored kind or a review. */

@@ -1,8 +1,9 @@
 import type { Names } from "../api/names.ts";
 import { patchMediaTypes } from "../api/patch-type.ts";
+import type { GroupVersionKind } from "../api/resource-type.ts";
 import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
-import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
+import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./openapi-operations.ts";
 import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
 import { protobufMediaType } from "./protobuf-envelope.ts";

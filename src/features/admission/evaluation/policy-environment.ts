@@ -1,13 +1,8 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
+import type { GroupVersionKind } from "../../../machinery/api/resource-type.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addAuthorizerFunctions } from "./authorizer-functions.ts";
-
-interface KindName {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
 
 interface ResourceName {
   readonly group: string;
@@ -20,10 +15,10 @@ interface ResourceName {
  * not compile: a condition on a field that is never there would let everything pass.
  */
 export interface RequestFields {
-  readonly kind: KindName;
+  readonly kind: GroupVersionKind;
   readonly resource: ResourceName;
   readonly subResource: string;
-  readonly requestKind: KindName;
+  readonly requestKind: GroupVersionKind;
   readonly requestResource: ResourceName;
   readonly requestSubResource: string;
   readonly name: string;
@@ -37,11 +32,11 @@ export interface RequestFields {
 const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
 
 /** CEL tells types apart by classes. */
-class KindOf implements KindName {
+class KindOf implements GroupVersionKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  constructor({ group, version, kind }: KindName) {
+  constructor({ group, version, kind }: GroupVersionKind) {
     this.group = group;
     this.version = version;
     this.kind = kind;
@@ -73,10 +68,10 @@ class UserOf {
 }
 
 export class CelRequest {
-  readonly kind: KindName;
+  readonly kind: GroupVersionKind;
   readonly resource: ResourceName;
   readonly subResource: string | undefined;
-  readonly requestKind: KindName;
+  readonly requestKind: GroupVersionKind;
   readonly requestResource: ResourceName;
   readonly requestSubResource: string | undefined;
   readonly name: string | undefined;

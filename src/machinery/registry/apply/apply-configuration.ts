@@ -5,6 +5,7 @@ import type { FieldError } from "../../api/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
+import type { GroupVersionKind } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, jsonFields, jsonTypeName, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -210,19 +211,13 @@ function applyConflict(conflicts: readonly Conflict[]): ApiError {
   return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });
 }
 
-interface AppliedKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
-const printKind = ({ group, version, kind }: AppliedKind): string => `${group}/${version}, Kind=${kind}`;
+const printKind = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
 
 /**
  * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of
  * the path, without managedFields. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
  */
-export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObject {
+export function parseConfiguration(body: unknown, expected: GroupVersionKind): ApiObject {
   if (body !== null && !isJsonObject(body)) {
     throw badRequest(
       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
@@ -238,7 +233,7 @@ export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObj
   return { ...configuration, apiVersion: apiVersionOf(expected), metadata } as ApiObject; // its fields are checked when it is applied
 }
 
-function kindOf(configuration: Readonly<Record<string, unknown>>): AppliedKind {
+function kindOf(configuration: Readonly<Record<string, unknown>>): GroupVersionKind {
   const text = (key: string): string => {
     const value = memberOf(configuration, key);
     return typeof value === "string" ? value : "";

@@ -9,6 +9,7 @@ import { isOnlyGarbageCollectionChange } from "../core/index.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { parseRequestField } from "../../pki/certificate-request.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
+import type { CertificateSigningRequest, ClusterTrustBundle } from "./resources.ts";
 import { findWellKnownSigner } from "./signers/well-known-signers.ts";
 
 interface SignerRuleOptions {
@@ -59,10 +60,6 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
   },
 });
 
-interface Bundle extends ApiObject {
-  readonly spec: { readonly signerName?: string };
-}
-
 /** Writing a signer's bundle needs the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
 export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionRule => ({
   name: "ClusterTrustBundleAttest",
@@ -72,7 +69,7 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
     const { object, oldObject, user } = attributes;
     if (object === undefined) return;
     // The path determines the type. Validation makes signerName immutable, so the new one can be checked.
-    const { signerName = "" } = (object as Bundle).spec;
+    const { signerName = "" } = (object as ClusterTrustBundle).spec;
     if (signerName === "") return;
     if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
     if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
@@ -91,9 +88,9 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
   validate(attributes) {
     const { object } = attributes;
     if (object === undefined) return;
-    const { signerName, request = "" } = asSigningRequest(object).spec;
+    const { signerName, request } = asSigningRequest(object).spec;
     if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
-    const parsed = orPkiError(() => parseRequestField(request));
+    const parsed = orPkiError(() => parseRequestField(request ?? ""));
     if (parsed instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${parsed.message}`);
     if (!parsed.subject.organizations.includes(mastersGroup)) return;
     throw admissionForbidden(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
@@ -132,12 +129,6 @@ async function isPermittedForSigner(
   return false;
 }
 
-/** The fields of a CertificateSigningRequest that admission reads. */
-interface SigningRequest extends ApiObject {
-  readonly spec: { readonly signerName: string; readonly request?: string };
-  readonly status: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
-}
-
 /** Whether a write is for certificate requests, or for a subresource of theirs. */
 const isOnSigningRequest = (
   attributes: AdmissionAttributes,
@@ -148,4 +139,4 @@ const isOnSigningRequest = (
   attributes.subresource === subresource;
 
 // The registry decodes what is written to a resource with that resource's schema, so the path determines the type.
-const asSigningRequest = (object: ApiObject): SigningRequest => object as SigningRequest;
+const asSigningRequest = (object: ApiObject): CertificateSigningRequest => object as CertificateSigningRequest;

@@ -12,7 +12,9 @@ import { sharePath } from "../scheduling/share-path.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
+import { compressed, isCompressible } from "./compressed-answer.ts";
 import { emptyListRoutes } from "./empty-list-routes.ts";
+
 import type { FairQueue } from "./fair-queue.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
@@ -22,7 +24,7 @@ import { requestUri } from "./request-audit.ts";
 import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
 import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { pageNotFound } from "./plain-text.ts";
-import { compressed, errorResponse, isCompressible } from "./response.ts";
+import { errorResponse } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
 import type { RequestBound, WatchBound } from "./watch-bound.ts";
@@ -179,7 +181,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       response = plain = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response.body)) {
         trace?.begin("compress");
-        response = await compressed(request, response);
+        response = await compressed(response, { request, path: sharePath(authenticatedUser) });
       }
     } catch (error) {
       isPanic = !(error instanceof ApiError);

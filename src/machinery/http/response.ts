@@ -1,5 +1,3 @@
-import { promisify } from "node:util";
-import { constants, gzip } from "node:zlib";
 import { internalError, statusOf } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
@@ -73,38 +71,4 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
   if (error.code === 403) response.headers["x-content-type-options"] = "nosniff";
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
   return { ...response, audited: { error } };
-}
-
-/** Smaller answers are cheaper to send than to compress (upstream's threshold). */
-const minimumCompressedBytes = 128 * 1024;
-const compress = promisify(gzip);
-
-/** Compresses a large complete answer when the client accepts gzip. Returns any other answer unchanged. */
-export async function compressed(request: HttpRequest, response: HttpResponse): Promise<HttpResponse> {
-  const { body } = response;
-  if (!isCompressible(body) || !acceptsGzip(request)) return response;
-  const packed = await compress(body, { level: constants.Z_BEST_SPEED });
-  return {
-    ...response,
-    headers: {
-      ...response.headers,
-      "content-encoding": "gzip",
-      vary: [response.headers["vary"] ?? [], "Accept-Encoding"].flat().join(", "),
-    },
-    body: packed,
-  };
-}
-
-/** Whether `compressed` might compress. When false, the request path need not await it. */
-export const isCompressible = (body: HttpResponse["body"]): body is string | Buffer =>
-  (typeof body === "string" || Buffer.isBuffer(body)) && body.length >= minimumCompressedBytes;
-
-function acceptsGzip(request: HttpRequest): boolean {
-  const value = request.headers["accept-encoding"];
-  return (
-    value !== undefined &&
-    String(value)
-      .split(",")
-      .some((coding) => /^gzip(?!.*;\s*q=0(?:\.0*)?$)/.test(coding.trim()))
-  );
 }

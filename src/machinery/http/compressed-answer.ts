@@ -1,0 +1,61 @@
+import { promisify } from "node:util";
+import { constants, gzip } from "node:zlib";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
+import { FairQueue } from "./fair-queue.ts";
+
+/** Smaller answers are cheaper to send than to compress (upstream's threshold). */
+const minimumCompressedBytes = 128 * 1024;
+const compress = promisify(gzip);
+
+/**
+ * Of the four threads of Node.js, one user may have two: with all of them, hundreds of answers would hold up what writes the audit log and the
+ * store. All requests that are under way may wait.
+ */
+const threads = new FairQueue({ concurrency: 3, queueLength: 1_000_000 });
+
+interface CompressedFor {
+  readonly request: HttpRequest;
+  /** Whose it is. */
+  readonly path: SharePath;
+}
+
+/** Compresses a large complete answer when the client accepts gzip. Returns any other answer unchanged. */
+export async function compressed(response: HttpResponse, { request, path }: CompressedFor): Promise<HttpResponse> {
+  const { body } = response;
+  if (!isCompressible(body) || !acceptsGzip(request)) return response;
+  const packed = await packedInTurn(body, path);
+  return {
+    ...response,
+    headers: {
+      ...response.headers,
+      "content-encoding": "gzip",
+      vary: [response.headers["vary"] ?? [], "Accept-Encoding"].flat().join(", "),
+    },
+    body: packed,
+  };
+}
+
+async function packedInTurn(body: string | Buffer, path: SharePath): Promise<Buffer> {
+  const turn = threads.enter(path);
+  if (turn !== undefined) await turn;
+  try {
+    return await compress(body, { level: constants.Z_BEST_SPEED });
+  } finally {
+    threads.leave(path);
+  }
+}
+
+/** Whether `compressed` might compress. When false, the request path need not await it. */
+export const isCompressible = (body: HttpResponse["body"]): body is string | Buffer =>
+  (typeof body === "string" || Buffer.isBuffer(body)) && body.length >= minimumCompressedBytes;
+
+function acceptsGzip(request: HttpRequest): boolean {
+  const value = request.headers["accept-encoding"];
+  return (
+    value !== undefined &&
+    String(value)
+      .split(",")
+      .some((coding) => /^gzip(?!.*;\s*q=0(?:\.0*)?$)/.test(coding.trim()))
+  );
+}

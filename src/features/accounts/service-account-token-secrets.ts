@@ -28,7 +28,8 @@ const controllerName = "serviceaccount-token";
 
 /**
  * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
- * is gone or was replaced by another one with the same name (upstream: the tokens controller).
+ * is gone or was replaced by another one with the same name, and takes deleted ones out of their account's list (upstream:
+ * the tokens controller).
  */
 export const serviceAccountTokenSecrets = (options: TokenSecretsOptions): Controller => ({
   name: controllerName,
@@ -44,6 +45,8 @@ class ServiceAccountTokenSecrets {
   readonly #queue: WorkQueue;
   /** The keys of the secrets of this type, by the namespace and name of their account. */
   readonly #secretsOf = new Map<string, Set<string>>();
+  /** Deleted secrets that their accounts may still list, by their keys. */
+  readonly #deleted = new Map<string, Secret>();
   /** The CAs that the secrets were last filled with, as PEM. */
   #published: string;
 
@@ -68,7 +71,12 @@ class ServiceAccountTokenSecrets {
         this.#remove(previous);
         this.#add(secret);
       },
-      onDelete: (secret) => this.#remove(secret),
+      onDelete: (secret) => {
+        this.#remove(secret);
+        if (!this.#isOfType(secret)) return;
+        this.#deleted.set(keyOf(secret), secret);
+        this.#queue.add(keyOf(secret));
+      },
     });
     this.#accounts.addHandler({
       onDelete: ({ metadata }) => {
@@ -102,6 +110,9 @@ class ServiceAccountTokenSecrets {
 
   async #reconcile(key: string): Promise<string> {
     const secret = this.#secrets.get(key);
+    const deleted = this.#deleted.get(key);
+    if (secret === undefined && deleted !== undefined) await this.#takeOutOfAccount(deleted);
+    this.#deleted.delete(key);
     if (secret === undefined || !this.#isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
       return "nothing to do: the secret is gone, being deleted, or not of this type";
     }
@@ -119,15 +130,32 @@ class ServiceAccountTokenSecrets {
     return "filled the secret";
   }
 
+  async #takeOutOfAccount(secret: Secret): Promise<void> {
+    const { name, namespace, annotations = {} } = secret.metadata;
+    const accounts = this.#client.resource(serviceAccountResource(this.#names), namespace);
+    // Not from the cache, which may not have its newest list yet.
+    const account = await accounts.find(annotations[this.#keysOf(secret).name] ?? "");
+    if (account === undefined || !this.#isOf(secret, account)) return;
+    const { secrets = [] } = account;
+    if (!secrets.some((listed) => listed.name === name)) return;
+    const kept = { ...account, secrets: secrets.filter((listed) => listed.name !== name) };
+    await ignoreCodes([404], accounts.update(kept));
+  }
+
   /** Reads the account from the server when it is not in the cache: it may have just been created. */
   async #findAccount(secret: Secret): Promise<ServiceAccount | undefined> {
     const { namespace = "", annotations = {} } = secret.metadata;
-    const keys = this.#keysOf(secret);
-    const { [keys.name]: name = "", [keys.uid]: uid } = annotations;
+    const { [this.#keysOf(secret).name]: name = "" } = annotations;
     const account =
       this.#accounts.get(`${namespace}/${name}`) ??
       (await this.#client.resource(serviceAccountResource(this.#names), namespace).find(name));
-    return uid === undefined || account?.metadata.uid === uid ? account : undefined;
+    return account !== undefined && this.#isOf(secret, account) ? account : undefined;
+  }
+
+  /** Whether the account of the secret's name is the one that the secret is for: a secret may leave out its uid. */
+  #isOf(secret: Secret, account: ServiceAccount): boolean {
+    const uid = secret.metadata.annotations?.[this.#keysOf(secret).uid] ?? "";
+    return uid === "" || account.metadata.uid === uid;
   }
 
   /** The secret with everything that it should have. Undefined: it has that already. */
@@ -136,7 +164,7 @@ class ServiceAccountTokenSecrets {
     const wanted = {
       "ca.crt": base64(this.#options.caCertificates()),
       namespace: base64(metadata.namespace ?? ""),
-      token: data["token"] ?? base64(await this.#options.issueToken(account, secret)),
+      token: data["token"] || base64(await this.#options.issueToken(account, secret)),
     };
     const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
     const uidKey = this.#keysOf(secret).uid;

@@ -293,6 +293,30 @@ describe("a service account token Secret", () => {
     await waitForObject(server.client, references.secrets, { namespace, name: "stale" }, isGone);
   });
 
+  test("is filled when it leaves its token and its account's uid empty", async () => {
+    const namespace = await namespaceWithAccount();
+    const empty = secret("empty");
+    const annotations = { ...empty.metadata.annotations, "platform.io/service-account.uid": "" };
+    await server.client
+      .resource(references.secrets, namespace)
+      .create({ ...empty, metadata: { ...empty.metadata, annotations }, data: { token: "" } });
+    const where = { namespace, name: "empty" };
+    await waitForObject(server.client, references.secrets, where, (found) => (found?.data?.["token"] ?? "") !== "");
+  });
+
+  test("is no longer listed by its account after it was deleted", async () => {
+    const namespace = await namespaceWithAccount();
+    const secrets = server.client.resource(references.secrets, namespace);
+    const accounts = server.client.resource(references.serviceAccounts, namespace);
+    await accounts.patch("robot", { body: { secrets: [{ name: "token" }, { name: "other" }] } });
+    await secrets.create(secret("token"));
+    await waitUntilFilled({ namespace, name: "token" });
+    await secrets.delete("token");
+    const where = { namespace, name: "robot" };
+    await waitForObject(server.client, references.serviceAccounts, where, (found) => found?.secrets?.length === 1);
+    assert.deepEqual((await accounts.get("robot")).secrets, [{ name: "other" }]);
+  });
+
   test("is deleted with its account", async () => {
     const namespace = await namespaceWithAccount();
     await server.client.resource(references.secrets, namespace).create(secret("token"));

@@ -19,13 +19,17 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
       const namespaces = informers.of(namespaceResource(names));
       const configMaps = informers.of(configMapResource(names));
       let published = caCertificates();
+      const descriptionKey = names.key("description");
+      const described = { [descriptionKey]: "The CA bundle that verifies this API server's certificate." };
       const wanted = (): NewObject<ConfigMap> => ({
-        metadata: {
-          name: names.rootCaConfigMap,
-          annotations: { [names.key("description")]: "The CA bundle that verifies this API server's certificate." },
-        },
+        metadata: { name: names.rootCaConfigMap, annotations: described },
         data: { "ca.crt": caCertificates() },
       });
+      /** Any description will do, as in upstream. */
+      const isAsWanted = ({ metadata, data = {} }: ConfigMap): boolean =>
+        Object.keys(data).length === 1 &&
+        data["ca.crt"] === caCertificates() &&
+        (metadata.annotations?.[descriptionKey] ?? "") !== "";
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async (name) => {
@@ -46,8 +50,9 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
             await ignoreCodes([409], inNamespace.create(wanted()));
             return "created the ConfigMap";
           }
-          if (isAsWanted(current, caCertificates())) return "nothing to do: the ConfigMap is current";
-          await inNamespace.update({ ...current, data: { "ca.crt": caCertificates() } });
+          if (isAsWanted(current)) return "nothing to do: the ConfigMap is current";
+          const metadata = { ...current.metadata, annotations: { ...current.metadata.annotations, ...described } };
+          await inNamespace.update({ ...current, metadata, data: { "ca.crt": caCertificates() } });
           return "corrected the ConfigMap";
         },
       });
@@ -63,6 +68,3 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
     },
   };
 }
-
-const isAsWanted = ({ data = {} }: ConfigMap, caCertificates: string): boolean =>
-  Object.keys(data).length === 1 && data["ca.crt"] === caCertificates;

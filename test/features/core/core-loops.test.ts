@@ -87,6 +87,17 @@ describe("every namespace", () => {
     await configMaps.delete(where.name);
     await waitForObject(server.client, references.configMaps, where, isRight);
   });
+
+  test("has the root CA with its description, which comes back", async () => {
+    const namespace = await makeNamespace();
+    const where = { namespace, name: platformNames.rootCaConfigMap };
+    const isDescribed = (found: ConfigMap | undefined): boolean =>
+      (found?.metadata.annotations?.["platform.io/description"] ?? "") !== "";
+    await waitForObject(server.client, references.configMaps, where, isDescribed);
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    await configMaps.patch(where.name, { body: { metadata: { annotations: null } } });
+    await waitForObject(server.client, references.configMaps, where, isDescribed);
+  });
 });
 
 describe("the garbage collector", () => {

@@ -5,6 +5,7 @@ import { credentialWarnings } from "../machinery/authentication/presented-creden
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
+import type { ExchangeMetrics } from "../machinery/http/metrics.ts";
 import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
@@ -34,8 +35,8 @@ interface ComposeHandlerOptions {
   /** Gets everything that is to be closed. */
   readonly opening: AsyncDisposableStack;
   readonly state: Readonly<ServerState>;
-  /** The metrics of the other processes of this server. */
-  readonly otherMetrics: (() => Promise<readonly string[]>) | undefined;
+  /** Exchanges metrics with the other processes of this server. */
+  readonly otherMetrics: ExchangeMetrics | undefined;
 }
 
 /** The stage "Compose" of a start: makes what answers requests, of the features. It answers from then on; nothing listens yet. */

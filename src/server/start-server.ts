@@ -7,6 +7,7 @@ import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { retryOnConflict } from "../machinery/client/retry-on-conflict.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import type { ExchangeMetrics } from "../machinery/http/metrics.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import { composeHandler } from "./compose-handler.ts";
@@ -38,8 +39,8 @@ export interface StartOptions {
   readonly loops?: "at once" | "when told";
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
-  /** The metrics of those processes. */
-  readonly otherMetrics?: () => Promise<readonly string[]>;
+  /** Exchanges metrics with those processes. */
+  readonly otherMetrics?: ExchangeMetrics;
   /** The descriptor of a listening socket that replaces the address and port of the settings. */
   readonly passedSocket?: number | undefined;
 }

@@ -49,7 +49,7 @@ export interface ApiServerOptions extends Pick<
   readonly maximumWrites: number;
   readonly maximumWatches: number;
   readonly registry: MetricsOptions["registry"];
-  /** The metrics of the other processes of this server. */
+  /** Exchanges metrics with the other processes of this server. */
   readonly otherMetrics: MetricsOptions["others"];
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
   readonly onAnswered: (answered: AnsweredRequest) => void;

@@ -22,8 +22,21 @@ interface Family {
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const text of texts) addText(families, text);
+  return textOf(families.values());
+}
+
+/** What a process has counted: the metrics that still hold when it has ended. Without exemplars. */
+export function countersOf(text: string): string {
+  const families = new Map<string, Family>();
+  addText(families, text);
+  const counters = [...families.values()].filter(({ comments }) => !comments.some((line) => line.endsWith(" gauge")));
+  for (const { exemplars } of counters) exemplars.clear();
+  return textOf(counters);
+}
+
+function textOf(families: Iterable<Family>): string {
   const lines: string[] = [];
-  for (const { comments, values, exemplars } of families.values()) {
+  for (const { comments, values, exemplars } of families) {
     lines.push(...comments);
     for (const [series, value] of values) lines.push(`${series} ${value}${exemplars.get(series) ?? ""}`);
   }

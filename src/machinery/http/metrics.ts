@@ -53,11 +53,14 @@ export interface AuditCounts {
   readonly rejected: number;
 }
 
+/** Takes the metrics of this process, and resolves with those of the others, each as `text` gives them. */
+export type ExchangeMetrics = (own: string) => Promise<readonly string[]>;
+
 export interface MetricsOptions {
   /** It may have metrics already, and more can be added. */
   readonly registry: Registry;
-  /** The metrics of the other processes of this server, each as `text` gives them. Default: there are none. */
-  readonly others: (() => Promise<readonly string[]>) | undefined;
+  /** Tells the other processes of this server its metrics, and asks for theirs. Default: there are none. */
+  readonly others: ExchangeMetrics | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   /** The requests that were refused so far with 429, by kind. */
   readonly refused: () => Readonly<Record<string, number>>;
@@ -70,7 +73,7 @@ export class Metrics {
   readonly #registry: Registry;
   readonly #series = new Map<string, Series>();
 
-  readonly #others: () => Promise<readonly string[]>;
+  readonly #others: ExchangeMetrics;
 
   constructor({ registry, inflight, refused, longRunning, audit, others = async () => [] }: MetricsOptions) {
     this.#registry = registry;
@@ -157,7 +160,8 @@ export class Metrics {
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
   async scrape({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): Promise<HttpResponse> {
     await requestTurnOfAddress(addressKey(connection.remoteAddress));
-    const [own, others] = await Promise.all([this.text(), this.#others()]);
+    const own = await this.text();
+    const others = await this.#others(own);
     const text = others.length === 0 ? own : mergeMetrics([own, ...others]);
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {

@@ -35,8 +35,8 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
 }
 
 /**
- * The first look at very many certificates takes longer than this, and scrapers need the other metrics. The other workers leave out all
- * metrics of one that does not answer them in `answerMilliseconds`.
+ * The first look at very many certificates takes longer than this, and scrapers need the other metrics. The other workers show older
+ * ones of a worker that does not answer in `answerMilliseconds`.
  */
 export const certificatesMilliseconds = 1500;
 

@@ -1,43 +1,71 @@
-import type { Worker } from "node:cluster";
+import { countersOf, mergeMetrics } from "../../machinery/http/merge-metrics.ts";
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 
-/** A worker that does not answer in this time is left out: the next look has it again. */
+/** What a worker told before stands for one that does not answer in this time. */
 export const answerMilliseconds = 2_000;
 
 interface Collection {
-  readonly texts: string[];
   missing: number;
   finish(): void;
 }
 
-/** For the process that started the workers: asks several of them for their metrics, and waits for the answers. */
-export class MetricsExchange {
-  readonly #ask: (worker: Worker, id: number) => void;
+/** A worker that wants the metrics of the others, and its own. */
+interface AskingWorker<W> {
+  readonly asking: W;
+  readonly text: string;
+}
+
+/**
+ * For the process that started the workers: asks several of them for their metrics, and waits for the answers. What was counted once
+ * stays: Prometheus takes a counter that falls for a restart, and would count all of it again when it rises.
+ */
+export class MetricsExchange<W extends object> {
+  readonly #ask: (worker: W, id: number) => void;
   readonly #running = new Map<number, Collection>();
+  /** What each worker told last. */
+  readonly #known = new Map<W, string>();
+  /** Their last messages may come after their end. */
+  readonly #ended = new WeakSet<W>();
+  /** What those counted that have ended: one text, or none. */
+  #countedBefore: readonly string[] = [];
   #nextId = 1;
 
-  constructor(ask: (worker: Worker, id: number) => void) {
+  constructor(ask: (worker: W, id: number) => void) {
     this.#ask = ask;
   }
 
-  /** The metrics of those that answer in time. */
-  async collect(workers: readonly Worker[]): Promise<readonly string[]> {
-    if (workers.length === 0) return [];
-    const id = this.#nextId++;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const collection: Collection = { texts: [], missing: workers.length, finish: resolve };
-    this.#running.set(id, collection);
-    for (const worker of workers) this.#ask(worker, id);
-    await waitAtMost(answerMilliseconds, promise);
-    this.#running.delete(id);
-    return collection.texts;
+  /** The metrics of workers, as they told them last, and what those counted that have ended. */
+  async collect(workers: readonly W[], { asking, text }: AskingWorker<W>): Promise<readonly string[]> {
+    this.#know(asking, text);
+    if (workers.length > 0) {
+      const id = this.#nextId++;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#running.set(id, { missing: workers.length, finish: resolve });
+      for (const worker of workers) this.#ask(worker, id);
+      await waitAtMost(answerMilliseconds, promise);
+      this.#running.delete(id);
+    }
+    const others = [...this.#known].filter(([worker]) => worker !== asking);
+    return [...others.map(([, known]) => known), ...this.#countedBefore];
   }
 
-  answered({ id, text }: { readonly id: number; readonly text: string }): void {
+  answered(worker: W, { id, text }: { readonly id: number; readonly text: string }): void {
+    this.#know(worker, text);
     const collection = this.#running.get(id);
     if (collection === undefined) return;
-    collection.texts.push(text);
     collection.missing -= 1;
     if (collection.missing === 0) collection.finish();
+  }
+
+  /** The worker's process has ended. */
+  ended(worker: W): void {
+    const text = this.#known.get(worker);
+    this.#known.delete(worker);
+    this.#ended.add(worker);
+    if (text !== undefined) this.#countedBefore = [mergeMetrics([...this.#countedBefore, countersOf(text)])];
+  }
+
+  #know(worker: W, text: string): void {
+    if (!this.#ended.has(worker)) this.#known.set(worker, text);
   }
 }

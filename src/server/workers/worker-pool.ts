@@ -87,7 +87,7 @@ class Pool {
   /** The workers that were told to stop while the others serve. */
   readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
-  readonly #metrics = new MetricsExchange((worker, id) => send(worker, { type: "tell-metrics", id }));
+  readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));
   readonly #watchdog = new WorkerWatchdog<Worker>({
     probe: (worker) => send(worker, { type: "probe" }),
     onHanging: (worker) => {
@@ -129,9 +129,9 @@ class Pool {
     worker.on("message", (message: FromWorker) => {
       if (message.type === "written") return this.#tellOthers(worker);
       if (message.type === "alive") return this.#watchdog.answered(worker);
-      if (message.type === "metrics") return this.#metrics.answered(message);
+      if (message.type === "metrics") return this.#metrics.answered(worker, message);
       if (message.type === "asks-to-stop") return this.#stopOne(worker);
-      if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message.id);
+      if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message);
       this.#ready.add(worker);
       this.#chooseLeader();
       resolve(message);
@@ -144,6 +144,7 @@ class Pool {
     let readyAt = 0;
     worker.once("exit", (code: number | null, signal: NodeJS.Signals | null) => {
       this.#running.delete(worker);
+      this.#metrics.ended(worker);
       fail(new WorkerFailed(`it ended with ${signal ?? `exit code ${code}`}`, code === null ? {} : { exitCode: code }));
       if (!this.#ready.delete(worker) || this.#isStopping) return;
       if (!this.#leaving.delete(worker)) this.#died(worker, { code, signal, readyAt });
@@ -216,9 +217,13 @@ class Pool {
     send(oldest, { type: "run-loops" });
   }
 
-  async #collectMetrics(asking: Worker, id: number): Promise<void> {
+  async #collectMetrics(
+    asking: Worker,
+    { id, text }: FromWorker & { readonly type: "collect-metrics" },
+  ): Promise<void> {
     const others = [...this.#ready].filter((worker) => worker !== asking);
-    send(asking, { type: "collected-metrics", id, texts: await this.#metrics.collect(others) });
+    const texts = await this.#metrics.collect(others, { asking, text });
+    send(asking, { type: "collected-metrics", id, texts });
   }
 
   #tellOthers(writer: Worker): void {

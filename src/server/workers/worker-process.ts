@@ -15,8 +15,8 @@ export type FromWorker =
   | { readonly type: "alive" }
   /** Somebody signalled this worker alone to stop. */
   | { readonly type: "asks-to-stop" }
-  /** The worker needs the metrics of all other workers. */
-  | { readonly type: "collect-metrics"; readonly id: number }
+  /** The worker needs the metrics of all other workers. `text` has its own. */
+  | { readonly type: "collect-metrics"; readonly id: number; readonly text: string }
   /** The worker's own metrics, as the answer to `tell-metrics`. */
   | { readonly type: "metrics"; readonly id: number; readonly text: string };
 
@@ -100,7 +100,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
         store,
         loops: "when told",
         isPortShared: true,
-        otherMetrics: () => others.collect(),
+        otherMetrics: (own) => others.collect(own),
       },
     );
   } catch (error) {
@@ -131,11 +131,11 @@ class OtherMetrics {
     this.#tell = tell;
   }
 
-  collect(): Promise<readonly string[]> {
+  collect(text: string): Promise<readonly string[]> {
     const id = this.#nextId++;
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     this.#asked.set(id, resolve);
-    this.#tell({ type: "collect-metrics", id });
+    this.#tell({ type: "collect-metrics", id, text });
     return promise;
   }
 

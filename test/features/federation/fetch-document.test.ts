@@ -58,6 +58,24 @@ describe("a document of an issuer", () => {
     await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);
   });
 
+  it("says in Cache-Control how long it may be kept", async () => {
+    await using site = await openTlsSite();
+    const { caCertificate: certificateAuthority } = site;
+    for (const [cacheControl, milliseconds] of [
+      ["max-age=60", 60_000],
+      ["public,MAX-AGE=60, must-revalidate", 60_000],
+      ['public, max-age="0"', 0],
+      ["s-maxage=60", undefined],
+      ["no-cache", undefined],
+      ["max-age=-1", undefined],
+    ] as const) {
+      site.answer = (_, response) => response.writeHead(200, { "cache-control": cacheControl }).end("{}");
+      const signal = new AbortController().signal;
+      const { maximumAgeMilliseconds } = await fetchDocument(site.url, { certificateAuthority, signal });
+      assert.equal(maximumAgeMilliseconds, milliseconds, cacheControl);
+    }
+  });
+
   it("may not come in many thousands of parts", async () => {
     await using site = await openTlsSite();
     const parts = "1\r\n \r\n".repeat(20_000);

@@ -405,6 +405,25 @@ describe("an issuer", () => {
     assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
   });
 
+  it("is asked again when its keys are as old as it allows, but once an hour at least, and once a minute at most", async () => {
+    for (const [allowedSeconds, seconds] of [
+      [0, 60],
+      [300, 300],
+      [86_400, 3600],
+    ] as const) {
+      issuer.maximumAgeMilliseconds = allowedSeconds * 1000;
+      using issuers = disposable(await ready());
+      const { fetches } = issuer;
+      const fetchesAfter = async (passedSeconds: number): Promise<number> => {
+        clock.passSeconds(passedSeconds);
+        await issuers.verify(await tokenOf(), api);
+        await settled();
+        return issuer.fetches - fetches;
+      };
+      assert.deepEqual([await fetchesAfter(seconds - 1), await fetchesAfter(1)], [0, 2]);
+    }
+  });
+
   it("that becomes unreachable has its keys used for a day, and no longer", async () => {
     using issuers = disposable(await ready());
     issuer.isAway = true;

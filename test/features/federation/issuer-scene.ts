@@ -10,6 +10,8 @@ export class TestIssuer {
   readonly keysUrl: string;
   fetches = 0;
   isAway = false;
+  /** How long its documents may be kept. Undefined: it does not say. */
+  maximumAgeMilliseconds: number | undefined;
   document: unknown;
   /** What it answers in place of its keys. */
   keySet: unknown;
@@ -48,7 +50,7 @@ export class TestIssuer {
     const areKeys = URL.parse(url)?.pathname === "/keys"; // also without TLS, as any network could answer
     const value = areKeys ? (this.keySet ?? { keys }) : this.document;
     if (areKeys) await this.#keysHeld;
-    return { value, maximumAgeMilliseconds: undefined };
+    return { value, maximumAgeMilliseconds: this.maximumAgeMilliseconds };
   };
 
   /** Signs claims; `iss`, `aud` and `exp` have values that are good until ten minutes after `now`. */

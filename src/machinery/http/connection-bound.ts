@@ -40,9 +40,9 @@ export class ConnectionBound {
 export function addressKey(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
-  const [head = "", tail] = (address.split("%", 1)[0] ?? "").split("::");
+  const [head = "", tail = ""] = (address.split("%", 1)[0] ?? "").split("::");
   const groupsOf = (text: string): string[] => (text === "" ? [] : text.split(":"));
-  const [before, after] = [groupsOf(head), groupsOf(tail ?? "")];
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => "0");
+  const [before, after] = [groupsOf(head), groupsOf(tail)];
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");
   return [...before, ...zeros, ...after].slice(0, 4).join(":");
 }

@@ -34,7 +34,8 @@ describe("the bound on connections", () => {
   it("counts an IPv6 /64 as one address, and an IPv4-mapped address as IPv4", () => {
     assert.equal(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:2:ffff::1"));
     assert.notEqual(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:3::5"));
-    assert.equal(addressKey("::ffff:10.0.0.1"), "10.0.0.1");
+    assert.equal(addressKey("2001:db8:1:2:3:4:5:6"), addressKey("2001:db8:1:2::"));
+    for (const address of ["10.0.0.1", "::ffff:10.0.0.1"]) assert.equal(addressKey(address), "10.0.0.1");
     assert.equal(addressKey("::1"), "0:0:0:0");
     assert.equal(addressKey("fe80::1%eth0"), "fe80:0:0:0");
   });

@@ -442,6 +442,40 @@ describe("the request chain", () => {
     assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
   });
 
+  it("keeps reads, also of other paths, and writes apart, and exempts exactly the health checks", async () => {
+    const begun: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const server = serverWith({
+      maximumReads: 1,
+      maximumWrites: 1,
+      impersonate: async ({ method, path }, { user }) => {
+        begun.push(`${method} ${path}`);
+        await gate.promise;
+        return { user };
+      },
+    });
+    const served = [
+      "GET /api/v1/namespaces",
+      "POST /api/v1/namespaces",
+      "GET /readyz",
+      "GET /livez/ping",
+      "GET /healthz",
+    ];
+    const waiting = [
+      "GET /openid/v1/jwks",
+      "GET /a/healthz",
+      "PUT /api/v1/namespaces/a",
+      "DELETE /api/v1/namespaces/a",
+    ];
+    const answers = [...served, ...waiting].map(async (line) => server.send(line));
+    await nextTurn();
+    const begunAtOnce = [...begun];
+    gate.resolve();
+    await Promise.all(answers);
+    assert.deepEqual(begunAtOnce, served);
+    assert.deepEqual(begun.slice(served.length).toSorted(), waiting.toSorted());
+  });
+
   it("does no work for a request whose client has left while it waited", async () => {
     const release = Promise.withResolvers<HttpResponse>();
     let handled = 0;

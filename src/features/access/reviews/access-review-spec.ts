@@ -113,7 +113,7 @@ function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<Resourc
   return terms.length === 0 ? {} : { labelSelector: terms };
 }
 
-type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
+export type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
 
 const fieldOperators = { In: "=", NotIn: "!=" } as const;
 const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "doesNotExist" } as const;

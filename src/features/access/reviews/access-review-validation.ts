@@ -6,6 +6,7 @@ import type {
   AccessRequest,
   AccessReviewSpec,
   ResourceAttributesSpec,
+  Requirement,
   SelectorAttributes,
 } from "./access-review-spec.ts";
 
@@ -76,7 +77,6 @@ function validateResourceAttributes(attributes: ResourceAttributesSpec | undefin
   ];
 }
 
-type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
 type ValidateRequirement = (requirement: Requirement, field: string) => FieldError[];
 
 function validateSelector(

@@ -1,7 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Pod } from "./pod-schema.ts";
-
-type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+import type { Toleration } from "./scheduling.ts";
 
 const defaultSeconds = 300;
 

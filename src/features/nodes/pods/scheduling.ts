@@ -1,4 +1,5 @@
 import { atomicList, int32, int64, named, oneOf, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { taintEffects } from "../nodes/node-schema.ts";
 import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
@@ -114,3 +115,5 @@ export const toleration = struct("v1.Toleration", "A taint that a Pod puts up wi
   effect: omitEmpty(4, named(oneOf(taintEffects), "v1.TaintEffect"), "The taint's effect; empty: all effects."),
   tolerationSeconds: pointer(5, int64, "Seconds for which a NoExecute taint is put up with."),
 });
+
+export type Toleration = Infer<typeof toleration>;

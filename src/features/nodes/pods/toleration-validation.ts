@@ -4,8 +4,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import { taintEffects } from "../nodes/node-schema.ts";
 import type { Pod } from "./pod-schema.ts";
-
-type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+import type { Toleration } from "./scheduling.ts";
 
 const operators = ["Equal", "Exists", "Lt", "Gt"];
 

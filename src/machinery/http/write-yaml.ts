@@ -1,3 +1,4 @@
+import type { Items } from "../api/items.ts";
 import { isDigit } from "../schema/json-reader.ts";
 import { isOfAnotherType } from "./yaml-plain-types.ts";
 
@@ -14,19 +15,14 @@ export const writeYaml = (value: unknown): string => [...yamlParts(value)].join(
 
 /**
  * The same text in parts that are made one by one, so that the work can be divided into turns: a line or a few each, or nothing yet.
- * Iterables are lists, whose items are asked for one by one.
+ * A list need not be an array: its items are asked for one by one.
  */
 export function* yamlParts(value: unknown): Generator<string> {
   if (isContainer(value)) yield* block(value, lineAt(""));
   else yield ended(scalar(value, { column: 0, indent: 2 }));
 }
 
-/** A list that need not be an array: its items may be made when they are asked for. */
-interface List extends Iterable<unknown> {
-  readonly length: number;
-}
-
-type Container = List | Readonly<Record<string, unknown>>;
+type Container = Items<unknown> | Readonly<Record<string, unknown>>;
 
 /** Whether the value takes lines of its own. Empty lists and objects do not. */
 function isContainer(value: unknown): value is Container {
@@ -36,7 +32,7 @@ function isContainer(value: unknown): value is Container {
   return false;
 }
 
-const isList = (value: object): value is List => Symbol.iterator in value;
+const isList = (value: object): value is Items<unknown> => Symbol.iterator in value;
 
 /** The lines of a list or an object. Each begins with the indent, but the first with `start`, and ends with a line break. */
 function* block(value: Container, { indent, start }: Line): Generator<string> {

@@ -1,9 +1,9 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired, requestCanceled } from "../api/api-error.ts";
+import type { Items } from "../api/items.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
-import type { Items } from "../storage/snapshot.ts";
 import { decodeContinueToken, encodeContinueToken, startKeyOutsideList } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";

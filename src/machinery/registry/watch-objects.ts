@@ -1,10 +1,10 @@
 import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../scheduling/long-work.ts";
+import type { Items } from "../api/items.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "../storage/store.ts";
-import type { Items } from "../storage/snapshot.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";

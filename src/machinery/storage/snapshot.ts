@@ -1,9 +1,5 @@
+import type { Items } from "../api/items.ts";
 import type { SortedPart } from "./sorted-map.ts";
-
-/** Objects in their order, to be read one after the other. */
-export interface Items<T> extends Iterable<T> {
-  readonly length: number;
-}
 
 /**
  * Objects at one moment. It shares the arrays of the sorted map, and an object that rests is only made when it is read, anew each

@@ -1,3 +1,4 @@
+import type { Items } from "../api/items.ts";
 import { asError } from "../api/thrown-error.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { ChangeFeed } from "./change-feed.ts";
@@ -9,7 +10,7 @@ import { CountedObjects } from "./counted-objects.ts";
 import type { CountedSizes } from "./counted-objects.ts";
 import type { GroupSizes } from "./group-sizes.ts";
 import { SortedMap } from "./sorted-map.ts";
-import type { Items, Snapshot } from "./snapshot.ts";
+import type { Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Eviction } from "./sorted-objects.ts";
 import { RevisionCompacted } from "./store.ts";

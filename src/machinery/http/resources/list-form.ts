@@ -1,3 +1,4 @@
+import type { Items } from "../../api/items.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
@@ -12,11 +13,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { tableOf, tableRow } from "../../registry/table.ts";
 import type { TableOptions } from "../../registry/table.ts";
 import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
-import type { Items } from "../../storage/snapshot.ts";
 import { yamlParts } from "../write-yaml.ts";
-
-/** Each is made when it is asked for: to make all of a long list at once would hold up other requests. */
-type ListItems = Items<object>;
 
 /** A list as a client asked for it. */
 export interface ListForm {
@@ -24,7 +21,8 @@ export interface ListForm {
   readonly head: { readonly kind: string; readonly apiVersion: string };
   /** The name of the last member. */
   readonly member: "items" | "rows";
-  readonly items: ListItems | null;
+  /** Each is made when it is asked for: to make all of a long list at once would hold up other requests. */
+  readonly items: Items<object> | null;
   /** Absent: the form has no protobuf. */
   readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
 }
@@ -72,7 +70,7 @@ const listHead = <T extends ApiObject>(
   metadata: listMetadata(list),
 });
 
-const mapped = <T>(values: Items<T>, change: (value: T) => object): ListItems => ({
+const mapped = <T>(values: Items<T>, change: (value: T) => object): Items<object> => ({
   length: values.length,
   *[Symbol.iterator]() {
     for (const value of values) yield change(value);

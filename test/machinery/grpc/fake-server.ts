@@ -1,10 +1,11 @@
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
-import { temporaryDirectory } from "../storage/temporary-directory.ts";
+import { socketFolder } from "../../socket-folder.ts";
 
 const types = { data: 0, headers: 1, settings: 4 };
 const endStream = 1;
@@ -49,8 +50,8 @@ export interface FakeServer {
 
 /** A server that says only what the test says, with a channel to it. */
 export async function openFakeServer(): Promise<FakeServer> {
-  const directory = temporaryDirectory();
-  const path = join(directory.path, "socket");
+  const folder = socketFolder();
+  const path = join(folder, "socket");
   const server = createServer();
   server.listen(path);
   await once(server, "listening");
@@ -78,7 +79,7 @@ export async function openFakeServer(): Promise<FakeServer> {
       socket.destroy();
       server.close();
       await once(server, "close");
-      directory.remove();
+      rmSync(folder, { recursive: true });
     },
   };
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
@@ -9,9 +8,10 @@ import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/km
 import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
+import { socketFolder } from "../../socket-folder.ts";
 import { KmsPlugin } from "./kms-plugin.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-kms-"));
+const folder = socketFolder();
 const plugin = new KmsPlugin(join(folder, "kms.sock"));
 const storageKey = "/registry/secrets/default/web";
 const plain = Buffer.from('{"data":{"password":"c2VjcmV0"}}');

@@ -5,7 +5,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,7 +13,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
@@ -35,12 +33,13 @@ import type { EncryptionAction } from "../../../src/server/encryption-settings.t
 import { openStore } from "../../../src/server/open-store.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import type { ServerConfig } from "../../../src/server/server-config.ts";
+import { socketFolder } from "../../socket-folder.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { KmsPlugin } from "../../machinery/storage/kms-plugin.ts";
 import { InProcess } from "../in-process.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-encryption-"));
+const folder = socketFolder();
 const secrets = "/api/v1/namespaces/default/secrets";
 const password = "dGhlLXNlY3JldC1wYXNzd29yZA==";
 const keyOf = (name: string): string => `/registry/secrets/default/${name}`;

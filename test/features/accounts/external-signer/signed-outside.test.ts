@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
@@ -12,13 +11,14 @@ import { InProcess } from "../../../server/in-process.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
+import { socketFolder } from "../../../socket-folder.ts";
 import { JwtSigner, newSignerKey } from "./jwt-signer.ts";
 
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 const reviews = "/apis/authentication.platform.io/v1/tokenreviews";
 
 describe("tokens that an external signer signs", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-external-signer-"));
+  const folder = socketFolder();
   const socket = join(folder, "signer.sock");
   const signer = new JwtSigner(socket);
   const time = new ManualTime();

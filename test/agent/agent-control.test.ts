@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import type { IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openControlSocket, readAgentStatus, renewThroughAgent } from "../../src/agent/agent-control.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
+import { socketFolder } from "../socket-folder.ts";
 import { logTo } from "./log-to.ts";
 
 const log = logTo(() => {});
 
 test("only the agent's user can connect to its control socket, whatever the umask and the folder's mode are", async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const directory = socketFolder();
   chmodSync(directory, 0o755);
   const umask = process.umask(0);
   context.after(() => process.umask(umask));
@@ -27,7 +27,7 @@ test("only the agent's user can connect to its control socket, whatever the umas
 });
 
 test("an agent runs without its control socket when a folder is in its place, and says so", async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const directory = socketFolder();
   context.after(() => rmSync(directory, { recursive: true }));
   mkdirSync(join(directory, "agent.sock"));
   const warnings: string[] = [];
@@ -40,7 +40,7 @@ test("an agent runs without its control socket when a folder is in its place, an
 });
 
 test("the agent, and commands for it, say that the data directory's name is too long for a socket", async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const directory = socketFolder();
   context.after(() => rmSync(directory, { recursive: true }));
   const long = join(directory, "x".repeat(100));
   mkdirSync(long);
@@ -57,7 +57,7 @@ test("the agent, and commands for it, say that the data directory's name is too 
 });
 
 test("the agent's control socket answers 404 to every target that is no command of it", async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const directory = socketFolder();
   const agent: RunningAgent = {
     port: 0,
     renewNow: () => assert.fail("nothing was asked for"),
@@ -79,7 +79,7 @@ test("the agent's control socket answers 404 to every target that is no command 
 });
 
 test("a command understands the status of an agent that has run since before an upgrade", async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const directory = socketFolder();
   const earlier = {
     nodeName: "n1",
     now: 0,

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
@@ -16,6 +15,7 @@ import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
 import { encodePem } from "../../src/pki/pem.ts";
+import { socketFolder } from "../socket-folder.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
 import { resourceReferences } from "../resource-references.ts";
@@ -48,7 +48,7 @@ const service = (name: string, file: string): ServiceCertificate => ({
 });
 
 describe("a running agent", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-running-"));
+  const folder = socketFolder();
   const anchors = Array.from({ length: 3 }, (_, index) =>
     encodePem("CERTIFICATE", newAuthority(`anchor ${index}`).certificate.der),
   );

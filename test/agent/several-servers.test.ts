@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createProxy } from "node:http";
 import { connect } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
@@ -18,6 +17,7 @@ import type { CertificateAuthority } from "../../src/pki/certificate-authority.t
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { socketFolder } from "../socket-folder.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
 import { resourceReferences } from "../resource-references.ts";
@@ -32,7 +32,7 @@ const references = resourceReferences(names);
 const hour = 3_600_000;
 
 describe("an agent of several servers", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-several-"));
+  const folder = socketFolder();
   const serverAuthorities = [newAuthority("first CA of the server"), newAuthority("second CA of the server")] as const;
   const files = { certificate: join(folder, "tls.crt"), key: join(folder, "tls.key") };
   const ownCertificate = { "tls-cert-file": files.certificate, "tls-private-key-file": files.key };

@@ -1,6 +1,8 @@
 /**
  * Measures how many certificates a second go all the way: requested, approved and signed over HTTP/2 and TLS, durable in the
- * embedded store and recorded in the inventory; and what share that is of the bare signatures of the same CA key.
+ * embedded store and recorded in the inventory; and what share that is of the bare signatures of the same CA key. Then how much
+ * processor time each certificate takes in which threads: the event loop's, V8's (garbage collection, compilation), and the pool's
+ * (signature checks, writes).
  *
  *   npm run bench:issue -- [--requests N] [--concurrency N] [--approver client|policy] [-- FLAGS OF serve]
  */
@@ -13,7 +15,9 @@ import { parsePrivateKeyPem } from "../src/pki/keys.ts";
 import { approvingPolicy, CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { markdownTable } from "./markdown-table.ts";
+import { secondsByThreads } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import type { ServerProcess } from "./server-process.ts";
 
 const {
   requests: requestCount,
@@ -38,6 +42,9 @@ const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: a
 const client = new CertificateClient(caller, { approver });
 const issue = (count: number): Promise<void> => client.issue(count, { concurrency: concurrency });
 
+/** Of the server's own process. */
+const threadSecondsOf = ({ process: { pid = 0 } }: ServerProcess): ReadonlyMap<string, number> => secondsByThreads(pid);
+
 /** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */
 function bareSignatures(): number {
   const key = parsePrivateKeyPem(readFileSync(join(dataDirectory, "apiserver-client-ca.key")));
@@ -58,10 +65,12 @@ function bareSignatures(): number {
 try {
   await issue(warmUpCount);
   const cpuBefore = server.cpuSeconds();
+  const threadsBefore = threadSecondsOf(server);
   const startedAt = performance.now();
   await issue(requestCount);
   const perSecond = (1000 * requestCount) / (performance.now() - startedAt);
   const perCpuSecond = requestCount / (server.cpuSeconds() - cpuBefore);
+  const threadsAfter = threadSecondsOf(server);
   const bare = bareSignatures();
   const share = (one: number): string => `${((100 * one) / bare).toFixed(1)} %`;
   const rows = [
@@ -70,6 +79,12 @@ try {
     ["bare ECDSA P-256 signatures of the same key, a second of CPU", Math.round(bare), "100 %"],
   ];
   console.log(markdownTable(["what", "count", "of the bare rate"], rows));
+  const microseconds = ([name, seconds]: readonly [string, number]): [string, number] => [
+    name,
+    Math.round((1e6 * (seconds - (threadsBefore.get(name) ?? 0))) / requestCount),
+  ];
+  const threads = [...threadsAfter].map(microseconds).filter(([, each]) => each > 0);
+  console.log(`\n${markdownTable(["threads of the server", "CPU µs for a certificate"], threads)}`);
 } finally {
   client.close();
   caller.close();

@@ -17,6 +17,16 @@ export const stolenSeconds = (): number =>
 
 /** The same as `processCpuSeconds`, of the threads that still run, in nanoseconds' steps: for what takes little time. */
 export const threadSeconds = (processId: number): number =>
-  readdirSync(`/proc/${processId}/task`)
-    .map((thread) => Number(readFileSync(`/proc/${processId}/task/${thread}/schedstat`, "utf8").split(" ", 1)[0]) / 1e9)
-    .reduce((sum, one) => sum + one, 0);
+  [...secondsByThreads(processId).values()].reduce((sum, one) => sum + one, 0);
+
+/** The same, by what the threads are called. */
+export function secondsByThreads(processId: number): ReadonlyMap<string, number> {
+  const seconds = new Map<string, number>();
+  for (const thread of readdirSync(`/proc/${processId}/task`)) {
+    const fileOf = (name: string): string => readFileSync(`/proc/${processId}/task/${thread}/${name}`, "utf8");
+    const name = fileOf("comm").trim();
+    const nanoseconds = Number(fileOf("schedstat").split(" ", 1)[0]);
+    seconds.set(name, (seconds.get(name) ?? 0) + nanoseconds / 1e9);
+  }
+  return seconds;
+}

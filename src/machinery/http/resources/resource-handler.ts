@@ -32,7 +32,7 @@ export interface ResourceHandlerOptions {
 }
 
 /**
- * Answers authorized requests for served resources and verbs. A get of a cached object returns without a promise.
+ * Answers authorized requests for served resources and verbs. A get of a cached object returns without a promise, unless as YAML.
  * Throws or rejects with ApiErrors.
  */
 export function createResourceHandler({

@@ -38,7 +38,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema/protobuf-wire",
     "machinery/files/process-limit",
     "machinery/files/sqlite-lock",
-    "machinery/files/unusable-file",
   ],
   "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],
   "machinery/pkcs11": ["machinery/api", "machinery/files", "pki"],

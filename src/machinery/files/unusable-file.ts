@@ -31,7 +31,4 @@ export const unreadableFileReason = (error: unknown): string =>
 
 /** Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary one. */
 export const fileFailureReason = (error: unknown): string =>
-  systemCodeReason(errorCode(error)) ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");
-
-/** Explains a code of the system, such as `EROFS`, and what to do. Undefined where there is nothing more to say than the system does. */
-export const systemCodeReason = (code: string): string | undefined => reasons[code];
+  reasons[errorCode(error)] ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");

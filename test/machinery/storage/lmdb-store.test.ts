@@ -192,8 +192,7 @@ describe("a directory of the LMDB store", () => {
       ];
       const messages = [];
       for (const refusal of refusals) messages.push((await commitFailure(environment, refusal)).message);
-      const readOnly =
-        "the store can't be written: the file system is read-only; mount it for writing, or name a place on another";
+      const readOnly = "the store can't be written: the file system is read-only; mount it for writing";
       assert.deepEqual(messages, [
         readOnly,
         readOnly,

@@ -1,7 +1,6 @@
 import { constants } from "node:os";
 import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
-import { systemCodeReason } from "../../files/unusable-file.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
@@ -65,7 +64,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   const reason =
     cause instanceof NoRoomOnDisk || isFull(directory)
       ? `no space is left on the server's disk; make room (${messageOf(cause)})`
-      : (systemCodeReason(systemCode(cause)) ?? messageOf(cause));
+      : (reasons[systemCode(cause)] ?? messageOf(cause));
   if (isBroken(environment)) {
     const broken = new WriteOutcomeUnknown(`the store can't be used until the process is restarted: ${reason}`, {
       cause,
@@ -75,6 +74,12 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   }
   return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
 }
+
+/** Why the system refuses to write, besides a full disk, and what to do. */
+const reasons: Readonly<Record<string, string>> = {
+  EROFS: "the file system is read-only; mount it for writing",
+  EDQUOT: "the user's disk quota is used up; make room",
+};
 
 /**
  * The system's code for a failure, such as `EROFS`; empty if there is none. LMDB's errors have its number, and a message with positions

@@ -70,13 +70,16 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
   return count;
 }
 
-/** An object can't be copied. The message is for people. */
+/** An object can't be copied. The message says why, for people, and not what to do. */
 export class UnreadableSource extends Error {
   override readonly name = "UnreadableSource";
+  readonly key: string;
+  readonly isKeyAway: boolean;
 
-  constructor({ key, unreadable, isKeyAway }: CopiedObject) {
-    const advice = isKeyAway ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${key}`;
-    super(`${key} can't be decrypted: ${unreadable}: ${advice}`);
+  constructor({ key, unreadable, isKeyAway = false }: CopiedObject) {
+    super(`${key} can't be decrypted: ${unreadable}`);
+    this.key = key;
+    this.isKeyAway = isKeyAway;
   }
 }
 

@@ -88,6 +88,10 @@ interface Places {
   readonly written?: string;
 }
 
+/** What to do about an object that can't be copied. Users choose names that mean something to a shell. */
+export const unreadableSourceAdvice = ({ key, isKeyAway }: Pick<UnreadableSource, "key" | "isKeyAway">): string =>
+  isKeyAway ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${shellWord(key)}`;
+
 /** Codes of system errors that mean: there is no room for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
@@ -99,7 +103,9 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
     if (error instanceof DamagedBackup) {
       throw new UsageError(`${read ?? written} cannot be restored: ${error.message}`, { cause: error });
     }
-    if (error instanceof UnreadableSource) throw new UsageError(error.message, { cause: error });
+    if (error instanceof UnreadableSource) {
+      throw new UsageError(`${error.message}: ${unreadableSourceAdvice(error)}`, { cause: error });
+    }
     if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
       if (fullCodes.has(errorCode(error))) {

@@ -21,10 +21,11 @@ import { status } from "@grpc/grpc-js";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
-import { createObjects, stateOf } from "../../../src/machinery/storage/copy-objects.ts";
+import { createObjects, stateOf, UnreadableSource } from "../../../src/machinery/storage/copy-objects.ts";
 import type { Entry } from "../../../src/machinery/storage/store.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../../src/server/backup/restore.ts";
+import { unreadableSourceAdvice } from "../../../src/server/backup/storage-programs.ts";
 import { examineEncryption } from "../../../src/server/doctor/examine-encryption.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
@@ -465,7 +466,10 @@ describe("a server with an encryption configuration", () => {
     const source = await openReadableStore(config);
     try {
       const { objects } = await stateOf(source.store);
-      await assert.rejects(createObjects(new MemoryStore(), objects()), /can't be decrypted: [^]+: start its KMS$/);
+      await assert.rejects(
+        createObjects(new MemoryStore(), objects()),
+        (error) => error instanceof UnreadableSource && unreadableSourceAdvice(error) === "start its KMS",
+      );
     } finally {
       await source.close();
       await plugin.start();

@@ -551,7 +551,7 @@ describe("the listener", () => {
     };
 
     it("are handed on in several turns of the event loop, and then the next ones of their connection", async (t) => {
-      let milliseconds = 0;
+      let milliseconds = performance.now();
       t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
       const counting = countTurns();
       t.after(counting.stop);
@@ -576,7 +576,7 @@ describe("the listener", () => {
     });
 
     it("are not handed on when their client has reset them before their turns", async (t) => {
-      let milliseconds = 0;
+      let milliseconds = performance.now();
       t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
       const handled: string[] = [];
       const { promise: lastHandled, resolve } = Promise.withResolvers<void>();
@@ -596,7 +596,7 @@ describe("the listener", () => {
     });
 
     it("are refused as not taken while too many wait", async (t) => {
-      let milliseconds = 0;
+      let milliseconds = performance.now();
       t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
       await withListener({}, async (port) => {
         const others = new WaitingRequests(new Socket());

@@ -581,16 +581,15 @@ describe("an HTTP/2 session", () => {
     it("frames of types that it does not know", () =>
       tooMany(new FrameClient(never).open().send(...times(60, () => [{ type: 0xfa }]))));
 
-    for (const length of [0, 1000])
-      it(`a header block without end, in parts of ${length} bytes (CVE-2024-27316)`, () =>
-        tooMany(
-          new FrameClient(never)
-            .open()
-            .send(
-              { ...get(1), flags: 0 },
-              ...times(60, () => [{ type: frameTypes.continuation, streamId: 1, payload: Buffer.alloc(length) }]),
-            ),
-        ));
+    const withoutEnd = (partBytes: number): FrameClient =>
+      new FrameClient(never)
+        .open()
+        .send(
+          { ...get(1), flags: 0 },
+          ...times(60, () => [{ type: frameTypes.continuation, streamId: 1, payload: Buffer.alloc(partBytes) }]),
+        );
+    it("a header block without end (CVE-2024-27316)", () => tooMany(withoutEnd(1000)));
+    it("a header block without end in empty parts (CVE-2024-27316)", () => tooMany(withoutEnd(0)));
 
     it("but only within a period of time", async () => {
       const client = new FrameClient(never).open();

@@ -12,16 +12,12 @@ export const shortTextLength = 16 * 1024;
 /** Objects of so many characters are read, changed, or shown in another form, so fast that hundreds at once take no more than a few turns. */
 export const smallObjectLength = 2 * 1024;
 
-interface RequestsOfAddress {
-  readonly begin: (() => void)[];
-  /** How many of them have begun. */
-  begun: number;
-}
-
-const waiting = new RoundRobinQueue<() => void>();
-/** Each address is in the queue once, or has its turn. */
-const requestsOfAddress = new Map<string, RequestsOfAddress>();
-let addressInTurn: string | undefined;
+/** Requests that may take long. */
+const ofUsers = new RoundRobinQueue<() => void>();
+/** Requests of which nothing is known yet. Most are short: they do not wait for the long ones. */
+const ofAddresses = new RoundRobinQueue<() => void>();
+/** Every other turn is the addresses'. */
+let isTurnOfAddresses = false;
 /** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
 const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
@@ -34,53 +30,21 @@ let isInTurn = false;
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
  * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
  */
-export const requestTurn = (user: UserInfo): Promise<void> => new Promise((resolve) => queue(sharePath(user), resolve));
+export const requestTurn = (user: UserInfo): Promise<void> => turnIn(ofUsers, sharePath(user));
 
 /**
- * The same for a request of which it is not known yet whose it is. Addresses take turns. Most such requests are short, so those of one
- * address have one turn together.
+ * The same for a request of which it is not known yet whose it is, nor whether it may take long. Addresses take turns, and have half of
+ * the time that long requests of users would have.
  */
-export function requestTurnOfAddress(address: string): Promise<void> {
+export const requestTurnOfAddress = (address: string): Promise<void> => turnIn(ofAddresses, addressPath(address));
+
+function turnIn(queue: RoundRobinQueue<() => void>, path: SharePath): Promise<void> {
   return new Promise((resolve) => {
-    const requests = requestsOfAddress.get(address);
-    if (requests !== undefined) return void requests.begin.push(resolve);
-    requestsOfAddress.set(address, { begin: [resolve], begun: 0 });
-    queueAddress(address);
+    queue.add(path, resolve);
+    if (isGiving) return;
+    isGiving = true;
+    setImmediate(beginTurn);
   });
-}
-
-const queueAddress = (address: string): void =>
-  queue(addressPath(address), () => {
-    addressInTurn = address;
-    nextOfAddress()?.();
-  });
-
-/** The next request of the address whose turn it is. */
-function nextOfAddress(): (() => void) | undefined {
-  if (addressInTurn === undefined) return undefined;
-  const requests = requestsOfAddress.get(addressInTurn);
-  const next = requests?.begin[requests.begun++];
-  if (requests === undefined || requests.begun < requests.begin.length) return next;
-  requestsOfAddress.delete(addressInTurn);
-  addressInTurn = undefined;
-  return next;
-}
-
-/** What is left waits for the next turn of the address. */
-function endTurnOfAddress(): void {
-  if (addressInTurn === undefined) return;
-  const requests = requestsOfAddress.get(addressInTurn);
-  requests?.begin.splice(0, requests.begun);
-  if (requests !== undefined) requests.begun = 0;
-  queueAddress(addressInTurn);
-  addressInTurn = undefined;
-}
-
-function queue(path: SharePath, begin: () => void): void {
-  waiting.add(path, begin);
-  if (isGiving) return;
-  isGiving = true;
-  setImmediate(beginTurn);
 }
 
 /**
@@ -126,11 +90,16 @@ export const isTurnOver = (startedAt: number): boolean => performance.now() - st
 
 function beginTurn(): void {
   turnStartedAt = performance.now();
+  isTurnOfAddresses = !isTurnOfAddresses;
   giveTurn();
 }
 
+const nextOfUsers = (): (() => void) | undefined => interrupted.shift() ?? ofUsers.take()?.item;
+
+const nextOfAddresses = (): (() => void) | undefined => ofAddresses.take()?.item;
+
 function giveTurn(): void {
-  const next = interrupted.shift() ?? nextOfAddress() ?? waiting.take()?.item;
+  const next = isTurnOfAddresses ? (nextOfAddresses() ?? nextOfUsers()) : (nextOfUsers() ?? nextOfAddresses());
   if (next === undefined) {
     isGiving = false;
     return;
@@ -143,7 +112,6 @@ function giveTurn(): void {
 
 function goOn(): void {
   isInTurn = false;
-  if (!isTurnOver(turnStartedAt)) return giveTurn();
-  endTurnOfAddress();
-  setImmediate(beginTurn);
+  if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
+  else giveTurn();
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { pauseInTurn, requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
+import { pauseInTurn, requestTurn, requestTurnOfAddress } from "../../../src/machinery/scheduling/request-turn.ts";
 
 const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
@@ -47,6 +47,30 @@ describe("the turns of long requests", () => {
     };
     await Promise.all([run("one"), run("two")]);
     assert.deepEqual(order, ["one begins", "another", "one goes on", "two begins", "another", "two goes on"]);
+  });
+
+  it("are every other one where requests of addresses wait, which take turns too", async (t) => {
+    let milliseconds = performance.now();
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    const users = ["alice", "alice", "bob"].map(async (user) => {
+      await requestTurn(named(user));
+      return user;
+    });
+    const addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2"].map(async (address) => {
+      await requestTurnOfAddress(address);
+      return address;
+    });
+    const order: string[] = [];
+    await Promise.all([...users, ...addresses].map(async (turn) => order.push(await turn)));
+    const ofAddresses = order.map((name) => name.startsWith("192."));
+    assert.ok(
+      ofAddresses.slice(1).every((isOfAddress, index) => isOfAddress !== ofAddresses[index]),
+      order.join(),
+    );
+    assert.deepEqual(
+      order.toSorted((one, other) => Number(one.startsWith("192.")) - Number(other.startsWith("192."))),
+      ["alice", "bob", "alice", "192.0.2.1", "192.0.2.2", "192.0.2.1"],
+    );
   });
 
   it("do not interrupt what has none", async () => {

@@ -14,7 +14,7 @@ function canUseProxies(nodeVersion: string): boolean {
 export const knowsProxies = canUseProxies(process.versions.node);
 
 const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
-  Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
+  Boolean(environment["HTTPS_PROXY"] || environment["https_proxy"]);
 
 /** Why the proxy of the environment is not used, so that connections are direct. Undefined where it is, and where there is none. */
 export const ignoredProxy = (
@@ -26,7 +26,7 @@ export const ignoredProxy = (
     : undefined;
 
 const namesException = (environment: NodeJS.ProcessEnv, server: string): boolean =>
-  isExemptFromProxy(server, environment["NO_PROXY"] ?? environment["no_proxy"] ?? "");
+  isExemptFromProxy(server, environment["NO_PROXY"] || environment["no_proxy"] || "");
 
 /**
  * Whether connections to a server may go through a proxy: its own, or that of the environment. As in Go, the latter is never used

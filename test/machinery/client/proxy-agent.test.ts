@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ignoredProxy } from "../../../src/machinery/client/proxy-agent.ts";
+import { ignoredProxy, mayUseProxy } from "../../../src/machinery/client/proxy-agent.ts";
 
 test("the proxy of the environment is said to be unused where Node.js is too old to go through one", () => {
   const environment = { HTTPS_PROXY: "http://proxy.example:3128" };
@@ -10,4 +10,19 @@ test("the proxy of the environment is said to be unused where Node.js is too old
   assert.equal(ignoredProxy({}, "20.20.2"), undefined);
   for (const version of ["24.5.0", "26.10.0"]) assert.equal(ignoredProxy(environment, version), undefined);
   assert.equal(ignoredProxy(environment), undefined);
+});
+
+test("an empty variable for the proxy or its exceptions is none, as for kubectl: that in lower case counts", (context) => {
+  const server = "https://signet.example:6443";
+  const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
+  const before = names.map((name) => [name, process.env[name]] as const);
+  context.after(() => {
+    for (const [name, value] of before)
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+  });
+  Object.assign(process.env, { HTTPS_PROXY: "", https_proxy: "http://proxy.example:3128", NO_PROXY: "", no_proxy: "" });
+  assert.ok(mayUseProxy({ server }));
+  process.env["no_proxy"] = "example";
+  assert.ok(!mayUseProxy({ server }));
 });

@@ -98,7 +98,7 @@ class GarbageCollector {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
     const states = await inTurns(owners, (owner) => this.#stateOf(owner, node));
-    const { uid = "", name = "", resourceVersion = "" } = node.object.metadata;
+    const { uid = "", name = "", resourceVersion = "", finalizers = [] } = node.object.metadata;
     const kept = owners.filter((_, index) => states[index] === "alive");
     if (kept.length === owners.length) return "nothing to do: all owners are alive";
     if (kept.length > 0) {
@@ -106,7 +106,7 @@ class GarbageCollector {
       return "dropped the references to owners that are gone";
     }
     const isAwaited = states.includes("awaits its dependents") && this.#graph.hasDependents(uid);
-    const propagationPolicy = isAwaited ? "Foreground" : "Background";
+    const propagationPolicy = isAwaited ? "Foreground" : policyOf(finalizers);
     // In a circle of owners, each would wait for the next (upstream: `unblockOwnerReferencesStrategicMergePatch`).
     if (isAwaited && (await this.#isInCircle(uid))) {
       await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
@@ -130,9 +130,11 @@ class GarbageCollector {
     if (resource === undefined) return "alive";
     const { namespace = "" } = object.metadata;
     if (resource.scope === "Namespaced" && namespace === "") return "alive";
-    const found =
-      this.#graph.get(owner.uid)?.object ??
-      (await this.#client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name));
+    const known = this.#graph.get(owner.uid);
+    const isKnown = known?.resource === resource && known.object.metadata.name === owner.name;
+    const found = isKnown
+      ? known.object
+      : await this.#client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name);
     if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
     // Owners live in the namespace of their dependents, or in none.
     if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
@@ -183,6 +185,12 @@ class GarbageCollector {
   #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {
     return this.#client.resource(resource, object.metadata.namespace ?? "");
   }
+}
+
+/** An object may have got a finalizer before it is deleted: that decides about its dependents (as upstream). */
+function policyOf(finalizers: readonly string[]): "Background" | "Foreground" | "Orphan" {
+  if (finalizers.includes(orphanFinalizer)) return "Orphan";
+  return finalizers.includes(foregroundFinalizer) ? "Foreground" : "Background";
 }
 
 /** Requests of one reconciliation at a time. */

@@ -229,6 +229,49 @@ describe("the garbage collector", () => {
     assert.equal(child.metadata.ownerReferences, undefined);
     assert.equal(child.metadata.deletionTimestamp, undefined);
   });
+
+  test("keeps the dependents of an object that it deletes if the object has the finalizer orphan", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const owner = await configMaps.create(configMap("owner"));
+    const middle = configMap("middle", { ownerReferences: [ownedBy(owner)], finalizers: ["orphan"] });
+    const ownerReferences = [ownedBy(await configMaps.create(middle))];
+    await configMaps.create(configMap("child", { ownerReferences }));
+    await configMaps.delete("owner");
+    await waitForObject(server.client, references.configMaps, { namespace, name: "middle" }, isGone);
+    assert.equal((await configMaps.get("child")).metadata.ownerReferences, undefined);
+  });
+
+  test("deletes the dependents first of an object that it deletes if the object has the finalizer foregroundDeletion", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const owner = await configMaps.create(configMap("owner"));
+    const middle = configMap("middle", { ownerReferences: [ownedBy(owner)], finalizers: ["foregroundDeletion"] });
+    const ownerReferences = [ownedBy(await configMaps.create(middle), { blockOwnerDeletion: true })];
+    await configMaps.create(configMap("child", { ownerReferences, finalizers: ["example.com/hold"] }));
+    await configMaps.delete("owner");
+    const isBeingDeleted = (found: ConfigMap | undefined): boolean => found?.metadata.deletionTimestamp !== undefined;
+    await waitForObject(server.client, references.configMaps, { namespace, name: "child" }, isBeingDeleted);
+    assert.deepEqual((await configMaps.get("middle")).metadata.finalizers, ["foregroundDeletion"]);
+    await configMaps.patch("child", { body: { metadata: { finalizers: null } } });
+    await waitForObject(server.client, references.configMaps, { namespace, name: "middle" }, isGone);
+  });
+
+  test("deletes an object that names its owner wrongly, whether or not the owner has an owner itself", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const top = await configMaps.create(configMap("top"));
+    const owned = await configMaps.create(configMap("owned", { ownerReferences: [ownedBy(top)] }));
+    for (const [index, wrong] of [
+      ownedBy(top, { name: "other" }),
+      ownedBy(owned, { name: "other" }),
+      ownedBy(owned, { kind: "Secret" }),
+    ].entries()) {
+      await configMaps.create(configMap(`child-${index}`, { ownerReferences: [wrong] }));
+      await waitForObject(server.client, references.configMaps, { namespace, name: `child-${index}` }, isGone);
+    }
+    assert.notEqual(await configMaps.find("owned"), undefined);
+  });
 });
 
 describe("a service account token Secret", () => {

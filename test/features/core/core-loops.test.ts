@@ -407,6 +407,11 @@ test("an aggregated ClusterRole has the rules of the roles that it selects, as l
   await roles.create({ apiVersion, kind: "ClusterRole", metadata: { name: part, labels }, rules: [readMaps] });
   await create(whole);
   await becomes(whole, ["get"]);
+  const managers = (await roles.get(whole)).metadata.managedFields ?? [];
+  assert.deepEqual(
+    managers.filter(({ fieldsV1 = {} }) => "f:rules" in fieldsV1).map((one) => [one.manager, one.operation]),
+    [["clusterrole-aggregation-controller", "Apply"]],
+  );
   await roles.patch(part, { body: { rules: [{ ...readMaps, verbs: ["list"] }] } });
   await becomes(whole, ["list"]);
   await roles.patch(whole, { body: { rules: null } });

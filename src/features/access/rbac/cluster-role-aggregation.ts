@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRole } from "./roles.ts";
 import { tooLarge } from "../../../machinery/api/api-error.ts";
+import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
@@ -9,12 +10,16 @@ import type { PolicyRule } from "./policy-rule.ts";
 import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { Labels, LabelSelector } from "../../../machinery/api/label-selector.ts";
 
+/** Upstream's name. Whoever else set the rules loses them to it. */
+const fieldManager = "clusterrole-aggregation-controller";
+
 /** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules. */
 export const clusterRoleAggregation: Controller = {
   name: "clusterrole-aggregation",
   start(context) {
     const { client, informers, names } = context;
-    const roles = informers.of(clusterRoleResource(names));
+    const resource = clusterRoleResource(names);
+    const roles = informers.of(resource);
     const labels = new Map<string, Labels | undefined>();
     const selectors = new Map<string, readonly LabelSelector[]>();
     const queue = controllerQueue(context, {
@@ -24,8 +29,16 @@ export const clusterRoleAggregation: Controller = {
         if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
         const rules = await aggregateRules(role, { labels, get: (part) => roles.get(part) });
         if (rules === undefined) return "nothing to do: the rules are current";
-        await client.resource(clusterRoleResource(names)).update({ ...role, rules });
-        return "updated the rules";
+        const { uid, resourceVersion } = role.metadata;
+        // With its version, a role that was deleted meanwhile is not created again.
+        const metadata = { name, uid, resourceVersion };
+        await client.resource(resource).patch(name, {
+          type: "apply",
+          body: { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, rules },
+          fieldManager,
+          isForced: true,
+        });
+        return "applied the rules";
       },
     });
     /** A change of a role matters to itself, and to the roles that select it or did. */

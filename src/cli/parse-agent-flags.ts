@@ -1,5 +1,5 @@
 import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts";
-import { parseDuration } from "../machinery/api/duration.ts";
+import { durationFault, parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
@@ -54,7 +54,8 @@ function parseLifetime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = lifetimeSecondsOf(text);
   if (seconds !== undefined) return seconds;
-  throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
+  const fault = parseDuration(text) === undefined ? durationFault(text) : "is shorter than 10m";
+  throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} ${fault}`);
 }
 
 function parseLeaseDuration(text: string): number {
@@ -65,9 +66,10 @@ function parseLeaseDuration(text: string): number {
 
 /** Of `once`. Throws UsageError. */
 export function parseTimeout(text: string): number {
-  const milliseconds = parseDuration(text) ?? 0;
-  if (milliseconds > 0) return milliseconds;
-  throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined && milliseconds > 0) return milliseconds;
+  const fault = milliseconds === undefined ? durationFault(text) : "is not longer than 0";
+  throw new UsageError(`--timeout: ${JSON.stringify(text)} ${fault}`);
 }
 
 /** Throws UsageError for a file that something else writes, reads or keeps too. */

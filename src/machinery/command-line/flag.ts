@@ -1,4 +1,4 @@
-import { parseDuration } from "../api/duration.ts";
+import { durationFault, parseDuration } from "../api/duration.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { didYouMean } from "./did-you-mean.ts";
 
@@ -108,8 +108,11 @@ const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type ===
 
 /** `given` says where, for messages. */
 function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonly given: string }): unknown {
+  const fail = (fault: string): never => {
+    throw new UsageError(`${given}: ${JSON.stringify(raw)} ${fault}`);
+  };
   const refuse = (wanted: string): never => {
-    throw new UsageError(`${given}: ${JSON.stringify(raw)} is not ${wanted}`);
+    return fail(`is not ${wanted}`);
   };
   const refuseEmpty = (): never => {
     throw new UsageError(`${given} is empty; give a value, or leave it out (is a shell variable not set?)`);
@@ -129,7 +132,7 @@ function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonl
       return refuse(`a whole number from ${flag.minimum} to ${flag.maximum}`);
     }
     case "duration":
-      return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
+      return parseDuration(text) ?? fail(durationFault(text));
     case "strings": {
       const texts = (isList ? raw : [raw])
         .flatMap((one) => (flag.hasCommasInTexts ? [String(one)] : String(one).split(",")))

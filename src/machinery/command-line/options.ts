@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { parseDuration } from "../api/duration.ts";
+import { durationFault, parseDuration } from "../api/duration.ts";
 import { UsageError } from "./flag.ts";
 import type { KeyType } from "../../pki/keys.ts";
 
@@ -16,9 +16,7 @@ export const durationOption = (flags: string, description: string): Option => {
   return option.argParser((text) => {
     const milliseconds = parseDuration(text);
     if (milliseconds !== undefined) return milliseconds;
-    throw new UsageError(
-      `${option.long ?? ""}: ${JSON.stringify(text)} is not a duration such as 90s, 10m, 24h or 30d`,
-    );
+    throw new UsageError(`${option.long ?? ""}: ${JSON.stringify(text)} ${durationFault(text)}`);
   });
 };
 

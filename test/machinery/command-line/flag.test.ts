@@ -69,6 +69,7 @@ test("a wrong value is refused with its flag's name", () => {
     [{ port: "10" }, {}, /^--port: "10" is not a whole number from 0 to 9$/],
     [{ port: "1x" }, {}, /^--port: "1x" is not a whole number/],
     [{ wait: "5 minutes" }, {}, /^--wait: "5 minutes" is not a duration/],
+    [{ wait: "99999999999h" }, {}, /^--wait: "99999999999h" is too long: give a duration of 365000d at most$/],
     [{}, { on: "maybe" }, /^configuration file: on: "maybe" is not true or false$/],
     [{}, { port: [1] }, /^configuration file: port: \[1\] is not one value$/],
     [{}, { mode: { a: 1 } }, /^configuration file: mode: \{"a":1\} is not one value$/],

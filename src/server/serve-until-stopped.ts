@@ -1,5 +1,6 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
+import { existsSync } from "node:fs";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { tryListening } from "../machinery/command-line/listen-fault.ts";
@@ -46,8 +47,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   if (socket !== undefined && config.workers > 1) {
     throw new UsageError("--workers: workers open the port themselves: disable the unit's socket, or use one worker");
   }
-  // Before a data directory is made for a server that could not start.
-  if (socket === undefined) await tryListening({ host: config.listener.host, port: 0 });
+  if (socket === undefined) await tryToListen(config);
   const started = readSettings();
   let serving: Serving;
   try {
@@ -91,6 +91,13 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
  * acknowledged is on disk.
  */
 const endNow = (): void => void process.kill(process.pid, "SIGKILL");
+
+/**
+ * Before a data directory is made for a server that could not start. Where there is one, its lock says which server has the port, if
+ * that is a server of this directory.
+ */
+const tryToListen = ({ dataDirectory, listener: { host, port } }: ServerConfig): Promise<void> =>
+  tryListening({ host, port: existsSync(dataDirectory) ? 0 : port });
 
 /** This process is the server. */
 async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {

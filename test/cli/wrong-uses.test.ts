@@ -117,7 +117,7 @@ describe(
         ["an argument too many", words("doctor extra"), "usage", /got 1: extra; see signet doctor --help/],
         ["a duration with a wrong unit", words("token create x --duration 3w"), "usage", /--duration: "3w" is not a duration such as 90s, 10m, 24h or 30d/],
         ["a negative duration", words("kubeconfig --user x --duration=-1h"), "usage", /--duration: "-1h" is not a duration/],
-        ["a duration of ages", words("bootstrap-token create --ttl 999999999d"), "usage", /--ttl: "999999999d" is not a duration/],
+        ["a duration of ages", words("bootstrap-token create --ttl 999999999d"), "usage", /--ttl: "999999999d" is too long: give a duration of 365000d at most$/m],
         ["an invalid timeout", words("csr list --timeout soon"), "usage", /--timeout: "soon" is not a duration/],
         ["an unknown kind of key", asAdmin("csr create x --key-type dsa --key-file", file("k")), "usage", /is not one of ecdsa-p256/],
         ["an invalid address", asAdmin("csr create x --ip web.example --key-file", file("k")), "usage", /--ip: "web.example" is not an IP address; --dns is for DNS names/],
@@ -326,7 +326,7 @@ describe(
       writeFileSync(file("overwritten/store/store.mdb"), "something else");
       // oxfmt-ignore
       const uses: WrongUse[] = [
-        ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
+        ["an address in use", ["serve", "--data-dir", file("unmade"), "--secure-port", String(port)], "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
         ["a backup without a name", ["backup", "--data-dir", server.dataDirectory, ""], "usage", /an argument is empty; give a value/],
         ["the keys of a folder that is not there", ["encryption", "rotate", "--data-dir", file("unmade")], "usage", /--data-dir: .+unmade does not exist; name the data directory of a server$/m],

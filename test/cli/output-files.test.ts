@@ -122,6 +122,26 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     });
   }
 
+  it("shows the name of its file on one line, without what could steer a terminal: backup, restore, support-bundle", async (context) => {
+    const stored = await startTestServer({ storage: "lmdb" });
+    context.after(() => stored.stop());
+    const { dataDirectory } = stored;
+    const file = join(folder, "a\nb\u001b[31m");
+    const commands = [
+      ["backup", "--data-dir", dataDirectory, file],
+      ["restore", "--dry-run", file],
+      ["restore", "--data-dir", `${file} restored`, file],
+      ["support-bundle", "--data-dir", dataDirectory, `${file} support`],
+    ];
+    for (const command of commands) {
+      const { code, stdout, stderr } = await host.run(command);
+      assert.equal(code, 0, stderr);
+      const name = command.join(" ");
+      assert.match(stdout, /^\/.+\/a\\u\{a\}b\\u\{1b\}\[31m[^\n]*: /, name);
+      assert.ok(!stdout.includes("\u001b"), name);
+    }
+  });
+
   it("keeps the key that it has just made when both flags name one file: csr create", async () => {
     const file = join(folder, "same");
     const { code, stderr } = await signet("csr", "create", "same", "--key-file", file, "--request-file", file);

@@ -5,6 +5,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
+import { printable } from "../../machinery/command-line/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { backUp } from "./back-up.ts";
@@ -27,7 +28,7 @@ export async function runBackUp(
     interruptible(untouched, (signal) => backUp(location, { file, withKeys, clock: systemClock, signal })),
   );
   console.log(
-    `${file}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
+    `${printable(file)}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
   );
   const { plainSecrets } = report;
   if (plainSecrets > 0) {
@@ -45,7 +46,7 @@ export async function runRestore(
 ): Promise<void> {
   if (isDryRun) {
     const { header, objects, files } = await explained({ read: file }, () => verifyBackupFile(file));
-    console.log(`${file}: complete; ${objects} objects at revision ${header.revision}, ${files} files`);
+    console.log(`${printable(file)}: complete; ${objects} objects at revision ${header.revision}, ${files} files`);
     console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
     return;
   }
@@ -53,9 +54,9 @@ export async function runRestore(
   const report = await explained({ read: file, written: dataDirectory }, () =>
     interruptible(untouched, (signal) => restoreBackup(location, { file, clock: systemClock, signal })),
   );
-  console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
-  if (report.withoutKeys.length > 0)
-    sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${dataDirectory} first`);
+  const place = printable(dataDirectory);
+  console.log(`${place}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
+  if (report.withoutKeys.length > 0) sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${place} first`);
   console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}`);
 }
 

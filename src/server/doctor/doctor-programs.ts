@@ -34,7 +34,9 @@ export async function runDoctor(config: ServerConfig): Promise<void> {
 /** `signet support-bundle`. */
 export async function runSupportBundle(config: ServerConfig, file: string): Promise<void> {
   writePrivateOutput({ namedBy: "FILE", file }, await writeSupportBundle(config, systemClock.now()));
-  console.log(`${file}: settings, findings, file names and numbers of objects; no keys, and no contents of objects`);
+  console.log(
+    `${printable(file)}: settings, findings, file names and numbers of objects; no keys, and no contents of objects`,
+  );
   console.log(`  look through it before you give it away: zcat ${shellWord(file)}`);
 }
 

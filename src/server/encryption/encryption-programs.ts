@@ -114,7 +114,7 @@ async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
   } else {
     const made = newEncryptionKey();
     writeEncryptionKeys(file, [made, ...keys]);
-    console.log(`${file}: made the key ${made.name}; servers use it from their next write on`);
+    console.log(`${printable(file)}: made the key ${made.name}; servers use it from their next write on`);
   }
   await withServerStore(config, rewrite);
   console.log("  the old key still reads; when all is well: signet encryption retire");
@@ -124,7 +124,7 @@ async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
 async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
   if (current === undefined || old.length === 0) {
-    console.log(`${file} has one key: there is no old one to retire`);
+    console.log(`${printable(file)} has one key: there is no old one to retire`);
     return;
   }
   await withServerStore(config, async (opened) => {
@@ -138,7 +138,7 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     await opened.stored.compact(await opened.stored.latestRevision());
   });
   writeEncryptionKeys(file, [current]);
-  console.log(`${file}: retired ${old.map(({ name }) => name).join(", ")}; ${current.name} is left`);
+  console.log(`${printable(file)}: retired ${old.map(({ name }) => name).join(", ")}; ${current.name} is left`);
   console.log("  backups made before need the file as it was: one with keys holds it");
 }
 

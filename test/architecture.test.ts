@@ -62,7 +62,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema",
     "machinery/tracing",
   ],
-  "machinery/client": ["machinery/api", "machinery/scheduling", "machinery/tracing"],
+  "machinery/client": ["machinery/api", "machinery/scheduling", "machinery/schema/parse-json", "machinery/tracing"],
   "machinery/audit": [
     "machinery/api",
     "machinery/client",

@@ -1,6 +1,7 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
+import { answeredJson } from "./answered-json.ts";
 import { boundedText } from "./bounded-text.ts";
 import { noAnswer, postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
@@ -46,7 +47,7 @@ async function post(
   const answer = await textOf(response.body);
   const { status } = response;
   if (status !== 200 && status !== 201) throw statusFailure(status);
-  return jsonFields(parsed(answer));
+  return jsonFields(answeredJson(answer));
 }
 
 async function textOf(body: ClientResponse["body"]): Promise<string> {
@@ -58,12 +59,4 @@ async function textOf(body: ClientResponse["body"]): Promise<string> {
   }
   if (text === undefined) throw new UnusableAnswer("its answer is larger than 1 MiB, or comes in too many parts");
   return text;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new UnusableAnswer("its answer is not JSON", { cause });
-  }
 }

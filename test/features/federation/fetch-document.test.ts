@@ -86,6 +86,19 @@ describe("a document of an issuer", () => {
     await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /comes in too many parts/);
   });
 
+  it("may not have too many values, or be nested too deeply", async () => {
+    await using site = await openTlsSite();
+    const { caCertificate: certificateAuthority } = site;
+    for (const [unknown, fault] of [
+      [`[${"{},".repeat(30_000)}{}]`, /too many values/],
+      ["[".repeat(10_000) + "]".repeat(10_000), /nested too deeply/],
+    ] as const) {
+      site.answer = (_, response) => response.writeHead(200).end(`{"keys":[],"unknown":${unknown}}`);
+      const signal = new AbortController().signal;
+      await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), fault);
+    }
+  });
+
   it("may not come after interim answers without end", async () => {
     await using site = await openTlsSite();
     site.answer = ({ socket }) => socket.end("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(20_000));

@@ -225,11 +225,10 @@ describe("a request to a webhook", () => {
     await refused(() => [" ".repeat(2 ** 20 + 1)], /larger than 1 MiB/);
     await refused((whole) => [...Array.from({ length: 20_000 }, () => " "), whole], /too many parts/);
     const withStatus = (status: string) => [`{"kind":"TokenReview","status":${status}}`];
-    await refused(() => withStatus("[".repeat(500_000) + "]".repeat(500_000)), /not a TokenReview/);
-    await refused(
-      () => withStatus(JSON.stringify(Array.from({ length: 30_000 }, () => 1.5))),
-      /more than 25000 values/,
-    );
+    await refused(() => withStatus("[".repeat(500_000) + "]".repeat(500_000)), /nested too deeply/);
+    await refused(() => withStatus(JSON.stringify(Array.from({ length: 30_000 }, () => 1.5))), /too many values/);
+    const members = JSON.stringify(Array.from({ length: 30_000 }, (_, index) => ({ [`a${index}`]: 1 })));
+    await refused(() => [`{"unknown":${members},"kind":"TokenReview","status":{}}`], /too many values/);
   });
 
   it("names nobody when values of the answer have the wrong types", async () => {

@@ -1,5 +1,6 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
+import { answeredJson } from "../../../machinery/client/answered-json.ts";
 import { boundedText } from "../../../machinery/client/bounded-text.ts";
 import { boundInterimAnswers } from "../../../machinery/client/bound-interim-answers.ts";
 import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
@@ -43,7 +44,7 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
     const text = await boundedText(decoded(response), largestBytes);
     if (text === undefined) throw new Error("its answer is larger than 1 MiB, or comes in too many parts");
     return {
-      value: jsonOf(text),
+      value: answeredJson(text),
       maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
     };
   } catch (error) {
@@ -88,14 +89,6 @@ const fetchFault = (url: string, error: unknown): Error => {
 let system: string[] | undefined;
 const systemAuthorities = (): string[] =>
   (system ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])]);
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw new Error("its answer is not JSON");
-  }
-}
 
 function maximumAgeOf(cacheControl: string | undefined): number | undefined {
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? "") ?? [];

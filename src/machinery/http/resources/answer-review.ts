@@ -10,6 +10,7 @@ import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
+import { longRequestTurn } from "./long-request-turn.ts";
 import { notOfAList, representObject } from "./represent-object.ts";
 import { decodeBody, readBody, readableBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
@@ -52,6 +53,8 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     now: clock.now(),
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
+  // The rules of a user may be long, and YAML takes a hundred times as long to write as JSON.
+  if (mediaType.format === "yaml") await longRequestTurn(resourceRequest);
   const representation = { request, status: 201, mediaType };
   if (isStatus(answer.object)) return representObject(answer.object, { ...representation, schema: compiledStatus });
   if (mediaType.conversion?.kind === "PartialObjectMetadataList") throw notOfAList(review);

@@ -14,7 +14,6 @@ import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
 import { compressed, isCompressible } from "./compressed-answer.ts";
 import { emptyListRoutes } from "./empty-list-routes.ts";
-
 import type { FairQueue } from "./fair-queue.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";

@@ -22,7 +22,10 @@ export function connectionFault(error: Error, caSource: CaSource): ConnectionFau
   if (code === "CERT_HAS_EXPIRED") {
     return { text: `its certificate has expired, ${clock}; set the clock, or restart the server, which renews it` };
   }
-  if (code === "CERT_NOT_YET_VALID") return { text: `its certificate is not valid yet, ${clock}; set the clock` };
+  if (code === "CERT_NOT_YET_VALID") {
+    const next = "set the clock, or try again in a minute: a server whose clock was ahead makes a new certificate";
+    return { text: `its certificate is not valid yet, ${clock}; ${next}` };
+  }
   if (code === "ERR_PROXY_TUNNEL") {
     const where = hasKubeconfig ? "proxy-url in the kubeconfig, HTTPS_PROXY and NO_PROXY" : "HTTPS_PROXY and NO_PROXY";
     return { text: `there is no way through the proxy (${error.message}); check the proxy, and ${where}` };

@@ -130,12 +130,18 @@ describe("the audit log with a policy", () => {
     assert.deepEqual([deleted.responseObject, deleted.annotations?.["audit.k8s.io/truncated"]], [undefined, "true"]);
   });
 
-  it("records a patch that is nested too deeply to be written, without its body", async () => {
+  it("records a patch that is nested too deeply, or has too many values, without its body: as other bodies that are refused", async () => {
     const nested = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
-    const headers = { "content-type": "application/merge-patch+json" };
-    const patch = await lastOf(`${configMaps}/one`, { method: "PATCH", headers, body: nested });
-    assert.deepEqual([patch.stage, patch.responseStatus?.["code"]], ["ResponseComplete", 400]);
-    assert.deepEqual([patch.requestObject, patch.annotations?.["audit.k8s.io/truncated"]], [undefined, "true"]);
+    const long = `{"a":[${"0,".repeat(50_000)}0]}`;
+    for (const [body, code] of [
+      [nested, 400],
+      [long, 413],
+    ] as const) {
+      const headers = { "content-type": "application/merge-patch+json" };
+      const patch = await lastOf(`${configMaps}/one`, { method: "PATCH", headers, body });
+      assert.deepEqual([patch.stage, patch.responseStatus?.["code"]], ["ResponseComplete", code]);
+      assert.equal(patch.requestObject, undefined);
+    }
   });
 
   it("records every verb", async () => {

@@ -1,7 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, ScalarTag, Tags, YAMLMap } from "yaml";
 import { atOnce, inTurns } from "../scheduling/request-turn.ts";
-import { checkValueCount } from "../schema/value-limit.ts";
+import { checkValueCount, isTooDeep } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
 import { shortened } from "../api/format-value.ts";
 
@@ -189,10 +189,15 @@ function endOf({ contents }: Document.Parsed, text: string): number {
   return marker.exec(text)?.index ?? Infinity;
 }
 
-/** Whether a text is JSON, which is YAML too, but is read much faster. Throws a 413 for too many values. */
+/**
+ * Whether a text is JSON, which is YAML too, but is read much faster. Throws a YamlFault when it is nested too deeply for both, and a
+ * 413 for too many values.
+ */
 export function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false;
   checkValueCount(text);
+  // JSON.parse reads all of it, however deep.
+  if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {
     JSON.parse(text);
     return true;

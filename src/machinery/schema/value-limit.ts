@@ -25,7 +25,13 @@ export function checkValueCount(text: string, maximum = maximumValues): void {
 }
 
 /** How many values a JSON text contains. Stops where there are more than the maximum, and where a reader refuses the text. */
-export function countValues(text: string, maximum: number): number {
+export const countValues = (text: string, maximum: number): number => structureOf(text, maximum).values;
+
+/** Whether a JSON text is nested more deeply than a reader reads. Does not check syntax. */
+export const isTooDeep = (text: string): boolean => structureOf(text, Infinity).depth > maximumJsonDepth;
+
+/** `depth`: where it stops. */
+function structureOf(text: string, maximum: number): { readonly values: number; readonly depth: number } {
   let values = 0;
   let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
@@ -38,7 +44,7 @@ export function countValues(text: string, maximum: number): number {
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
     if (position < 0 || depth > maximumJsonDepth || values > maximum) break;
   }
-  return values;
+  return { values, depth };
 }
 
 const quote = 0x22;

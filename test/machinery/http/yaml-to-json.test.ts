@@ -201,6 +201,15 @@ describe("YAML", () => {
     assert.match(fault(merged(257)), /nested too deeply$/);
   });
 
+  it("refuses JSON that is nested too deeply before it parses it: that takes long", (t) => {
+    const parse = t.mock.method(JSON, "parse");
+    const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+    refuses(nested(1001));
+    assert.equal(parse.mock.callCount(), 0);
+    assert.equal(yamlToJson(nested(1000)), nested(1000));
+    assert.equal(parse.mock.callCount(), 1);
+  });
+
   it("bounds quotes, escapes, anchors, aliases, tags and directives, each of which is slow to parse", () => {
     for (const text of [
       '"'.repeat(41_000),

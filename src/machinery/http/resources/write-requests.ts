@@ -10,6 +10,8 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
+import { parseJson } from "../../schema/parse-json.ts";
+import { maximumPatchValues } from "../../schema/value-limit.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
@@ -109,12 +111,12 @@ export async function patchRequest(
   return representChanged(registry, { changed, resourceRequest, mediaType });
 }
 
-/** Records a patch in the audit log. A text that is not JSON is not recorded: it is refused later. */
+/** Records a patch in the audit log. A text that is not JSON, too deep or has too many values is not recorded: it is refused later. */
 function recordPatch(recordObject: RecordObject, text: string): void {
   try {
-    recordObject(JSON.parse(text));
+    recordObject(parseJson(text, { maximumValues: maximumPatchValues, replacesRepeated: true }).value);
   } catch {
-    // Not JSON.
+    // Refused later, with its reason.
   }
 }
 

@@ -1,5 +1,6 @@
 import { goJson } from "../../api/go-json.ts";
 import type { ArraySchema } from "../../schema/schema.ts";
+import { countValues } from "../../schema/value-limit.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 
 /**
@@ -41,16 +42,19 @@ function defaultOf({ items }: ArraySchema, key: string): unknown {
   return field?.default ?? (field?.presence === "always" && field.schema.type === "string" ? "" : undefined);
 }
 
-/** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws on invalid JSON. */
+/** The values of an element's JSON, its object included. No kind has a list with more keys. */
+const maximumElementValues = 8;
+
+/** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws a SyntaxError when it cannot be one. */
 export function canonicalElement(element: string): PathElement | undefined {
   const content = element.slice(2);
   switch (element.slice(0, 2)) {
     case "f:":
       return element;
     case "v:":
-      return `v:${goJson(JSON.parse(content))}`;
+      return `v:${goJson(parsedContent(content))}`;
     case "k:": {
-      const keys: unknown = JSON.parse(content);
+      const keys = parsedContent(content);
       if (!isJsonObject(keys)) throw new SyntaxError("the keys of an entry must be an object");
       return `k:${goJson(Object.fromEntries(Object.entries(keys).sort(([left], [right]) => (left < right ? -1 : 1))))}`;
     }
@@ -61,6 +65,13 @@ export function canonicalElement(element: string): PathElement | undefined {
       if (element[1] !== ":") throw new SyntaxError("an element must begin with its type and a colon");
       return undefined;
   }
+}
+
+function parsedContent(json: string): unknown {
+  if (countValues(json, maximumElementValues) > maximumElementValues) {
+    throw new SyntaxError(`an element may have at most ${maximumElementValues} values`);
+  }
+  return JSON.parse(json);
 }
 
 /** Formats a path for messages: `.spec.containers[name="app"].image`. */

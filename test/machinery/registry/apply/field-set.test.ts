@@ -97,6 +97,18 @@ describe("a field set", () => {
     for (const levels of [64, 5000]) assert.throws(() => decodeFieldSet(nested(levels)), SyntaxError);
   });
 
+  it("refuses an element with more values than the keys of any list, before it parses it: that takes long", (t) => {
+    const keys = (count: number): string =>
+      `k:{${Array.from({ length: count }, (_, index) => `"a${index}":1`).join(",")}}`;
+    const parse = t.mock.method(JSON, "parse");
+    for (const element of [keys(9), `v:${"[".repeat(9)}${"]".repeat(9)}`, `v:${"[".repeat(100_000)}`]) {
+      assert.throws(() => decodeFieldSet({ [element]: {} }), SyntaxError);
+    }
+    assert.equal(parse.mock.callCount(), 0);
+    const long = `v:${JSON.stringify(",[{".repeat(100))}`;
+    assert.deepEqual(decodeFieldSet({ [keys(8)]: {}, [long]: {} }), { [keys(8)]: {}, [long]: {} });
+  });
+
   it("prints its paths as upstream does", () => {
     const set = { "f:spec": { 'k:{"name":"x","port":1}': { ".": {}, "f:a": {} }, 'v:"y"': {}, "i:2": {} } };
     assert.deepEqual([...pathsOf(set)].map(printPath), [

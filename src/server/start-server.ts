@@ -9,6 +9,7 @@ import { retryOnConflict } from "../machinery/client/retry-on-conflict.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import type { ExchangeMetrics } from "../machinery/http/metrics.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { createDefaultAccount, defaultServiceAccount } from "../features/accounts/default-service-account.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import { composeHandler } from "./compose-handler.ts";
 import type { ServerState } from "./compose-handler.ts";
@@ -97,7 +98,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     new ApiClient(inProcessTransport(handler, { bearerToken: loopback.issue(serverUser) })),
     (made) => made.close(),
   );
-  const { grantTo, delegated } = await prepare(client, { opened, connected });
+  const { grantTo, delegated } = await prepare(client, { opened, connected, loops: config.controllers.enabled });
   const { port, revocationHttpUrl, administrator } = await listenToClients(config, {
     opened,
     connected,
@@ -154,17 +155,25 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 interface PrepareOptions {
   readonly opened: OpenedServer;
   readonly connected: ConnectedFeatures;
+  /** The names of the enabled controllers. */
+  readonly loops: ReadonlySet<string>;
 }
 
-/** The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces, and the CAs of client certificates. */
-async function prepare(client: ApiClient, { opened, connected: { access, core } }: PrepareOptions) {
+/** The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces with their accounts, and the CAs of client certificates. */
+async function prepare(client: ApiClient, { opened, connected: { access, core }, loops }: PrepareOptions) {
   const { shared, usesEtcd, authorities } = opened;
   const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>
     retryOnConflict(() =>
       access.prepare(client, [...wellKnownSignerGrants(shared.names), ...configuredSignerGrants(signers)]),
     );
   await grantTo(authorities.configuredSigners());
-  await retryOnConflict(() => core.prepare(client));
+  const madeNamespaces = await retryOnConflict(() => core.prepare(client));
+  // The loop would make them a moment after clients are told that the server is ready, and may ask for a token.
+  if (loops.has(defaultServiceAccount.name)) {
+    await Promise.all(
+      madeNamespaces.map((namespace) => createDefaultAccount(client, { names: shared.names, namespace })),
+    );
+  }
   const delegated = access.delegatedAuthentication(client, { hasReplicas: usesEtcd });
   await retryOnConflict(() => delegated.publish());
   return { grantTo, delegated };

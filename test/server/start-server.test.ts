@@ -10,17 +10,20 @@ import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
-import type { RunningServer } from "../../src/server/start-server.ts";
+import type { RunningServer, StartOptions } from "../../src/server/start-server.ts";
 import { userOf } from "../user-of.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "start-server-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const dataDirectory = join(folder, "data");
 
-const start = async (settings: Record<string, unknown> = {}): Promise<RunningServer> =>
+const start = async (
+  settings: Record<string, unknown> = {},
+  options: Partial<StartOptions> = {},
+): Promise<RunningServer> =>
   startServer(
     parseServerConfig({ commandLine: { "data-dir": dataDirectory, "secure-port": "0", ...settings }, file: {} }),
-    { log: pino({ level: "silent" }) },
+    { log: pino({ level: "silent" }), ...options },
   );
 
 const clientOf = ({ kubeconfigFile }: RunningServer): ApiClient =>
@@ -41,6 +44,33 @@ describe("a server on an empty folder", () => {
       assert.equal(username, "admin");
       assert.ok(groups.includes("system:masters"));
       client.close();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("has the accounts of its namespaces before any loop runs, for the token that a client asks for at once", async () => {
+    const server = await start({ "data-dir": join(folder, "accounts") }, { loops: "when told" });
+    try {
+      for (const namespace of ["default", "platform-system", "platform-public", "platform-node-lease"]) {
+        const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
+        const { status } = await server.client.request<{ status: { token: string } }>(path, {
+          method: "POST",
+          body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: { audiences: [] } },
+        });
+        assert.match(status.token, /^ey/, namespace);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("has no account of its namespaces where the loop that makes them is off", async () => {
+    const settings = { "data-dir": join(folder, "no-accounts"), controllers: "*,-serviceaccount" };
+    const server = await start(settings, { loops: "when told" });
+    try {
+      const { items } = await server.client.request<{ items: unknown[] }>("/api/v1/serviceaccounts");
+      assert.deepEqual(items, []);
     } finally {
       await server.stop();
     }

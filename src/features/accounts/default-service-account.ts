@@ -1,3 +1,5 @@
+import type { Names } from "../../machinery/api/names.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -5,6 +7,15 @@ import { namespaceResource } from "../core/index.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 export const defaultAccountName = "default";
+
+/** Does nothing where it is there. */
+export async function createDefaultAccount(
+  client: ApiClient,
+  { names, namespace }: { readonly names: Names; readonly namespace: string },
+): Promise<void> {
+  const account = { metadata: { name: defaultAccountName } };
+  await ignoreCodes([409], client.resource(serviceAccountResource(names), namespace).create(account));
+}
 
 /** Keeps a service account `default` in every namespace that is not being deleted. */
 export const defaultServiceAccount: Controller = {
@@ -21,8 +32,7 @@ export const defaultServiceAccount: Controller = {
           return "nothing to do: the namespace is gone or being deleted";
         }
         if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
-        const account = { metadata: { name: defaultAccountName } };
-        await ignoreCodes([409], client.resource(serviceAccountResource(names), name).create(account));
+        await createDefaultAccount(client, { names, namespace: name });
         return "created the account";
       },
     });

@@ -40,8 +40,8 @@ export interface ConnectedCore {
   readonly admission: Readonly<
     Record<"namespaceLifecycle" | "ownerReferencesPermission" | "podSecurityLabels", AdmissionRule>
   >;
-  /** Creates the namespaces that every server has. */
-  prepare(client: ApiClient): Promise<void>;
+  /** Creates the namespaces that every server has. Resolves to the names of those that were missing. */
+  prepare(client: ApiClient): Promise<readonly string[]>;
 }
 
 export function connectCore({ names, stores, authorize }: CoreConnection): ConnectedCore {

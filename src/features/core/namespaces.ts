@@ -180,15 +180,16 @@ export async function createReservedNamespaces({
   readonly names: Names;
   readonly stores: Stores;
   readonly client: ApiClient;
-}): Promise<void> {
+}): Promise<readonly string[]> {
   const namespaces = client.resource(namespaceResource(names));
   const { system, public: everyone, nodeLease } = names.namespaces;
   const missing = ["default", system, everyone, nodeLease].filter(
     (name) => stores.of(namespaceResource).peek({ namespace: "", name }) === undefined,
   );
   await Promise.all(missing.map((name) => namespaces.create({ metadata: { name }, spec: {} })));
-  if (names.other === undefined) return;
+  if (names.other === undefined) return missing;
   const { items } = await namespaces.list({ labelSelector: `!${names.other.key("metadata.name")}` });
   // Every write sets the labels that are missing.
   for (const namespace of items) await namespaces.update(namespace);
+  return missing;
 }

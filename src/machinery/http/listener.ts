@@ -304,8 +304,10 @@ function serveHttp1({ server, context, limits, log, connections, refused, tooMan
     if (accepted === undefined) return;
     const { head, connection } = accepted;
     const isBehindAnother = connection.openExchanges > 0;
-    const waiting = isBehindAnother ? (connection.waiting ??= new PipelinedRequests(request.socket)) : undefined;
-    if (waiting?.hasRoom === false) {
+    const isWaiting = isBehindAnother || mustWaitForTurn();
+    const waiting = isWaiting ? (connection.waiting ??= new PipelinedRequests(request.socket)) : undefined;
+    // There is always room for one of each connection.
+    if (isBehindAnother && waiting?.hasRoom === false) {
       tooManyWait(connection);
       return endWhileParsing(request.socket);
     }

@@ -3,8 +3,8 @@ import { isPausedByServer, keepWhilePaused } from "./node-http.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 
 /**
- * The requests of one HTTP/1.1 connection that come before the answers to earlier ones. Thousands come with one read, and Node.js
- * passes on all at once.
+ * The waiting requests of one HTTP/1.1 connection: those that come before the answers to earlier ones, of which one read brings thousands,
+ * and Node.js passes on all at once. And one that comes at the same time as those of many other connections.
  */
 export class PipelinedRequests extends WaitingRequests {
   constructor(socket: Socket) {

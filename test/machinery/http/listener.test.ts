@@ -502,6 +502,37 @@ describe("the listener", () => {
     assert.ok(new Set(turns).size >= 50, `${new Set(turns).size}`);
   });
 
+  it("hands on the requests of many HTTP/1.1 connections in several turns of the event loop, with their bodies", async (t) => {
+    let milliseconds = performance.now();
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    const counting = countTurns();
+    t.after(counting.stop);
+    const turns: number[] = [];
+    const handler: Handler = async (request) => {
+      if (request.path === "/first") turns.push(counting.turns());
+      return text(String((await request.readBody()).length));
+    };
+    await withListener({ handler }, async (port) => {
+      const sockets = await Promise.all(Array.from({ length: 30 }, () => openTls(port)));
+      const answers = sockets.map(async (socket) => {
+        let received = "";
+        for await (const bytes of socket) received += String(bytes);
+        return received;
+      });
+      const half = "a".repeat(100_000);
+      const first = `POST /first HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n${half}`;
+      const second = `POST /second HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc`;
+      for (const socket of sockets) socket.write(first);
+      for (const socket of sockets) socket.write(`${half}${second}`);
+      for (const received of await Promise.all(answers)) {
+        assert.match(received, /^HTTP\/1\.1 200 [^]*\r\n\r\n200000HTTP\/1\.1 200 [^]*\r\n\r\n3$/);
+      }
+    });
+    assert.equal(turns.length, 30);
+    // In each turn, one begins at once, and one that has waited.
+    assert.ok(new Set(turns).size >= 15, `${new Set(turns).size}`);
+  });
+
   it("closes a connection that sends more pipelined requests while too many wait, and serves others", async (t) => {
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn

@@ -140,7 +140,8 @@ async function deleteAll(
 ): Promise<RemainingContent | undefined> {
   const before = await inNamespace.list({ limit: 1 });
   if (before.items.length === 0) return undefined;
-  await inNamespace.deleteCollection();
+  // All of it goes: no object need wait for its dependents, or leave them behind (upstream: `deleteCollection`).
+  await inNamespace.deleteCollection({ propagationPolicy: "Background" });
   const { items, metadata } = await inNamespace.list({ limit: maximumExamined });
   if (items.length === 0) return undefined;
   const finalizers = new Map<string, number>();

@@ -296,8 +296,12 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /** The answer has every object that was deleted. It is not parsed: that would keep the process from all else. */
-  async deleteCollection(options: ListOptions = {}): Promise<void> {
-    const { body } = await this.#client.stream(this.#collection, { method: "DELETE", query: listQuery(options) });
+  async deleteCollection({
+    propagationPolicy,
+    ...options
+  }: ListOptions & Pick<DeleteOptions, "propagationPolicy"> = {}): Promise<void> {
+    const query = listQuery(options, propagationPolicy === undefined ? {} : { propagationPolicy });
+    const { body } = await this.#client.stream(this.#collection, { method: "DELETE", query });
     for await (const _chunk of body);
   }
 

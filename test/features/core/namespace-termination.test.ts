@@ -59,6 +59,9 @@ describe("a namespace that is deleted", { concurrency: 1 }, () => {
     const configMaps = configMapsOf("left");
     await accounts.create({ metadata: { name: "robot" } });
     await configMaps.create({ metadata: { name: "held", finalizers } });
+    // No garbage collector runs here.
+    await configMaps.create({ metadata: { name: "parent", finalizers: ["foregroundDeletion"] } });
+    await configMaps.create({ metadata: { name: "leaving", finalizers: ["orphan"] } });
     await remove("left");
     assert.notEqual(await accounts.find("robot"), undefined);
     const waiting = await later("left", hasCondition("NamespaceFinalizersRemaining"));

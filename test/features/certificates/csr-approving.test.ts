@@ -3,7 +3,12 @@ import { execFileSync } from "node:child_process";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { after, before, describe, it } from "node:test";
+import { csrApproving } from "../../../src/features/certificates/requests/csr-approving.ts";
+import type { Handler } from "../../../src/machinery/api/http-message.ts";
+import { jsonFields } from "../../../src/machinery/api/json-object.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateFolder, CertificateScene, conditionOf, sceneOf } from "./certificate-loop-scene.ts";
@@ -51,6 +56,34 @@ describe("csr-approving", () => {
     const approval = conditionOf(await machine.requests.get("join"), "Approved");
     assert.equal(approval?.reason, "AutoApproved");
     assert.match(approval?.message ?? "", /^Auto approving node agent client certificate after/);
+  });
+
+  it("asks whether the requester may in every version of the API", async () => {
+    const quiet = await startTestServer({ settings: { controllers: false } });
+    const scene = new CertificateScene(quiet.client);
+    await scene.request({ name: "join", signerName: apiserverClientNodeAgent, ...node });
+    const asked: unknown[] = [];
+    const handler: Handler = (request) => {
+      if (request.path.endsWith("/subjectaccessreviews")) asked.push(jsonFields(request.inProcess?.value)["spec"]);
+      return quiet.handler(request);
+    };
+    const approving = csrApproving({ isLeftToPolicy: () => false });
+    const loop = await runLoop({ ...quiet, handler }, approving, { time: new ManualTime() });
+    await loop.queue.whenIdle();
+    await loop.stop();
+    await quiet.stop();
+    assert.deepEqual(
+      asked.map((spec) => jsonFields(spec)["resourceAttributes"]),
+      [
+        {
+          group: "certificates.platform.io",
+          version: "*",
+          resource: "certificatesigningrequests",
+          verb: "create",
+          subresource: "nodeclient",
+        },
+      ],
+    );
   });
 
   it("approves a node's own renewal", async () => {

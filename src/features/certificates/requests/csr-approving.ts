@@ -104,6 +104,7 @@ async function mayCreate(
         extra: spec.extra,
         resourceAttributes: {
           group: names.group("certificates"),
+          version: "*",
           resource: "certificatesigningrequests",
           verb: "create",
           subresource,

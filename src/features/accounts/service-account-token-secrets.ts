@@ -112,7 +112,8 @@ class ServiceAccountTokenSecrets {
     const secret = this.#secrets.get(key);
     const deleted = this.#deleted.get(key);
     if (secret === undefined && deleted !== undefined) await this.#takeOutOfAccount(deleted);
-    this.#deleted.delete(key);
+    // Another one of that name may have been deleted meanwhile.
+    if (this.#deleted.get(key) === deleted) this.#deleted.delete(key);
     if (secret === undefined || !this.#isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
       return "nothing to do: the secret is gone, being deleted, or not of this type";
     }

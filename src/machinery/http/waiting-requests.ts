@@ -6,10 +6,10 @@ import type { SharePath } from "../scheduling/share-path.ts";
 import { addressKey } from "./connection-bound.ts";
 
 /**
- * How many may wait, of all connections: 13,000 without what is kept for others than addresses. Each takes about two kilobytes, and costs
+ * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
  * its client some twenty bytes. An address may have three quarters of the places that the others leave.
  */
-const share = new FairShare({ places: 16_000, sharePerUser: 0.75 });
+const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 
 /** The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. */
 export class WaitingRequests {

@@ -631,7 +631,7 @@ describe("the listener", () => {
       t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
       await withListener({}, async (port) => {
         const others = new WaitingRequests(new Socket());
-        const turns = Array.from({ length: 13_100 }, () => others.turn());
+        const turns = Array.from({ length: 19_600 }, () => others.turn());
         const refill = (): void => {
           turns.push(others.turn());
           refilling = setImmediate(refill); // one has its turn meanwhile

@@ -1,7 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, ScalarTag, Tags, YAMLMap } from "yaml";
 import { atOnce, inTurns } from "../scheduling/request-turn.ts";
-import { checkValueCount, isTooDeep } from "../schema/value-limit.ts";
+import { isTooDeep } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
 import { shortened } from "../api/format-value.ts";
 
@@ -195,7 +195,6 @@ function endOf({ contents }: Document.Parsed, text: string): number {
  */
 export function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false;
-  checkValueCount(text);
   // JSON.parse reads all of it, however deep.
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {

@@ -27,8 +27,12 @@ export function checkValueCount(text: string, maximum = maximumValues): void {
 /** How many values a JSON text contains. Stops where there are more than the maximum, and where a reader refuses the text. */
 export const countValues = (text: string, maximum: number): number => structureOf(text, maximum).values;
 
-/** Whether a JSON text is nested more deeply than a reader reads. Does not check syntax. */
-export const isTooDeep = (text: string): boolean => structureOf(text, Infinity).depth > maximumJsonDepth;
+/** Whether a JSON text is nested more deeply than a reader reads. Throws a 413 for too many values. Does not check syntax. */
+export function isTooDeep(text: string): boolean {
+  const { values, depth } = structureOf(text, maximumValues);
+  if (values > maximumValues) throw tooManyValues();
+  return depth > maximumJsonDepth;
+}
 
 /** `depth`: where it stops. */
 function structureOf(text: string, maximum: number): { readonly values: number; readonly depth: number } {

@@ -14,14 +14,12 @@ const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 /** The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. */
 export class WaitingRequests {
   protected readonly socket: Socket;
-  readonly #address: string;
   readonly #path: SharePath;
   #waiting = 0;
 
   constructor(socket: Socket) {
     this.socket = socket;
-    this.#address = addressKey(socket.remoteAddress ?? "");
-    this.#path = addressPath(this.#address);
+    this.#path = addressPath(addressKey(socket.remoteAddress ?? ""));
   }
 
   /** Whether one more may wait: it is in memory as soon as it is parsed. */
@@ -34,7 +32,7 @@ export class WaitingRequests {
     this.#waiting++;
     share.take(this.#path);
     this.socket.pause();
-    await requestTurnOfAddress(this.#address);
+    await requestTurnOfAddress(this.#path);
     share.release(this.#path);
     if (--this.#waiting === 0) this.readOn();
   }

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
-import { addressPath, sharePath } from "./share-path.ts";
+import { sharePath } from "./share-path.ts";
 import type { SharePath } from "./share-path.ts";
 
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
@@ -34,9 +34,9 @@ export const requestTurn = (user: UserInfo): Promise<void> => turnIn(ofUsers, sh
 
 /**
  * The same for a request of which it is not known yet whose it is, nor whether it may take long. Addresses take turns, and have half of
- * the time that long requests of users would have.
+ * the time that long requests of users would have. `path`: an `addressPath`.
  */
-export const requestTurnOfAddress = (address: string): Promise<void> => turnIn(ofAddresses, addressPath(address));
+export const requestTurnOfAddress = (path: SharePath): Promise<void> => turnIn(ofAddresses, path);
 
 function turnIn(queue: RoundRobinQueue<() => void>, path: SharePath): Promise<void> {
   return new Promise((resolve) => {

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { pauseInTurn, requestTurn, requestTurnOfAddress } from "../../../src/machinery/scheduling/request-turn.ts";
+import { addressPath } from "../../../src/machinery/scheduling/share-path.ts";
 
 const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
@@ -57,7 +58,7 @@ describe("the turns of long requests", () => {
       return user;
     });
     const addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.2"].map(async (address) => {
-      await requestTurnOfAddress(address);
+      await requestTurnOfAddress(addressPath(address));
       return address;
     });
     const order: string[] = [];

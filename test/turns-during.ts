@@ -1,3 +1,5 @@
+import type { TestContext } from "node:test";
+
 /** Counts how often others have their turn on the event loop, until `stop`. */
 export function countTurns(): { readonly turns: () => number; readonly stop: () => void } {
   let turns = 0;
@@ -18,4 +20,11 @@ export async function turnsDuring(work: () => unknown): Promise<number> {
     stop();
   }
   return turns();
+}
+
+/** Lets each look at the monotonic clock take longer than a turn: then each request has one of its own, until `allInOneTurn`. */
+export function takeTurnForEachLook(context: TestContext): { readonly allInOneTurn: () => void } {
+  let milliseconds = performance.now();
+  context.mock.method(performance, "now", () => (milliseconds += 10));
+  return { allInOneTurn: () => (milliseconds = Infinity) };
 }

@@ -33,7 +33,7 @@ import type { RawFrame } from "../http2/frame-client.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
 import { WaitingRequests } from "../../../src/machinery/http/waiting-requests.ts";
-import { countTurns } from "../../turns-during.ts";
+import { countTurns, takeTurnForEachLook } from "../../turns-during.ts";
 
 let directory: string;
 let serving: ServingCertificate;
@@ -486,8 +486,7 @@ describe("the listener", () => {
   });
 
   it("hands on the requests that one read brings in several turns of the event loop", async (t) => {
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    takeTurnForEachLook(t);
     const counting = countTurns();
     t.after(counting.stop);
     const turns: number[] = [];
@@ -503,8 +502,7 @@ describe("the listener", () => {
   });
 
   it("hands on the requests of many HTTP/1.1 connections in several turns of the event loop, with their bodies", async (t) => {
-    let milliseconds = performance.now();
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    takeTurnForEachLook(t);
     const counting = countTurns();
     t.after(counting.stop);
     const turns: number[] = [];
@@ -534,8 +532,7 @@ describe("the listener", () => {
   });
 
   it("closes a connection that sends more pipelined requests while too many wait, and serves others", async (t) => {
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    const { allInOneTurn } = takeTurnForEachLook(t);
     await withListener({}, async (port) => {
       const others = new WaitingRequests(new Socket());
       const turns = Array.from({ length: 30_000 }, () => others.turn());
@@ -547,7 +544,7 @@ describe("the listener", () => {
       assert.equal(parsed, 2);
       assert.deepEqual(statusesOf(await sendRaw(port, `${get}Connection: close\r\n\r\n`)), ["200"]);
       assert.ok(!others.hasRoom);
-      milliseconds = Infinity; // from now on, all have one turn
+      allInOneTurn();
       await Promise.all(turns);
       assert.deepEqual(statusesOf(await sendRaw(port, `${get}\r\n${get}Connection: close\r\n\r\n`)), ["200", "200"]);
     });
@@ -582,8 +579,7 @@ describe("the listener", () => {
     };
 
     it("are handed on in several turns of the event loop, and then the next ones of their connection", async (t) => {
-      let milliseconds = performance.now();
-      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      takeTurnForEachLook(t);
       const counting = countTurns();
       t.after(counting.stop);
       const turns: number[] = [];
@@ -607,8 +603,7 @@ describe("the listener", () => {
     });
 
     it("are not handed on when their client has reset them before their turns", async (t) => {
-      let milliseconds = performance.now();
-      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      takeTurnForEachLook(t);
       const handled: string[] = [];
       const { promise: lastHandled, resolve } = Promise.withResolvers<void>();
       const handler: Handler = async ({ path }) => {
@@ -627,8 +622,7 @@ describe("the listener", () => {
     });
 
     it("are refused as not taken while too many wait", async (t) => {
-      let milliseconds = performance.now();
-      t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+      const { allInOneTurn } = takeTurnForEachLook(t);
       await withListener({}, async (port) => {
         const others = new WaitingRequests(new Socket());
         const turns = Array.from({ length: 19_600 }, () => others.turn());
@@ -646,7 +640,7 @@ describe("the listener", () => {
         }
         clearImmediate(refilling);
         assert.ok(received.includes(refusal));
-        milliseconds = Infinity; // from now on, all have one turn
+        allInOneTurn();
         await Promise.all(turns);
         const session = openHttp2(port);
         const answers = await Promise.all(["/a", "/b"].map((path) => sendHttp2(session, { path })));

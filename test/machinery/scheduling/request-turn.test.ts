@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { pauseInTurn, requestTurn, requestTurnOfAddress } from "../../../src/machinery/scheduling/request-turn.ts";
 import { addressPath } from "../../../src/machinery/scheduling/share-path.ts";
+import { takeTurnForEachLook } from "../../turns-during.ts";
 
 const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
@@ -36,8 +37,7 @@ describe("the turns of long requests", () => {
 
   it("are interrupted when they are over, and go on before others begin", async (t) => {
     await nextTurn(); // the turns of other tests end
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    takeTurnForEachLook(t);
     const order: string[] = [];
     const run = async (name: string): Promise<void> => {
       await requestTurn(named("alice"));
@@ -51,8 +51,8 @@ describe("the turns of long requests", () => {
   });
 
   it("are every other one where requests of addresses wait, which take turns too", async (t) => {
-    let milliseconds = performance.now();
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    await nextTurn(); // the turns of other tests end
+    takeTurnForEachLook(t);
     const users = ["alice", "alice", "bob"].map(async (user) => {
       await requestTurn(named(user));
       return user;

@@ -69,7 +69,6 @@ class Terms {
   readonly #options: ElectedControllersOptions;
   readonly #reportFailure: (failure: object) => void;
   #running: RunningControllers | undefined;
-  #isRestarting = false;
 
   constructor(options: ElectedControllersOptions) {
     this.#options = options;
@@ -108,12 +107,10 @@ class Terms {
 
   async #restart(): Promise<void> {
     const ended = this.#running;
-    // Several informers may lose changes at once.
-    if (ended === undefined || this.#isRestarting) return;
-    this.#isRestarting = true;
+    if (ended === undefined) return;
     this.state = "starting";
     await ended.stop();
-    this.#isRestarting = false;
+    // Several informers may lose changes at once, and the process may stop meanwhile.
     if (this.#running === ended) this.start();
   }
 }

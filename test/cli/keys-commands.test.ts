@@ -199,7 +199,7 @@ describe("signet keys, beside a server that runs", () => {
     assert.equal((await signet.run(["ca", "prepare", "ca", "--data-dir", stopped])).code, 0);
   });
 
-  it("leave a consistent state, whenever they are killed", { timeout: 60_000 }, async () => {
+  it("leave a consistent state, whenever they are killed", async () => {
     const main = join(import.meta.dirname, "../../src/main.js");
     for (let kill = 0; kill < 4; kill += 1) {
       const before = await stored();

@@ -223,7 +223,7 @@ describe("parseCertificateRequest", () => {
     }
   });
 
-  it("refuses an RSA key of a million bits without calculating with it", { timeout: 5_000 }, () => {
+  it("refuses an RSA key of a million bits without calculating with it", () => {
     const key = encodeSequence(encodeUnsignedInteger(Buffer.alloc(125_000, 0xff)), encodeSmallInteger(65_537));
     const algorithm = encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null));
     const request = requestOf({ spki: encodeSequence(algorithm, encodeBitString(key)) });

@@ -45,15 +45,10 @@ describe("dnsNameFault", () => {
     for (const name of hostile) assert.notEqual(withWildcard(name), undefined, JSON.stringify(name));
   });
 
-  it(
-    "refuses a label above 63 characters and a name above 253, whatever its length, at once",
-    { timeout: 5_000 },
-    () => {
-      assert.notEqual(plain(`${"a".repeat(64)}.example`), undefined);
-      assert.notEqual(plain(`${"a.".repeat(126)}aa`), undefined);
-      assert.notEqual(plain("a.".repeat(10_000_000)), undefined);
-    },
-  );
+  it("refuses a label above 63 characters, and a name above 253 for its length before it looks at its labels", () => {
+    assert.notEqual(plain(`${"a".repeat(64)}.example`), undefined);
+    for (const name of [`${"a.".repeat(126)}aa`, "a..".repeat(1000)]) assert.match(plain(name) ?? "", /at most 253/);
+  });
 
   it("accepts a wildcard only where it is allowed, and only as the whole first label", () => {
     assert.equal(withWildcard("*.example.com"), undefined);

@@ -267,7 +267,7 @@ describe("a name constraint", () => {
     }
   });
 
-  it("is compared with a limited number of names", { timeout: 10_000 }, () => {
+  it("is compared with a limited number of names", () => {
     const bases = Array.from({ length: 1000 }, (_, index): GeneralName => [dns, `a${index}.org`]);
     const names = Array.from({ length: 1000 }, (_, index): GeneralName => [dns, `a${index}.com`]);
     assert.ok(!allows(constraintsOf("excluded", ...bases), names));

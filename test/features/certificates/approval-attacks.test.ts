@@ -393,7 +393,7 @@ describe("serverNamesIn", () => {
     );
   });
 
-  it("takes linear time on hostile names", { timeout: 10_000 }, () => {
+  it("takes linear time on hostile names", () => {
     const slow = `${"*a".repeat(30_000)}.example.com`;
     const wanted = { dnsNames: [...Array<string>(200).fill(slow)], ipAddresses: [] };
     assert.deepEqual(serverNamesIn(wanted, { dnsNames: [`${"a".repeat(60)}.example.com`], ipAddresses: [] }), []);

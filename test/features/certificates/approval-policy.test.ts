@@ -14,6 +14,7 @@ import type { ApprovalDecision, ApprovalContext } from "../../../src/features/ce
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../src/features/certificates/policy/name-pattern.ts";
 import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
+import { cpuSecondsOf } from "../../cpu-seconds-of.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
 import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 
@@ -297,7 +298,7 @@ describe("namePattern", () => {
     assert.ok(matches("*.b", "a.b") && !matches("*.b", "a.a.b") && matches("**.b", "a.a.b") && matches("**", "a\nb"));
   });
 
-  it("takes linear time on hostile names", { timeout: 10_000 }, () => {
+  it("takes linear time on hostile names", () => {
     assert.ok(!matches(`${"**a*a".repeat(100)}*b*`, "a".repeat(4000)));
     assert.ok(matches("**".repeat(256), "a".repeat(4000)));
   });
@@ -316,12 +317,13 @@ describe("namePattern", () => {
     }
   });
 
-  it("looks only at the ends of long names that other patterns of a policy are for", () => {
+  it("looks only at the ends of long names that other patterns of a policy are for", async () => {
     const patterns = Array.from({ length: 20 }, (_, at) => `spiffe://example~org/ns/*/sa/service-${at}`);
     const names = Array.from({ length: 1000 }, (_, at) => `spiffe://example~org/ns/${"a".repeat(780)}${at}`);
-    const start = process.cpuUsage();
-    for (const name of names) for (const pattern of patterns) assert.ok(!matches(pattern, name));
-    assert.ok(process.cpuUsage(start).user < 1_000_000, "it takes no time for each character");
+    const seconds = await cpuSecondsOf(() => {
+      for (const name of names) for (const pattern of patterns) assert.ok(!matches(pattern, name));
+    });
+    assert.ok(seconds < 1, "it takes no time for each character");
   });
 
   it("bounds the length of patterns and names", () => {

@@ -93,11 +93,15 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
 const endNow = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Before a data directory is made for a server that could not start. Where there is one, its lock says which server has the port, if
+ * Before a data directory is made for a server that could not start. Where there is one, its lock says which server has the ports, if
  * that is a server of this directory.
  */
-const tryToListen = ({ dataDirectory, listener: { host, port } }: ServerConfig): Promise<void> =>
-  tryListening({ host, port: existsSync(dataDirectory) ? 0 : port });
+async function tryToListen({ dataDirectory, listener }: ServerConfig): Promise<void> {
+  const { host, port, revocationAddress } = listener;
+  const isNew = !existsSync(dataDirectory);
+  await tryListening({ host, port: isNew ? port : 0 });
+  if (isNew && revocationAddress !== undefined) await tryListening(revocationAddress);
+}
 
 /** This process is the server. */
 async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { errorCode } from "../api/thrown-error.ts";
 
-const portFlags = "signet serve: --secure-port, signet agent: --port";
-const addressFlags = "signet serve: --bind-address, signet agent: --listen-address";
+const portFlags = "signet serve: --secure-port or --revocation-http-address, signet agent: --port";
+const addressFlags = "signet serve: --bind-address or --revocation-http-address, signet agent: --listen-address";
 
 /** Why the system let nobody listen at an address, and what to do. Undefined for another error. */
 export function listenFault(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import type { FieldsV1, ObjectMeta } from "../api/object-meta.ts";
-import { any, boolean, int64, mapList, mapOf, named, object, setOf, atomicList, string, time } from "./schema.ts";
+import { any, atomicList, boolean, int64, mapList, mapOf, named, object, setList, string, time } from "./schema.ts";
 import type { AnySchema, ObjectSchema } from "./schema.ts";
 import { omitEmpty, pointer, required } from "./struct.ts";
 
@@ -67,7 +67,7 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
     ),
     finalizers: omitEmpty(
       14,
-      setOf(string),
+      setList(string),
       "Must be empty before the object is removed. Each entry is removed by the component that added it.",
     ),
     // An empty list is not the same as none: it resets the managers.

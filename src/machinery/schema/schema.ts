@@ -176,35 +176,28 @@ export const atomicList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> 
   list: "atomic",
 });
 
-/** A list of distinct scalars, for apply. A strategic merge patch replaces it. */
-export const uniqueList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+/** A list of distinct scalars: apply and strategic merge patches merge it by value. */
+export const setList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "set",
-});
-
-/** The same, and a strategic merge patch merges it by value. */
-export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
-  ...uniqueList(items),
   patchMerge: {},
 });
 
-/** A list of objects that some fields tell apart for apply; a strategic merge patch replaces it. */
-export const keyedList = <S extends Schema>(items: S, ...keys: readonly string[]): ArraySchema<Infer<S>[]> => ({
-  type: "array",
-  items,
-  list: "map",
-  mapKeys: keys,
-});
-
-/** The same, and a strategic merge patch merges it by the first of them. */
+/** A list of objects that some fields tell apart: apply merges it by all of them, a strategic merge patch by the first. */
 export const mapList = <S extends Schema>(
   items: S,
   ...keys: readonly [mergeKey: string, ...moreKeys: readonly string[]]
 ): ArraySchema<Infer<S>[]> => ({
-  ...keyedList(items, ...keys),
+  type: "array",
+  items,
+  list: "map",
+  mapKeys: keys,
   patchMerge: { mergeKey: keys[0] },
 });
+
+/** The same list for apply. A strategic merge patch replaces it. */
+export const replacedByPatch = <T>({ patchMerge: _merged, ...list }: ArraySchema<T>): ArraySchema<T> => list;
 
 /** A `mapList` of unions: objects whose fields exclude each other, such as the sources of a volume. */
 export const unionList = <S extends Schema>(items: S, key: string): ArraySchema<Infer<S>[]> => ({

@@ -3,11 +3,11 @@ import { metaPackage } from "../../../machinery/schema/object-meta-schema.ts";
 import {
   atomicList,
   int64,
-  keyedList,
   mapList,
   named,
   object,
   oneOf,
+  replacedByPatch,
   string,
   time,
 } from "../../../machinery/schema/schema.ts";
@@ -117,7 +117,7 @@ const policyStatus = struct("v1.ValidatingAdmissionPolicyStatus", "What the serv
     }),
     "Left empty: expressions are not checked against the schemas of the resources.",
   ),
-  conditions: omitEmpty(3, keyedList(condition, "type"), "Aspects of the state. The server sets none."),
+  conditions: omitEmpty(3, replacedByPatch(mapList(condition, "type")), "Aspects of the state. The server sets none."),
 });
 
 export const policySchema = struct(

@@ -11,7 +11,7 @@ import { validateLabelSelector, labelSelector } from "../../../machinery/schema/
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
-import { named, oneOf, string, uniqueList } from "../../../machinery/schema/schema.ts";
+import { named, oneOf, replacedByPatch, setList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, atomicStruct, omitEmpty, pointer, struct } from "../../../machinery/schema/struct.ts";
 
@@ -40,7 +40,7 @@ const bindingSpec = struct("v1.ValidatingAdmissionPolicyBindingSpec", "Where a p
   matchResources: pointer(3, matchResources, "Which of the writes that the policy checks are meant. Absent: all."),
   validationActions: omitEmpty(
     4,
-    uniqueList(named(oneOf(actions), "v1.ValidationAction")),
+    replacedByPatch(setList(named(oneOf(actions), "v1.ValidationAction"))),
     "What a failed validation does: Deny refuses the write, Warn sends a warning, Audit annotates the audit event.",
     { isRequired: true },
   ),

@@ -1,17 +1,17 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import {
   atomicList,
+  atomicListWithMergeKey,
   boolean,
   int32,
   int64,
   mapList,
   named,
-  atomicListWithMergeKey,
   oneOf,
+  replacedByPatch,
+  setList,
   string,
   time,
-  setOf,
-  uniqueList,
 } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { conditionFields, objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -45,12 +45,16 @@ const nodeConfigSource = struct("v1.NodeConfigSource", "Deprecated: where a node
 });
 
 const nodePodPreemptionPolicy = struct("v1.NodePodPreemptionPolicy", "Which Pods of a node may be preempted.", {
-  disableResizePreemption: omitEmpty(1, uniqueList(string), "Resources whose resize must not preempt other Pods."),
+  disableResizePreemption: omitEmpty(
+    1,
+    replacedByPatch(setList(string)),
+    "Resources whose resize must not preempt other Pods.",
+  ),
 });
 
 const nodeSpec = struct("v1.NodeSpec", "The desired state of a node.", {
   podCIDR: omitEmpty(1, string, "The address range for its Pods."),
-  podCIDRs: omitEmpty(7, setOf(string), "The address ranges for its Pods, one for each IP family."),
+  podCIDRs: omitEmpty(7, setList(string), "The address ranges for its Pods, one for each IP family."),
   providerID: omitEmpty(3, string, "The machine, as `provider://id`."),
   unschedulable: omitEmpty(4, boolean, "Whether new Pods must not be scheduled on it."),
   taints: omitEmpty(5, atomicList(taint), "Keep Pods away that do not tolerate them."),

@@ -1,4 +1,4 @@
-import { keyedList, mapOf, named, quantity, string } from "../../../machinery/schema/schema.ts";
+import { mapList, mapOf, named, quantity, replacedByPatch, string } from "../../../machinery/schema/schema.ts";
 import type { MapSchema } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
@@ -16,7 +16,7 @@ export const resourceRequirements = struct(
   {
     limits: omitEmpty(1, resourceList, "The maximum amounts."),
     requests: omitEmpty(2, resourceList, "The minimum amounts."),
-    claims: omitEmpty(3, keyedList(resourceClaim, "name"), "The Pod's resourceClaims that it uses."),
+    claims: omitEmpty(3, replacedByPatch(mapList(resourceClaim, "name")), "The Pod's resourceClaims that it uses."),
   },
 );
 

@@ -3,12 +3,13 @@ import {
   boolean,
   embeddedIn,
   int32,
-  mapList,
-  named,
-  string,
-  uniqueList,
   int64,
   intOrString,
+  mapList,
+  named,
+  replacedByPatch,
+  setList,
+  string,
 } from "../../../machinery/schema/schema.ts";
 import { always, omitEmpty, pointer, required, struct, nullable } from "../../../machinery/schema/struct.ts";
 import { containerResizePolicy, resourceRequirements } from "./container-resources.ts";
@@ -100,7 +101,7 @@ const volumeMount = struct("v1.VolumeMount", "Where a volume is mounted.", {
     "How mounts are propagated between node and container.",
   ),
   subPathExpr: omitEmpty(6, string, "As subPath, with $(VARIABLES) of the environment."),
-  bindMountOptions: omitEmpty(8, uniqueList(string), "Options with which it is mounted."),
+  bindMountOptions: omitEmpty(8, replacedByPatch(setList(string)), "Options with which it is mounted."),
 });
 
 const volumeDevice = struct("v1.VolumeDevice", "Where a volume is seen as a block device.", {
@@ -112,7 +113,7 @@ const containerRestartRuleOnExitCodes = struct("v1.ContainerRestartRuleOnExitCod
   operator: omitEmpty(1, named(string, "v1.ContainerRestartRuleOnExitCodesOperator"), "In or NotIn.", {
     isRequired: true,
   }),
-  values: omitEmpty(2, uniqueList(int32), "The exit statuses."),
+  values: omitEmpty(2, replacedByPatch(setList(int32)), "The exit statuses."),
 });
 
 const containerRestartRule = struct("v1.ContainerRestartRule", "What happens when a program ends in a certain way.", {

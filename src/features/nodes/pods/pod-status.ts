@@ -1,17 +1,17 @@
 import {
   atomicList,
+  atomicListWithMergeKey,
+  boolean,
+  int32,
   int64,
-  keyedList,
   mapList,
   named,
-  atomicListWithMergeKey,
+  quantity,
+  replacedByPatch,
+  setList,
   string,
   time,
   unionList,
-  boolean,
-  int32,
-  quantity,
-  uniqueList,
 } from "../../../machinery/schema/schema.ts";
 import { conditionFields } from "../../../machinery/schema/meta-schemas.ts";
 import { omitEmpty, pointer, required, struct, always, nullable } from "../../../machinery/schema/struct.ts";
@@ -69,7 +69,7 @@ const nodeAllocatableResourceClaimStatus = struct(
   "What a claim took of a node's own resources.",
   {
     resourceClaimName: required(1, string, "The ResourceClaim."),
-    containers: omitEmpty(2, uniqueList(string), "The containers that use it."),
+    containers: omitEmpty(2, replacedByPatch(setList(string)), "The containers that use it."),
     mapping: omitEmpty(4, mapList(nodeAllocatableMappedResources, "name"), "What its devices stand for."),
     overhead: omitEmpty(5, mapList(nodeAllocatableOverheadResources, "name"), "What its devices take besides."),
   },
@@ -142,7 +142,7 @@ const resourceHealth = struct("v1.ResourceHealth", "The health of a device.", {
 
 const resourceStatus = struct("v1.ResourceStatus", "The health of a container's devices of one kind.", {
   name: required(1, named(string, "v1.ResourceName"), "The resource."),
-  resources: omitEmpty(2, keyedList(resourceHealth, "resourceID"), "The health of each device."),
+  resources: omitEmpty(2, replacedByPatch(mapList(resourceHealth, "resourceID")), "The health of each device."),
 });
 
 const containerStatus = struct("v1.ContainerStatus", "The state of one container.", {
@@ -226,5 +226,5 @@ export const podStatus = struct("v1.PodStatus", "What the node reports of a Pod.
     mapList(nodeAllocatableResourceClaimStatus, "resourceClaimName"),
     "What claims took of the node's own resources.",
   ),
-  volumeHealth: omitEmpty(22, keyedList(podVolumeHealth, "name"), "The health of the Pod's volumes."),
+  volumeHealth: omitEmpty(22, replacedByPatch(mapList(podVolumeHealth, "name")), "The health of the Pod's volumes."),
 });

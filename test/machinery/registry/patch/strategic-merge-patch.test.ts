@@ -8,7 +8,7 @@ import {
   applyStrategicMergePatch,
   parseStrategicMergePatch,
 } from "../../../../src/machinery/registry/patch/strategic-merge-patch.ts";
-import { atomicList, mapList, mapOf, object, setOf, string } from "../../../../src/machinery/schema/schema.ts";
+import { atomicList, mapList, mapOf, object, setList, string } from "../../../../src/machinery/schema/schema.ts";
 
 const entry = object({
   goType: "v1.Entry",
@@ -30,7 +30,7 @@ const schema = object({
         description: "",
         fields: {
           labels: { number: 1, schema: mapOf(string), description: "" },
-          finalizers: { number: 2, schema: setOf(string), description: "" },
+          finalizers: { number: 2, schema: setList(string), description: "" },
         },
       }),
     },

@@ -21,8 +21,9 @@ const serviceAccountSchema = struct(
       2,
       mapList(objectReference, "name"),
       "Secrets in the same namespace that Pods of this account may use. The list limits Pods only when " +
-        "the account has the annotation `enforce-mountable-secrets` set to `true`. Deprecated together with that " +
-        "annotation; it does not list the account's token Secrets: request tokens with TokenRequest instead.",
+        "the account has the annotation `platform.io/enforce-mountable-secrets`, or `kubernetes.io/enforce-mountable-secrets`, " +
+        "set to `true`. Deprecated since v1.32, together with that annotation. It does not list the account's token " +
+        "Secrets: request tokens with TokenRequest instead.",
     ),
     imagePullSecrets: omitEmpty(
       3,

@@ -40,7 +40,7 @@ export const tokenRequestSchema = struct("v1.TokenRequest", "Requests a token fo
         expirationSeconds: pointer(
           4,
           int64,
-          "The requested lifetime in seconds. The issuer may choose another: see the status's " +
+          "The requested lifetime in seconds, from 600 to 4294967296. The issuer may choose another: see the status's " +
             "`expirationTimestamp`.",
           { default: defaultExpirationSeconds },
         ),

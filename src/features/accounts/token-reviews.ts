@@ -42,7 +42,8 @@ export const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and re
         audiences: omitEmpty(
           4,
           atomicList(string),
-          "The requested audiences that the token has. A client that requests audiences must check that this list is not empty.",
+          "The requested audiences that the token has. A client that requests audiences must check that this list is not " +
+            "empty. A valid token without this list is for the API server.",
         ),
       },
     }),

@@ -19,7 +19,11 @@ const selfSubjectReviewSchema = struct(
         goType: "v1.SelfSubjectReviewStatus",
         description: "The attributes of the caller.",
         fields: {
-          userInfo: always(1, userInfoSchema, "The caller."),
+          userInfo: always(
+            1,
+            userInfoSchema,
+            "The caller. With impersonation, and behind a front proxy, the keys of `extra` are in lower case.",
+          ),
         },
       }),
       "The result. Set by the server.",

@@ -31,14 +31,15 @@ const schemaOf = (version: "v1" | "v1beta1") =>
               1,
               string,
               "The signer that the anchors belong to, if any. Writing such a bundle requires the permission to `attest` for the " +
-                "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
+                "signer. The bundle's name must begin with the signer's, with a colon for the slash, and another colon: " +
+                "`example.com:signer:ca` for `example.com/signer`. The name of a bundle without a signer has no colon. Lists " +
                 "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
             ),
             trustBundle: required(
               2,
               string,
               "The anchors: PEM blocks of type CERTIFICATE without headers. Each is a CA certificate, without duplicates. " +
-                "Readers may reorder them, and drop text between the blocks.",
+                "There is at least one, and 1 MiB at most. Readers may reorder them, and drop text between the blocks.",
             ),
           },
         }),

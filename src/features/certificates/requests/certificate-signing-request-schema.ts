@@ -82,7 +82,7 @@ const spec = struct(
       5,
       atomicList(named(oneOf(keyUsages), "v1.KeyUsage")),
       "The requested usages of the certificate's key. For a TLS client: digital signature, key encipherment, client auth. " +
-        "For a TLS server: key encipherment, digital signature, server auth.",
+        `For a TLS server: key encipherment, digital signature, server auth. All that there are: ${keyUsages.join(", ")}.`,
     ),
     username: omitEmpty(2, string, "The user name of the requester. Set by the server."),
     uid: omitEmpty(3, string, "The uid of the requester. Set by the server."),
@@ -95,13 +95,14 @@ const status = struct("v1.CertificateSigningRequestStatus", "The decision and th
   conditions: omitEmpty(
     1,
     mapList(condition, "type"),
-    "Approved and Denied are set through `approval`, Failed through `status`. None of the three can be removed.",
+    "At most one of each type, and never both Approved and Denied. These two are set through `approval`, Failed through " +
+      "`status`. None of the three can be removed.",
   ),
   certificate: omitEmpty(
     2,
     bytes,
     "The certificate, then the intermediates to present with it: PEM blocks of type CERTIFICATE without headers, in base64. " +
-      "Set by the signer through `status`, once.",
+      "There may be text before and after the blocks. Set by the signer through `status`, once; never for a denied request.",
     { tellsEmpty: true },
   ),
 });

@@ -2,12 +2,10 @@ import { Command } from "commander";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { resolveFlags } from "../machinery/command-line/flag.ts";
-import type { GivenFlags } from "../machinery/command-line/flag.ts";
 import { flagOption } from "../machinery/command-line/flag-options.ts";
 import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/controller-settings.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
-import { givenSettings } from "./server-settings.ts";
+import { givenSettings, settingsReader } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
 export interface RemoteControllerOptions {
@@ -25,13 +23,9 @@ export function controllers(
   command.option("--config <file>", "YAML file with the settings below, by the names of their flags");
   for (const [name, flag] of Object.entries(remoteControllerFlags)) command.addOption(flagOption(name, flag));
   command.action(async (connection: ConnectionFlags, self: Command) => {
-    const read = (): GivenFlags => givenSettings(self, remoteControllerFlags);
-    const readSettings: ReadSettings = () => {
-      const given = read();
-      parseRemoteControllerConfig(given); // refuses what a start would refuse
-      return resolveFlags(remoteControllerFlags, given);
-    };
-    await run(parseRemoteControllerConfig(read()), { connection, readSettings });
+    const config = parseRemoteControllerConfig(givenSettings(self, remoteControllerFlags));
+    const readSettings = settingsReader(self, { known: remoteControllerFlags, parse: parseRemoteControllerConfig });
+    await run(config, { connection, readSettings });
   });
   return withExamples(command, [
     "Run only the signing controller",

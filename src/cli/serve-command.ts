@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { serveFlags } from "../server/server-config.ts";
+import { parseServerConfig, serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, settingsReader, withServerSettings } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
@@ -10,7 +10,9 @@ export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Pro
   withExamples(
     withServerSettings(new Command("serve"), serveFlags)
       .description("run the API server, its store and its controllers in this process")
-      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self), settingsReader(self))),
+      .action(async (_flags: unknown, self: Command) =>
+        run(serverConfigOf(self), settingsReader(self, { known: serveFlags, parse: parseServerConfig })),
+      ),
     ["A server for this machine, in ./.signet", "signet serve"],
     [
       "A server for a network",

@@ -29,15 +29,21 @@ const headingOf = (name: string): string | undefined =>
 /** What the settings of a command say: flags come first, then environment variables, then the file. Throws UsageError. */
 export const serverConfigOf = (command: Command): ServerConfig => parseServerConfig(givenSettings(command, serveFlags));
 
-/** Reads the settings of `signet serve` again, by the names of the flags. Throws UsageError when they cannot be used. */
+/** Reads a command's settings again, by the names of the flags. Throws UsageError when they cannot be used. */
 export type ReadSettings = () => Readonly<Record<string, unknown>>;
 
+interface ReadAgain {
+  readonly known: Flags;
+  /** Refuses what a start would refuse. */
+  readonly parse: (given: GivenFlags) => unknown;
+}
+
 export const settingsReader =
-  (command: Command): ReadSettings =>
+  (command: Command, { known, parse }: ReadAgain): ReadSettings =>
   () => {
-    const given = givenSettings(command, serveFlags);
-    parseServerConfig(given); // refuses what a start would refuse
-    return resolveFlags(serveFlags, given);
+    const given = givenSettings(command, known);
+    parse(given);
+    return resolveFlags(known, given);
   };
 
 /**

@@ -8,7 +8,7 @@ import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
-import { leaseDurationFault, leaseSecondsOf, lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
+import { isServerUrl, leaseDurationFault, leaseSecondsOf, lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
@@ -120,7 +120,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
 }
 
 const serverFault = (text: string): string | undefined =>
-  URL.canParse(text) && new URL(text).protocol === "https:" ? undefined : "must be a URL that begins with https://";
+  isServerUrl(text) ? undefined : "must be a URL that begins with https://";
 
 function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
   const [name, signer, file] = [fields.text("name"), fields.text("signer"), fields.text("file")];

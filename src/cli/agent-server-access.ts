@@ -8,6 +8,7 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import { readSettingsKubeconfig } from "../machinery/command-line/settings-kubeconfig.ts";
 import { FollowedFiles } from "../machinery/files/followed-files.ts";
+import { isServerUrl } from "./agent-flags.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {
@@ -26,7 +27,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const transport = kubeconfig === undefined ? undefined : kubeconfigTransport(kubeconfig);
   const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
-  const wrong = servers.find((server) => !URL.canParse(server) || new URL(server).protocol !== "https:");
+  const wrong = servers.find((server) => !isServerUrl(server));
   if (wrong !== undefined) {
     throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL that begins with https://`);
   }

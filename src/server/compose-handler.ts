@@ -44,10 +44,10 @@ export async function composeHandler(
   config: ServerConfig,
   { opened, connected, opening, state, otherMetrics }: ComposeHandlerOptions,
 ) {
-  const { names, dataDirectory } = config;
-  const { shared, usesEtcd, store, healthChecks, observation, stores, quota, authorities, certificate } = opened;
-  const { access, accounts, authorizers, authorize, nodes, revocation, status } = connected;
-  const { log, clock, followed } = shared;
+  const { names } = config;
+  const { shared, store, healthChecks, observation, stores } = opened;
+  const { access, accounts, authorize, status } = connected;
+  const { log, clock } = shared;
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({
@@ -68,20 +68,16 @@ export async function composeHandler(
       }),
     (sinks) => sinks?.close(),
   );
-  const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
-  const refuseRevoked = (user: UserInfo): void => {
-    if (authentication.refusalOf(user) !== undefined) throw unauthorized();
-  };
-  nodes.onLocked(() => streams.endRefused());
-  revocation.onRevoked(() => {
-    streams.endRefused();
-    certificate.renewRevoked();
-  });
+  const isRefused = (user: UserInfo): boolean => authentication.refusalOf(user) !== undefined;
+  const streams = new OpenStreams(isRefused);
+  actOnRevocations(streams, { opened, connected });
   const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
     waitForFreshCache: (request) => stores.waitForFreshCache(request),
     authenticate: authentication.authenticate,
-    refuseRevoked,
+    refuseRevoked(user) {
+      if (isRefused(user)) throw unauthorized();
+    },
     impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,
     withoutIdentity: authentication.withoutIdentity,
@@ -112,18 +108,39 @@ export async function composeHandler(
     otherMetrics,
     onAnswered: observation.onAnswered,
   });
+  addMetrics(config, { opened, connected });
+  return { handler, metrics, loopback };
+}
+
+/** Ends the streams of users whose credentials are refused from now on, and replaces the server's own certificate when it is revoked. */
+function actOnRevocations(
+  streams: OpenStreams,
+  { opened, connected }: Pick<ComposeHandlerOptions, "opened" | "connected">,
+): void {
+  connected.nodes.onLocked(() => streams.endRefused());
+  connected.revocation.onRevoked(() => {
+    streams.endRefused();
+    opened.certificate.renewRevoked();
+  });
+}
+
+/** Adds the metrics that are read from the parts of the server when somebody asks for them. */
+function addMetrics(
+  { dataDirectory }: ServerConfig,
+  { opened, connected }: Pick<ComposeHandlerOptions, "opened" | "connected">,
+): void {
+  const { shared, usesEtcd, store, observation, stores, quota, authorities, certificate } = opened;
   observation.addMetrics({
     stores,
     store,
     quota,
-    decisions: authorizers.counts,
+    decisions: connected.authorizers.counts,
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
-    unusableFiles: () => followed.unusable(),
+    unusableFiles: () => shared.followed.unusable(),
     authorities: () => ({
       server: authorities.own.server.current().certificate,
       serving: certificate.current().cert,
       signing: authorities.signing.authorityFor,
     }),
   });
-  return { handler, metrics, loopback };
 }

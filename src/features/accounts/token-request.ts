@@ -50,68 +50,75 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
 });
 
 /** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
-export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
-  const prepareForCreate = (request: TokenRequest, context: Omit<ReviewContext, "isDryRun">): TokenRequest => {
-    const { namespace, name, now, requestedGroup } = context;
-    const kind = { group: requestedGroup, resource: "TokenRequest" };
-    const nameFaults = metadataFaults(request, { namespace, name });
-    if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
-    const account = options.findServiceAccount(namespace, name);
-    if (account === undefined)
-      throw invalidNameParameter(name) ?? notFound({ group: "", resource: "serviceaccounts" }, name);
-    const { uid } = account;
-    const { uid: wantedUid = "" } = request.metadata;
-    if (wantedUid !== "" && wantedUid !== uid) {
-      const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${uid})`;
-      throw conflict(kind, { name, message });
-    }
-    const { boundObjectRef, expirationSeconds = defaultExpirationSeconds } = request.spec;
-    const faults = expirationFaults(expirationSeconds);
-    if (faults.length > 0) throw invalid(kind, { faults });
-    const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
-    const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(now) };
-    return { ...request, metadata, spec: { audiences, boundObjectRef, expirationSeconds } };
-  };
-
-  const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): MaybePromise<ReviewAnswer> => {
-    const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
-    const { uid = "" } = request.metadata;
-    const audiences = request.spec.audiences ?? [];
-    const bound =
-      boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
-    const { expirationSeconds, warnings } = atMostMaximum(requestedSeconds, options);
-    const isExtended =
-      options.isExpirationExtended &&
-      bound.pod !== undefined &&
-      expirationSeconds === mountedTokenSeconds &&
-      audiences.every((audience) => options.apiAudiences.includes(audience));
-
-    currentTrace()?.begin("sign");
-    const issued = options.issueToken(
-      { namespace, serviceAccount: { name, uid }, ...bound },
-      {
-        audiences,
-        lifetimeSeconds: isExtended
-          ? Math.min(extendedSeconds, options.maximumExtendedSeconds ?? extendedSeconds)
-          : expirationSeconds,
-        ...(isExtended && { warnAfterSeconds: expirationSeconds }),
-      },
-    );
-    return andThen(issued, (token) => {
-      const object = {
-        ...request,
-        spec: { audiences, boundObjectRef, expirationSeconds },
-        status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
-      };
-      return { object, warnings };
-    });
-  };
-
+export const answerTokenRequest = (options: TokenRequestOptions): AnswerCreate => ({
   // The registry decoded the objects with the schema above.
-  return {
-    prepareForCreate: (object, context) => prepareForCreate(object as TokenRequest, context),
-    create: async (object, context) => create(object as TokenRequest, context),
-  };
+  prepareForCreate: (object, context) => completed(object as TokenRequest, { context, options }),
+  create: async (object, context) => answered(object as TokenRequest, { context, options }),
+});
+
+/** The request with the account that it is for, and with defaults. Throws ApiError for one that does not fit the account. */
+function completed(
+  request: TokenRequest,
+  { context, options }: { readonly context: Omit<ReviewContext, "isDryRun">; readonly options: TokenRequestOptions },
+): TokenRequest {
+  const { namespace, name, now, requestedGroup } = context;
+  const kind = { group: requestedGroup, resource: "TokenRequest" };
+  const nameFaults = metadataFaults(request, { namespace, name });
+  if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
+  const account = options.findServiceAccount(namespace, name);
+  if (account === undefined)
+    throw invalidNameParameter(name) ?? notFound({ group: "", resource: "serviceaccounts" }, name);
+  const { uid } = account;
+  const { uid: wantedUid = "" } = request.metadata;
+  if (wantedUid !== "" && wantedUid !== uid) {
+    const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${uid})`;
+    throw conflict(kind, { name, message });
+  }
+  const { boundObjectRef, expirationSeconds = defaultExpirationSeconds } = request.spec;
+  const faults = expirationFaults(expirationSeconds);
+  if (faults.length > 0) throw invalid(kind, { faults });
+  const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
+  const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(now) };
+  return { ...request, metadata, spec: { audiences, boundObjectRef, expirationSeconds } };
+}
+
+/** The completed request with its token. Throws ApiError for an object that no token can be bound to. */
+function answered(
+  request: TokenRequest,
+  { context, options }: { readonly context: ReviewContext; readonly options: TokenRequestOptions },
+): MaybePromise<ReviewAnswer> {
+  const { namespace, name, now } = context;
+  const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
+  const { uid = "" } = request.metadata;
+  const audiences = request.spec.audiences ?? [];
+  const bound =
+    boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
+  const { expirationSeconds, warnings } = atMostMaximum(requestedSeconds, options);
+  const isExtended =
+    options.isExpirationExtended &&
+    bound.pod !== undefined &&
+    expirationSeconds === mountedTokenSeconds &&
+    audiences.every((audience) => options.apiAudiences.includes(audience));
+
+  currentTrace()?.begin("sign");
+  const issued = options.issueToken(
+    { namespace, serviceAccount: { name, uid }, ...bound },
+    {
+      audiences,
+      lifetimeSeconds: isExtended
+        ? Math.min(extendedSeconds, options.maximumExtendedSeconds ?? extendedSeconds)
+        : expirationSeconds,
+      ...(isExtended && { warnAfterSeconds: expirationSeconds }),
+    },
+  );
+  return andThen(issued, (token) => {
+    const object = {
+      ...request,
+      spec: { audiences, boundObjectRef, expirationSeconds },
+      status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
+    };
+    return { object, warnings };
+  });
 }
 
 /** The account in the body must be the one in the path. */

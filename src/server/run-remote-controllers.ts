@@ -1,8 +1,9 @@
+import type { Logger } from "pino";
 import type { Names } from "../machinery/api/names.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../machinery/command-line/connection.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
@@ -61,10 +62,7 @@ export async function runRemoteControllers(
     followed,
   });
   opened.adopt(client, () => client.close());
-  if (!(await servesGroup(client, names.group("signet")))) {
-    const reason = `${transport.server} does not serve ${names.group("signet")}, so it is not a Signet server`;
-    throw new CommandFailure(`${reason}; check the kubeconfig`, { exit: "unreachable" });
-  }
+  await refuseOtherServers({ client, names, transport });
   const signers = openSigners(certificates, {
     names,
     followed,
@@ -110,6 +108,23 @@ export async function runRemoteControllers(
     clearInterval,
   );
   log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
+  endAfterGrace(log);
+}
+
+/** Rejects with CommandFailure for a server that is not Signet. */
+async function refuseOtherServers({
+  client,
+  names,
+  transport,
+}: Pick<ServerConnection, "client" | "names" | "transport">): Promise<void> {
+  const group = names.group("signet");
+  if (await servesGroup(client, group)) return;
+  const reason = `${transport.server} does not serve ${group}, so it is not a Signet server`;
+  throw new CommandFailure(`${reason}; check the kubeconfig`, { exit: "unreachable" });
+}
+
+/** Ends the process where it still waits for the server when the grace period is over. */
+function endAfterGrace(log: Logger): void {
   setTimeout(() => {
     log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
     process.exit(0);

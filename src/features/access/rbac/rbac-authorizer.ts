@@ -12,7 +12,7 @@ import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-t
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import type { Grant } from "./binding-index.ts";
-import { withoutStars } from "./held-rules.ts";
+import { matchesPath } from "./path-patterns.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
@@ -117,7 +117,3 @@ function matchesResource(
 
 const matchesName = (names: readonly string[] | undefined, name: string): boolean =>
   names === undefined || names.length === 0 || names.includes(name);
-
-/** A `*` at the end matches any rest. */
-export const matchesPath = (pattern: string, path: string): boolean =>
-  pattern === path || (pattern.endsWith("*") && path.startsWith(withoutStars(pattern)));

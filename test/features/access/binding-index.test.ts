@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { Subject } from "../../../src/features/access/rbac/binding.ts";
-import type { Grant } from "../../../src/features/access/rbac/binding-index.ts";
+import type { Grant } from "../../../src/features/access/rbac/subject-index.ts";
 import type { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import { alice, readPods, roleRef, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";

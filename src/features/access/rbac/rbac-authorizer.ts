@@ -11,7 +11,7 @@ import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
-import type { Grant } from "./binding-index.ts";
+import type { Grant } from "./subject-index.ts";
 import { matchesPath } from "./path-patterns.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
 import type { PolicyRule } from "./policy-rule.ts";

@@ -4,7 +4,7 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { AccessSpelling } from "../../../machinery/authorization/access-spelling.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { BindingIndex } from "./binding-index.ts";
-import type { Grant } from "./binding-index.ts";
+import type { Grant } from "./subject-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 
 export interface ResolvedRules {

@@ -21,14 +21,9 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
  * what was sent.
  */
 export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
-  const group = names.group("rbac.authorization");
   return {
     name: "RoleEscalation",
-    appliesTo: (attributes) =>
-      attributes.group === group &&
-      (attributes.resource === "roles" || attributes.resource === "clusterroles") &&
-      attributes.subresource === "" &&
-      attributes.operation !== "DELETE",
+    appliesTo: isWriteOf(["roles", "clusterroles"], names),
     async admit(attributes) {
       const { user, resource, name, pathName, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
@@ -62,14 +57,9 @@ const hasAggregationRule = (object: ApiObject): boolean =>
  * before the binding is validated, too.
  */
 export function bindingEscalation(names: Names, options: EscalationOptions): AdmissionRule {
-  const group = names.group("rbac.authorization");
   return {
     name: "BindingEscalation",
-    appliesTo: (attributes) =>
-      attributes.group === group &&
-      (attributes.resource === "rolebindings" || attributes.resource === "clusterrolebindings") &&
-      attributes.subresource === "" &&
-      attributes.operation !== "DELETE",
+    appliesTo: isWriteOf(["rolebindings", "clusterrolebindings"], names),
     async admit(attributes) {
       const { user, requestedGroup, resource, namespace, object } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
@@ -89,6 +79,15 @@ export function bindingEscalation(names: Names, options: EscalationOptions): Adm
     },
   };
 }
+
+/** Whether a request creates or changes an object of one of these resources. */
+const isWriteOf =
+  (resources: readonly string[], names: Names) =>
+  ({ operation, group, resource, subresource }: AdmissionAttributes): boolean =>
+    resources.includes(resource) &&
+    group === names.group("rbac.authorization") &&
+    subresource === "" &&
+    operation !== "DELETE";
 
 /** What the escalation check needs from the server's authorization. */
 interface EscalationOptions {

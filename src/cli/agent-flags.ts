@@ -24,9 +24,6 @@ export interface AgentCommandLine extends AgentFlags {
   readonly onChange?: string;
 }
 
-/** Whether a text is the URL of a server. Node.js 20, on which agents run too, has no `URL.parse`. */
-export const isServerUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === "https:";
-
 /** Undefined when the text is no duration that a node's Lease may have. */
 export function leaseSecondsOf(text: string): number | undefined {
   const seconds = (parseDuration(text) ?? 0) / 1000;

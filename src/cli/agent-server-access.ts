@@ -8,7 +8,6 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import { readSettingsKubeconfig } from "../machinery/command-line/settings-kubeconfig.ts";
 import { FollowedFiles } from "../machinery/files/followed-files.ts";
-import { isServerUrl } from "./agent-flags.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {
@@ -20,6 +19,9 @@ export interface ServerAccessFlags {
   readonly clientCertificate?: string;
   readonly clientKey?: string;
 }
+
+/** Whether a text is the URL of a server. Node.js 20, on which agents run too, has no `URL.parse`. */
+export const isServerUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === "https:";
 
 /** Reads the server, its CA and the credentials from the flags, else from the kubeconfig. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {

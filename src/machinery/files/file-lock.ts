@@ -83,15 +83,18 @@ class OpenFileLock implements FileLock {
   #take(mode: "-x" | "-s"): boolean {
     const descriptor = this.#descriptor ?? openLockFile(this.#file);
     this.#descriptor = descriptor;
-    const { status, error, stderr } = spawnSync("flock", ["-n", mode, "3"], {
+    const { status, signal, error, stderr } = spawnSync("flock", ["-n", mode, "3"], {
       stdio: ["ignore", "ignore", "pipe", descriptor],
       encoding: "utf8",
     });
     if (status === 0) return true;
     // flock prints nothing when another process has the lock.
     if (status === 1 && stderr === "") return false;
+    // Ctrl-C reaches it too. Whether it ends this process is decided elsewhere.
+    if (signal === "SIGINT") return this.#take(mode);
+    const said = (): string => (signal === null ? stderr.trim() : `the program flock was ended by ${signal}`);
     throw new UnusableFile(
-      `${this.#file} cannot be locked: ${error === undefined ? stderr.trim() : fileFailureReason(error)}`,
+      `${this.#file} cannot be locked: ${error === undefined ? said() : fileFailureReason(error)}`,
       { cause: error },
     );
   }

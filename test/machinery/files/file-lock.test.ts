@@ -90,6 +90,33 @@ describe("a lock of flock on a file", () => {
   });
 });
 
+const lockOnce = `
+import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+try { console.log(openFileLock(process.argv[1]).lockShared()); } catch ({ message }) { console.log(message); }`;
+
+describe("a lock of flock whose program is ended", () => {
+  /** What happens where a script is in the place of flock. In it, `flock` is the real one. */
+  const lockedBy = (name: string, script: string): string => {
+    const programs = join(folder, name);
+    mkdirSync(programs);
+    const path = process.env["PATH"] ?? "";
+    writeFileSync(join(programs, "flock"), `#!/bin/sh\nPATH='${path}'\n${script}\n`, { mode: 0o755 });
+    const words = ["--input-type=module", "--eval", lockOnce, join(folder, `${name}.lock`)];
+    const env = { ...process.env, PATH: `${programs}:${path}` };
+    return spawnSync(process.execPath, words, { encoding: "utf8", env }).stdout.trim();
+  };
+
+  it("is taken all the same after Ctrl-C, which ends every program of the terminal", () => {
+    const script = `[ -e "$0.begun" ] && exec flock "$@"; : > "$0.begun"; kill -INT $$`;
+    assert.equal(lockedBy("interrupted", script), "true");
+  });
+
+  it("is refused with the signal for another one", () => {
+    const said = lockedBy("killed", "kill -KILL $$");
+    assert.match(said, /killed\.lock cannot be locked: the program flock was ended by SIGKILL$/);
+  });
+});
+
 const lockOnPipe = `
 import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
 try { console.log(openFileLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch ({ message }) { console.log(message); }`;

@@ -29,12 +29,14 @@ import { createCertificateAuthority } from "../../src/pki/certificate-authority.
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { examineDisk, examinePermissions } from "../../src/server/doctor/examine-files.ts";
-import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
+import { examineEtcdAlarms, examineEtcdClocks } from "../../src/server/doctor/examine-etcd.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
 import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
+import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
@@ -337,6 +339,29 @@ describe("signet doctor beside a running server", () => {
     assert.deepEqual(await found(now + 600_000), [["good", `${what} agrees with this machine's`]]);
     etcd.closeAllConnections();
     etcd.close();
+  });
+
+  it("finds the alarms of an etcd, which reads are answered in spite of", async () => {
+    const alarms = ["memberID:1 alarm:NOSPACE ", "etcdserver: no leader"];
+    const status = new ProtobufWriter();
+    for (const alarm of alarms.toReversed()) status.bytesField(8, Buffer.from(alarm));
+    await using etcd = await startFakeEtcd({
+      onCall: ({ path, answer }) => answer(path.endsWith("/Status") ? status.finish() : Buffer.alloc(0)),
+    });
+    const found = async (url: string) =>
+      (await examineEtcdAlarms(configOf({ "etcd-servers": url }).storage)).map(({ state, found: what, advice }) => [
+        state,
+        what,
+        advice,
+      ]);
+    const says = `etcd's member ${etcd.url} says:`;
+    const room = "make room, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm";
+    assert.deepEqual(await found(etcd.url), [
+      ["bad", `${says} memberID:1 alarm:NOSPACE`, room],
+      ["bad", `${says} etcdserver: no leader`, "look at that member's log"],
+    ]);
+    await using sound = await startFakeEtcd({});
+    assert.deepEqual(await found(sound.url), []);
   });
 
   it("finds bindings that name what does not exist", async () => {

@@ -8,7 +8,8 @@ import { checkOwner } from "../with-server-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
-import { examineEtcdClocks, examineBindings, examineStorage } from "./examine-storage.ts";
+import { examineEtcdAlarms, examineEtcdClocks } from "./examine-etcd.ts";
+import { examineBindings, examineStorage } from "./examine-storage.ts";
 import {
   examineCertificates,
   examineClock,
@@ -53,6 +54,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...(await examineEtcdClocks(location.storage, now)),
     ...examineDisk(dataDirectory),
     ...storage,
+    ...(await examineEtcdAlarms(location.storage)),
     ...(canBeRead ? await contentsOf(location, { areFilesSound: kept.every(({ state }) => state === "good") }) : []),
     ...configuration,
     ...(canBeRead ? await examineEncryption(location) : []),

@@ -1,20 +1,13 @@
-import { once } from "node:events";
-import http from "node:http";
-import type { IncomingMessage } from "node:http";
-import https from "node:https";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { etcdTlsFiles } from "../etcd-tls-files.ts";
-import type { EtcdSettings } from "../etcd-tls-files.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { openExistingStore, openStore, refuseMovedStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-import type { StorageSettings } from "../storage-settings.ts";
 
 /** Whether the store opens, and whether each member of etcd answers by itself. */
 export async function examineStorage(location: StoreLocation): Promise<Finding[]> {
@@ -113,44 +106,4 @@ function faultsOf({ metadata, roleRef, subjects = [] }: StoredBinding, names: Re
     ...(names.has(role) ? [] : [`${roleRef?.kind} ${roleRef?.name} does not exist`]),
     ...missing.map(({ namespace, name }) => `service account ${namespace}/${name} does not exist`),
   ];
-}
-
-const answerMilliseconds = 3000;
-const toleratedMilliseconds = 60_000;
-
-/**
- * Compares this machine's clock with those of etcd's members, which say their time in the header Date. A member that does not
- * answer has no finding here: the look at the storage has it.
- */
-export async function examineEtcdClocks(storage: StorageSettings, now: number): Promise<Finding[]> {
-  if (storage.type !== "etcd") return [];
-  const findings = await Promise.all(
-    storage.servers.map(async (server) => {
-      const theirs = await timeOf(server, storage).catch(() => Number.NaN);
-      if (Number.isNaN(theirs)) return [];
-      const ahead = theirs - now;
-      const what = `the clock of etcd's member ${server}`;
-      if (Math.abs(ahead) <= toleratedMilliseconds) return [good("clock", `${what} agrees with this machine's`)];
-      const direction = `${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? "ahead of" : "behind"}`;
-      return [
-        bad("clock", { found: `${what} is ${direction} this machine's`, advice: "set the wrong one (timedatectl)" }),
-      ];
-    }),
-  );
-  return findings.flat();
-}
-
-async function timeOf(server: string, settings: EtcdSettings): Promise<number> {
-  const signal = AbortSignal.timeout(answerMilliseconds);
-  const asking = server.startsWith("https:")
-    ? https.get(`${server}/version`, {
-        signal,
-        agent: false,
-        ...etcdTlsFiles(settings),
-      })
-    : http.get(`${server}/version`, { signal, agent: false });
-  const [response] = (await once(asking, "response")) as [IncomingMessage]; // the event's only argument
-  const { date = "" } = response.headers;
-  asking.on("error", () => {}).destroy();
-  return Date.parse(date);
 }

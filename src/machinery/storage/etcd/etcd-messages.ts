@@ -374,6 +374,8 @@ export interface EtcdStatus {
   readonly clusterId: number;
   /** It copies what the others have, and takes neither reads nor writes. */
   readonly isLearner: boolean;
+  /** What is wrong with its cluster, such as `memberID:1 alarm:NOSPACE`. */
+  readonly faults: readonly string[];
 }
 
 export function decodeStatus(message: Uint8Array): EtcdStatus {
@@ -382,13 +384,15 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
   let databaseBytes = 0;
   let clusterId = 0;
   let isLearner = false;
+  const faults: string[] = [];
   while (reader.nextField()) {
     if (reader.field === 1) clusterId = clusterIn(reader.message());
     else if (reader.field === 2) version = reader.string();
     else if (reader.field === 3) databaseBytes = reader.int64();
+    else if (reader.field === 8) faults.push(reader.string());
     else if (reader.field === 10) isLearner = reader.boolean();
   }
-  return { version, databaseBytes, clusterId, isLearner };
+  return { version, databaseBytes, clusterId, isLearner, faults };
 }
 
 /** The cluster's id in a `ResponseHeader`: of its 64 bits, 53 tell clusters apart well enough. */

@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import http from "node:http";
+import type { IncomingMessage } from "node:http";
+import https from "node:https";
+import { EtcdClient, statusPath } from "../../machinery/storage/etcd/etcd-client.ts";
+import { decodeStatus } from "../../machinery/storage/etcd/etcd-messages.ts";
+import { etcdTlsFiles } from "../etcd-tls-files.ts";
+import type { EtcdSettings } from "../etcd-tls-files.ts";
+import type { StorageSettings } from "../storage-settings.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const answerMilliseconds = 3000;
+const toleratedMilliseconds = 60_000;
+
+/**
+ * Compares this machine's clock with those of etcd's members, which say their time in the header Date. A member that does not
+ * answer has no finding here: the look at the storage has it.
+ */
+export async function examineEtcdClocks(storage: StorageSettings, now: number): Promise<Finding[]> {
+  if (storage.type !== "etcd") return [];
+  const findings = await Promise.all(
+    storage.servers.map(async (server) => {
+      const theirs = await timeOf(server, storage).catch(() => Number.NaN);
+      if (Number.isNaN(theirs)) return [];
+      const ahead = theirs - now;
+      const what = `the clock of etcd's member ${server}`;
+      if (Math.abs(ahead) <= toleratedMilliseconds) return [good("clock", `${what} agrees with this machine's`)];
+      const direction = `${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? "ahead of" : "behind"}`;
+      return [
+        bad("clock", { found: `${what} is ${direction} this machine's`, advice: "set the wrong one (timedatectl)" }),
+      ];
+    }),
+  );
+  return findings.flat();
+}
+
+async function timeOf(server: string, settings: EtcdSettings): Promise<number> {
+  const signal = AbortSignal.timeout(answerMilliseconds);
+  const asking = server.startsWith("https:")
+    ? https.get(`${server}/version`, {
+        signal,
+        agent: false,
+        ...etcdTlsFiles(settings),
+      })
+    : http.get(`${server}/version`, { signal, agent: false });
+  const [response] = (await once(asking, "response")) as [IncomingMessage]; // the event's only argument
+  const { date = "" } = response.headers;
+  asking.on("error", () => {}).destroy();
+  return Date.parse(date);
+}
+
+/**
+ * What each member says is wrong with its cluster. An alarm such as NOSPACE ends all writes, while reads go on. A member that does not
+ * answer has no finding here.
+ */
+export async function examineEtcdAlarms(storage: StorageSettings): Promise<Finding[]> {
+  if (storage.type !== "etcd") return [];
+  const findings = await Promise.all(
+    storage.servers.map(async (server) => {
+      const faults = await faultsOf(server, storage).catch(() => []);
+      return faults.map((fault) =>
+        bad("storage", {
+          found: `etcd's member ${server} says: ${fault.trim()}`,
+          advice: fault.includes("alarm:NOSPACE")
+            ? "make room, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm"
+            : "look at that member's log",
+        }),
+      );
+    }),
+  );
+  return findings.flat();
+}
+
+async function faultsOf(server: string, settings: EtcdSettings): Promise<readonly string[]> {
+  const client = new EtcdClient({
+    servers: [server],
+    tls: () => etcdTlsFiles(settings),
+    callMilliseconds: answerMilliseconds,
+  });
+  try {
+    const status = { path: statusPath, message: Buffer.alloc(0), isRepeatable: true, decode: decodeStatus };
+    return (await client.call(status)).faults;
+  } finally {
+    client.close();
+  }
+}

@@ -1,5 +1,6 @@
+import { endOfString } from "../schema/value-limit.ts";
+
 const quote = 0x22;
-const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
@@ -13,7 +14,7 @@ const comma = 0x2c;
 export function jsonMember(text: string, name: string): string | undefined {
   const key = JSON.stringify(name);
   for (let at = 0; text.charCodeAt(at) === quote; at += 1) {
-    const colon = endOfString(text, at);
+    const colon = endOfString(text, at) + 1;
     const value = colon + 1;
     const end = endOfValue(text, value);
     if (colon - at === key.length && text.startsWith(key, at)) return text.slice(value, end);
@@ -23,22 +24,12 @@ export function jsonMember(text: string, name: string): string | undefined {
   return undefined;
 }
 
-/** The index after the string that starts here. */
-function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(at - 1 - escapes) === backslash) escapes += 1;
-    if (escapes % 2 === 0) return at + 1;
-  }
-  return text.length;
-}
-
 /** The index after the value that starts here. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
-    if (character === quote) at = endOfString(text, at) - 1;
+    if (character === quote) at = endOfString(text, at);
     else if (character === openBrace || character === openBracket) depth += 1;
     else if (character === closeBrace || character === closeBracket) {
       if (depth === 0) return at;

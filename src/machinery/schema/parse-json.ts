@@ -93,10 +93,8 @@ function countMembersOfText(text: string): number | undefined {
   let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
     const code = text.charCodeAt(position);
-    if (code === quote) {
-      position = endOfString(text, position);
-      if (position < 0) return undefined;
-    } else if (code === colon) members += 1;
+    if (code === quote) position = endOfString(text, position);
+    else if (code === colon) members += 1;
     else if (code === openBrace || code === openBracket) {
       depth += 1;
       if (depth > maximumJsonDepth) return undefined;

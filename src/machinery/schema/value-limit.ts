@@ -46,7 +46,7 @@ function structureOf(text: string, maximum: number): { readonly values: number; 
       values += 1;
       depth += 1;
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
-    if (position < 0 || depth > maximumJsonDepth || values > maximum) break;
+    if (depth > maximumJsonDepth || values > maximum) break;
   }
   return { values, depth };
 }
@@ -59,12 +59,12 @@ const closeBrace = 0x7d;
 const backslash = 0x5c;
 const openBrace = 0x7b;
 
-/** The position of the closing quote of the string that starts at `start`, or -1. */
+/** The position of the closing quote of the string that starts at `start`; the end of the text where there is none. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
     if (backslashes % 2 === 0) return end;
   }
-  return -1;
+  return text.length;
 }

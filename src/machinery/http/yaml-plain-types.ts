@@ -11,7 +11,8 @@ const words = new Set([
 export function isOfAnotherType(text: string): boolean {
   if (words.has(text)) return true;
   if (!/^[-+.\d]/.test(text)) return false;
-  if (text.startsWith(".")) return floatPattern.test(text) && Number.isFinite(Number(text));
+  // Go's `strconv.ParseFloat` reads it: each `_` must be between two digits.
+  if (text.startsWith(".")) return isFloat(text.replaceAll(/(?<=\d)_(?=\d)/g, ""));
   return isTimestamp(text) || isNumber(text.replaceAll("_", "")) || base60Pattern.test(text);
 }
 
@@ -20,8 +21,9 @@ const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 const base60Pattern = /^[-+]?\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?$/;
 
 const isNumber = (text: string): boolean =>
-  (integerPattern.test(text) && (floatPattern.test(text) || text.length <= 18)) ||
-  (floatPattern.test(text) && Number.isFinite(Number(text)));
+  (integerPattern.test(text) && (floatPattern.test(text) || text.length <= 18)) || isFloat(text);
+
+const isFloat = (text: string): boolean => floatPattern.test(text) && Number.isFinite(Number(text));
 
 const timestampPattern =
   /^\d{4}-(\d{1,2})-(\d{1,2})(?:(?:[Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d))|(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?))?$/;

@@ -118,10 +118,13 @@ const binaryTag: ScalarTag = {
   },
 };
 
-/** The library takes `.` and `e0` for numbers, which are texts: each object's managedFields have a `.`. */
+/** Upstream reads a text that begins with a dot as Go's `strconv.ParseFloat` does: each `_` in it must be between two digits. */
+const misplacedUnderscore = String.raw`\.(?:.*[^0-9])?_|\..*_(?:[^0-9]|$)`;
+
+/** The library takes `.`, `.0_` and `e0` for numbers, which are texts: each object's managedFields have a `.`. */
 function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number], string> {
   if (!("test" in tag) || tag.test === undefined || !(tag.test.test(".") || tag.test.test("e0"))) return tag;
-  return { ...tag, test: new RegExp(`^(?=[-+]?\\.?[0-9])(?:${tag.test.source})`) };
+  return { ...tag, test: new RegExp(`^(?=[-+]?\\.?[0-9])(?!${misplacedUnderscore})(?:${tag.test.source})`) };
 }
 
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";

@@ -147,9 +147,11 @@ describe("YAML", () => {
 
   it("takes only texts with digits for numbers, as upstream does", () => {
     const read = (text: string): unknown => JSON.parse(yamlToJson(`- ${text}`));
-    for (const text of [".", "e0", "-e5", "._1", "12e"]) assert.deepEqual(read(text), [text]);
+    for (const text of [".", "e0", "-e5", "._1", ".0_", ".5__0", ".1_e5", "12e"]) assert.deepEqual(read(text), [text]);
     for (const [text, value] of [
       [".5", 0.5],
+      [".5_0", 0.5],
+      ["-.5_", -0.5],
       ["1.", 1],
       ["-1.5e3", -1500],
       ["1_0.5", 10.5],
@@ -157,13 +159,17 @@ describe("YAML", () => {
       assert.deepEqual(read(text), [value]);
   });
 
-  it("survives a round trip of any JSON value", () => {
+  it("survives a round trip of any JSON value without the key <<, which upstream writes plain and reads as a merge", () => {
+    const hasMergeKey = (value: unknown): boolean => JSON.stringify(value).includes('"<<":');
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
-        const plain: unknown = JSON.parse(JSON.stringify(value));
-        assert.deepEqual(JSON.parse(yamlToJson(writeYaml(plain))), plain);
-      }),
-      { numRuns: 300 },
+      fc.property(
+        fc.jsonValue({ maxDepth: 3 }).filter((value) => !hasMergeKey(value)),
+        (value) => {
+          const plain: unknown = JSON.parse(JSON.stringify(value));
+          assert.deepEqual(JSON.parse(yamlToJson(writeYaml(plain))), plain);
+        },
+      ),
+      { numRuns: 300, examples: [[{ ".0_": ".0_", ".5_0": ".5_0" }]] },
     );
   });
 

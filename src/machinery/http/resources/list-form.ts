@@ -28,7 +28,7 @@ export interface ListForm {
 }
 
 export const objectsForm = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ListForm => ({
-  head: listHead(list, { kind: `${registry.definition.kind}List`, apiVersion: registry.apiVersion }),
+  head: objectsHead(registry, list),
   member: "items",
   items: mapped(list.items, (item) => registry.served.item(item)),
   schemas: { list: registry.compiled.schema.list, item: registry.compiled.schema },
@@ -62,6 +62,9 @@ export function tableForm<T extends ApiObject>(
   return { head, member: "rows", items: isNull ? null : mapped(list.items, ({ object }) => tableRow(object, whole)) };
 }
 
+const objectsHead = <T extends ApiObject>({ definition, apiVersion }: ResourceRegistry<T>, list: ObjectList<T>) =>
+  listHead(list, { kind: `${definition.kind}List`, apiVersion });
+
 const listHead = <T extends ApiObject>(
   list: ObjectList<T>,
   type: { readonly kind: string; readonly apiVersion: string },
@@ -78,10 +81,28 @@ const mapped = <T>(values: Items<T>, change: (value: T) => object): Items<object
 });
 
 /** The text that JSON.stringify makes of the list, and a line feed. */
-export function* jsonParts({ head, member, items }: ListForm): Generator<string> {
+export const jsonParts = (form: ListForm): Iterable<string> => joinedTexts(form, JSON.stringify);
+
+/** The same text for objects as they are served. Their texts are joined, and no object is parsed. */
+export const storedParts = <T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+): Iterable<string> =>
+  joinedTexts({ head: objectsHead(registry, list), member: "items", items: list.items }, (item) =>
+    registry.served.itemText(item),
+  );
+
+interface JoinedTexts<Item> extends Pick<ListForm, "head" | "member"> {
+  readonly items: Iterable<Item> | null;
+}
+
+function* joinedTexts<Item>(
+  { head, member, items }: JoinedTexts<Item>,
+  textOf: (item: Item) => string,
+): Generator<string> {
   let before = `${JSON.stringify(head).slice(0, -1)},"${member}":${items === null ? "null" : "["}`;
   for (const item of items ?? []) {
-    yield `${before}${JSON.stringify(item)}`;
+    yield `${before}${textOf(item)}`;
     before = ",";
   }
   yield `${before === "," ? "" : before}${items === null ? "" : "]"}}\n`;

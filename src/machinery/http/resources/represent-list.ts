@@ -6,9 +6,7 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
-import { listMetadata } from "../../registry/partial-object-metadata.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
-import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
@@ -21,10 +19,12 @@ import {
   objectsForm,
   partialMetadataForm,
   prettyParts,
+  storedParts,
   tableForm,
   yamlTexts,
 } from "./list-form.ts";
 import type { ListForm } from "./list-form.ts";
+import { isStoredText } from "./represent-object.ts";
 import type { StoredRepresentation } from "./represent-object.ts";
 
 /** A longer list is joined in several turns of the event loop. A list of large objects is too: it may be too long for a string. */
@@ -46,9 +46,9 @@ export function representList<T extends ApiObject>(
   const parts = partsOf(list, { registry, request, mediaType });
   const response = { status, headers: { "content-type": mediaType.contentType } };
   // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
-  const short = isJoinedText({ request, mediaType }) ? shortTexts : shortForms;
+  const short = isStoredText({ request, mediaType }) ? shortTexts : shortForms;
   if (isShort(list, short) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
-  return inTurns(parts, { user, signal: request.signal }).then((body) => ({ ...response, body }));
+  return queuedBody(parts, { user, signal: request.signal }).then((body) => ({ ...response, body }));
 }
 
 /** A body in parts that are made one by one. */
@@ -60,14 +60,10 @@ interface BodyParts {
 
 type RequestedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registry" | "request" | "mediaType">;
 
-/** Whether the stored texts of the items are joined as they are. */
-const isJoinedText = ({ request, mediaType }: Pick<RequestedForm<never>, "request" | "mediaType">): boolean =>
-  mediaType.conversion === undefined && mediaType.format === "json" && !isPretty(request, mediaType);
-
 function partsOf<T extends ApiObject>(list: ObjectList<T>, requested: RequestedForm<T>): BodyParts {
   const { registry, request, mediaType } = requested;
   const { format } = mediaType;
-  if (isJoinedText(requested)) return { parts: itemTexts(registry, list) };
+  if (isStoredText(requested)) return { parts: storedParts(registry, list) };
   const form = formOf(list, requested);
   if (format === "yaml") return { parts: yamlTexts(form) };
   if (format === "json") return { parts: isPretty(request, mediaType) ? prettyParts(form) : jsonParts(form) };
@@ -97,12 +93,6 @@ function isShort<T extends ApiObject>({ items }: ObjectList<T>, short: typeof sh
   return characters <= short.characters;
 }
 
-function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
-  const { definition, apiVersion } = registry;
-  const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
-  return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`;
-}
-
 function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
   if (frame === undefined) return [...parts].join("");
   const message = Buffer.concat([...parts] as Buffer[]); // only bytes have a frame
@@ -121,7 +111,8 @@ interface Reader {
  */
 const lists = new FairQueue({ concurrency: 4, queueLength: Number.MAX_SAFE_INTEGER });
 
-async function inTurns(parts: BodyParts, reader: Reader): Promise<Buffer> {
+/** The body of a list, once the list has a place among those that are made at a time. */
+async function queuedBody(parts: BodyParts, reader: Reader): Promise<Buffer> {
   const path = sharePath(reader.user);
   await lists.enter(path);
   try {
@@ -129,16 +120,6 @@ async function inTurns(parts: BodyParts, reader: Reader): Promise<Buffer> {
   } finally {
     lists.leave(path);
   }
-}
-
-/** The text of a list, in parts that are made one by one. */
-function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Generator<string> {
-  let before = openingOf(registry, list);
-  for (const item of list.items) {
-    yield `${before}${registry.served.itemText(item)}`;
-    before = ",";
-  }
-  yield list.items.length === 0 ? `${before}]}\n` : "]}\n";
 }
 
 /**

@@ -97,7 +97,7 @@ class GarbageCollector {
   async #collect(node: GraphNode): Promise<string> {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
-    const states = await inTurns(owners, (owner) => this.#stateOf(owner, node));
+    const states = await askEach(owners, (owner) => this.#stateOf(owner, node));
     const { uid = "", name = "", resourceVersion = "", finalizers = [] } = node.object.metadata;
     const kept = owners.filter((_, index) => states[index] === "alive");
     if (kept.length === owners.length) return "nothing to do: all owners are alive";
@@ -143,7 +143,7 @@ class GarbageCollector {
 
   async #orphanDependents(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    await inTurns([...this.#graph.dependentsOf(uid)], (dependent) => {
+    await askEach([...this.#graph.dependentsOf(uid)], (dependent) => {
       const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
       return this.#patch(dependent, { ownerReferences });
     });
@@ -197,7 +197,7 @@ function policyOf(finalizers: readonly string[]): "Background" | "Foreground" | 
 const maximumAtOnce = 16;
 
 /** An object may have thousands of owners and dependents: all requests at once would be refused, and would hold up everything else. */
-async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const work = new LongWork();
   const answers: R[] = [];
   for (let start = 0; start < items.length; start += maximumAtOnce) {

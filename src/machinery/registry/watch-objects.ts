@@ -170,7 +170,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     this.#waiting = [];
     this.#skippedRevision = beginsHere || given === 0 ? current : given;
     this.#watchCache(current);
-    await this.#inTurns(existing, (stored) => {
+    await this.#tellEach(existing, (stored) => {
       if (selector.matches(stored)) this.#observer.onChange("ADDED", stored);
     });
     if (beginsHere && sendsInitialEvents === true && !this.#isOver) this.#observer.onInitialEventsEnd(current);
@@ -178,7 +178,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
       const events = this.#waiting;
       this.#waiting = [];
       this.#waitingCharacters = 0;
-      await this.#inTurns(events, (event) => this.#tell(event));
+      await this.#tellEach(events, (event) => this.#tell(event));
     }
     this.#waiting = undefined;
     if (this.#isOver) return;
@@ -218,7 +218,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   }
 
   /** Requests go on in between. */
-  async #inTurns<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
+  async #tellEach<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
     const work = new LongWork(this.#user);
     for (const value of values) {
       if (this.#isOver) return;

@@ -3,6 +3,7 @@ import { ApiError, internalError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -141,8 +142,8 @@ class RecordedRequest implements AuditedRequest {
       : info?.verb === "watch" || (user === undefined && answer.response.status === 401)
         ? this.emit("ResponseStarted")
         : this.emit("ResponseComplete");
-    const isStream = typeof answer.response.body === "object" && "start" in answer.response.body;
-    const isAnsweredWatch = info?.verb === "watch" && !isStream && user !== undefined && !answer.isPanic;
+    const isWhole = isWholeBody(answer.response.body);
+    const isAnsweredWatch = info?.verb === "watch" && isWhole && user !== undefined && !answer.isPanic;
     const ending = isAnsweredWatch ? this.emit("ResponseComplete") : undefined;
     this.#onAnswered();
     if (recording === undefined && ending === undefined) return undefined;
@@ -190,7 +191,7 @@ class RecordedRequest implements AuditedRequest {
     const isWanted = this.#level === "RequestResponse" && !this.#mayQuote(response.status);
     if (!isWanted && annotate === undefined) return;
     const { body } = response;
-    if ((typeof body === "string" || Buffer.isBuffer(body)) && body.length > maximumBodyBytes) {
+    if (isWholeBody(body) && body.length > maximumBodyBytes) {
       if (isWanted) this.annotate(truncatedAnnotation);
       return;
     }

@@ -1,5 +1,6 @@
 import type { Named } from "../api/api-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { contentTypes } from "../http/negotiation.ts";
@@ -63,7 +64,7 @@ export class AuditedBodies {
   objectOf({ headers, body, value }: HttpResponse): unknown {
     if (value !== undefined) return value;
     const type = String(headers["content-type"] ?? "");
-    if (typeof body !== "string" && !Buffer.isBuffer(body)) return undefined;
+    if (!isWholeBody(body)) return undefined;
     if (type.startsWith(contentTypes.json)) return JSON.parse(String(body));
     if (type.startsWith(contentTypes.yaml)) return JSON.parse(yamlToJson(String(body)));
     if (!type.startsWith(contentTypes.protobuf) || !Buffer.isBuffer(body)) return undefined;

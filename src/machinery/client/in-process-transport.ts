@@ -1,6 +1,7 @@
 import { bodyTooLarge } from "../api/api-error.ts";
 import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import { startTransaction } from "../api/transaction.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import { tracedTransport } from "./traced-transport.ts";
@@ -64,7 +65,7 @@ const onTheWire = (headers: Readonly<Record<string, string>>): Headers =>
 const clientResponse = ({ status, headers, body, value }: HttpResponse, signal: AbortSignal): ClientResponse => ({
   status,
   headers,
-  body: typeof body === "string" || Buffer.isBuffer(body) ? once(body) : iterate(body, signal),
+  body: isWholeBody(body) ? once(body) : iterate(body, signal),
   ...(value !== undefined && { value }),
 });
 

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { constants, gzip } from "node:zlib";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 import { FairQueue } from "./fair-queue.ts";
 
@@ -48,7 +49,7 @@ async function packedInTurn(body: string | Buffer, path: SharePath): Promise<Buf
 
 /** Whether `compressed` might compress. When false, the request path need not await it. */
 export const isCompressible = (body: HttpResponse["body"]): body is string | Buffer =>
-  (typeof body === "string" || Buffer.isBuffer(body)) && body.length >= minimumCompressedBytes;
+  isWholeBody(body) && body.length >= minimumCompressedBytes;
 
 function acceptsGzip(request: HttpRequest): boolean {
   const value = request.headers["accept-encoding"];

@@ -9,6 +9,7 @@ import type {
   HttpResponse,
   StreamBody,
 } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import { errorResponse } from "./response.ts";
 import { StreamSink } from "./stream-sink.ts";
 import type { UnsentAnswers } from "./unsent-answers.ts";
@@ -130,7 +131,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.context.handler(this).then(
       (response) => {
         this.#tryToAnswer(response);
-        if (isWhole(response.body)) this.#forgetRequest();
+        if (isWholeBody(response.body)) this.#forgetRequest();
       },
       // A handler never rejects. If one does, close the exchange: otherwise the client waits forever and the process
       // exits.
@@ -158,11 +159,11 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     const { body } = response;
     if (this.#isClosed || this.#hasAnswered) {
       // Whoever made a stream hears of its end, also when nobody is left to read it.
-      if (!isWhole(body)) body.start(discardingSink)();
+      if (!isWholeBody(body)) body.start(discardingSink)();
       return;
     }
     this.#hasAnswered = true;
-    if (isWhole(body)) {
+    if (isWholeBody(body)) {
       this.context.unsent.add(this, { headers: response.headers, body });
       this.sendWhole(response, body);
     } else this.#startStream(response, body);
@@ -220,9 +221,6 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
 /** The reason of every abort. Its stack takes long to make, and thousands of watches may end at once. */
 const aborted = new DOMException("This operation was aborted", "AbortError");
-
-const isWhole = (body: HttpResponse["body"]): body is string | Buffer =>
-  typeof body === "string" || Buffer.isBuffer(body);
 
 const deadlinePassed = (): ApiError => timeout("Timeout: request did not complete within the allotted timeout");
 

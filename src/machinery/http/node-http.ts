@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpResponse } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import { plainText } from "./plain-text.ts";
 
 /**
@@ -20,10 +21,9 @@ export const closeServer = (server: Pick<Server, "close" | "closeAllConnections"
 
 /** Sends a complete answer. */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: HttpResponse): void {
-  const bytes = typeof body === "string" || Buffer.isBuffer(body) ? body : undefined;
-  if (bytes === undefined) return sendAnswer(response, plainText(500, "500 internal server error\n"));
-  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(bytes) }) });
-  response.end(bytes);
+  if (!isWholeBody(body)) return sendAnswer(response, plainText(500, "500 internal server error\n"));
+  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(body) }) });
+  response.end(body);
 }
 
 /** The response to a request whose connection Node.js has let go: an upgrade, a tunnel. The connection ends after it. */

@@ -3,6 +3,7 @@ import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowe
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import { isApiPath, requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
@@ -188,7 +189,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       response = plain = errorResponse(refusal, request);
     }
     // A stream leaves at its end.
-    if (!isStream(plain.body)) leave(place);
+    if (isWholeBody(plain.body)) leave(place);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
     return finish(options, { lifecycle, response, trace, place });
   };
@@ -245,11 +246,9 @@ function finish(options: ChainOptions, { lifecycle, response, trace, place }: An
   });
   options.onAnswered(lifecycle.answered(response, traceId));
   const { body } = response;
-  if (!isStream(body)) return response;
+  if (isWholeBody(body)) return response;
   return { ...response, body: withHooks(body, { lifecycle, place, onStreamStarted: options.onStreamStarted }) };
 }
-
-const isStream = (body: HttpResponse["body"]): body is StreamBody => typeof body !== "string" && !Buffer.isBuffer(body);
 
 /**
  * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:

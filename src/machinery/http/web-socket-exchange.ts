@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import type { WebSocket } from "ws";
 import type { HttpResponse } from "../api/http-message.ts";
+import { isWholeBody } from "../api/is-whole-body.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
@@ -79,7 +80,7 @@ export class WebSocketExchange extends Exchange {
 
   protected override sendHead({ headers, body }: HttpResponse): void {
     const { request, response, socket, sentAhead } = this.#upgrade;
-    if (typeof body === "object" && "start" in body) this.#messageType = body.messageType ?? "binary";
+    if (!isWholeBody(body)) this.#messageType = body.messageType ?? "binary";
     response.detachSocket(socket);
     const server = new WebSocketServer({
       ...serverOptions,

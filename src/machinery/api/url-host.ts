@@ -1,2 +1,5 @@
 /** A host as URLs name it: an IPv6 address in brackets (RFC 3986 3.2.2). */
 export const urlHost = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+/** The host that a URL names: an IPv6 address without its brackets. Other hosts stay as they are. */
+export const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");

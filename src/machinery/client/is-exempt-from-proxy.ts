@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { withoutBrackets } from "../api/url-host.ts";
 
 /**
  * Whether NO_PROXY names a server, by the rules of Go's programs such as kubectl (golang.org/x/net/http/httpproxy): `example.com` is
@@ -10,8 +11,6 @@ export function isExemptFromProxy(server: string, noProxy: string): boolean {
   const asked = { host: withoutBrackets(hostname), port: port || (protocol === "https:" ? "443" : "80") };
   return noProxy.split(",").some((entry) => names(entry.trim().toLowerCase(), asked));
 }
-
-const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 interface Asked {
   readonly host: string;

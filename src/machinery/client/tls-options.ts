@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
+import { withoutBrackets } from "../api/url-host.ts";
 
 /** The CAs to trust and the client certificate to present on a connection. */
 export interface TlsCredentials {
@@ -26,7 +27,7 @@ export function tlsOptions(
   { caCertificates, clientCertificate }: TlsCredentials,
 ): ConnectionOptions {
   const { hostname, port } = new URL(server);
-  const host = hostname.replace(/^\[|\]$/g, "");
+  const host = withoutBrackets(hostname);
   return {
     host,
     port: port === "" ? 443 : Number(port),

@@ -1,3 +1,4 @@
+import { withoutBrackets } from "../../../machinery/api/url-host.ts";
 import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
 import { currentCredentials } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
@@ -30,7 +31,7 @@ export async function identityOfServer(
   return serverIdentity({
     shown: shown.map((der) => parseCertificate(der)),
     trusted: parseCertificatesPem(currentCredentials(transport).caCertificates ?? ""),
-    hosts: [hostname.replace(/^\[|\]$/g, ""), ...(transport.serverName === undefined ? [] : [transport.serverName])],
+    hosts: [withoutBrackets(hostname), ...(transport.serverName === undefined ? [] : [transport.serverName])],
   });
 }
 

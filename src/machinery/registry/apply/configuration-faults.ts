@@ -4,7 +4,8 @@ import { shortened } from "../../api/format-value.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
-import { isDeeperThan, maximumDepth } from "../patch/json-value.ts";
+import { maximumJsonDepth } from "../../schema/json-reader.ts";
+import { isDeeperThan } from "../patch/json-value.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**
@@ -13,7 +14,7 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
  * field that does not exist. Values are not shown. Stops at one fault more than an error shows.
  */
 export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
-  if (isDeeperThan(maximumDepth, configuration)) return [fault("", "exceeded max depth")];
+  if (isDeeperThan(maximumJsonDepth, configuration)) return [fault("", "exceeded max depth")];
   const faults: FieldError[] = [];
   for (const fault of faultsOf(configuration, { schema, path: "" })) {
     faults.push(fault);

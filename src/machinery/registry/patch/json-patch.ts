@@ -3,11 +3,11 @@ import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
-import { positionOfMember } from "../../schema/json-reader.ts";
+import { maximumJsonDepth, positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
-import { isDeeperThan, isSameJson, maximumDepth, valueCount } from "./json-value.ts";
+import { isDeeperThan, isSameJson, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */
@@ -65,7 +65,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
       `Request entity too large: The allowed maximum operations in a JSON patch is ${maximumOperations}, got ${body.length}`,
     );
   }
-  if (isDeeperThan(maximumDepth, body)) throw undecodablePatch("exceeded max depth");
+  if (isDeeperThan(maximumJsonDepth, body)) throw undecodablePatch("exceeded max depth");
   return body.map(parseOperation);
 }
 
@@ -128,7 +128,7 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
         const source = tokensOf(from);
         if (source.length === 0) throw operationFailed();
         const copied = patched.get(source) ?? null;
-        if (isDeeperThan(maximumDepth, copied)) throw operationFailed();
+        if (isDeeperThan(maximumJsonDepth, copied)) throw operationFailed();
         const json = JSON.stringify(copied);
         copiedBytes += Buffer.byteLength(json);
         if (copiedBytes > maximumCopiedBytes) throw operationFailed();
@@ -141,7 +141,7 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
         throw operationFailed();
     }
   }
-  if (isDeeperThan(maximumDepth, patched.root)) throw operationFailed();
+  if (isDeeperThan(maximumJsonDepth, patched.root)) throw operationFailed();
   if (valueCount(patched.root) > maximumValues) throw tooManyValues();
   return patched.root;
 }

@@ -20,9 +20,6 @@ export function isSameJson(left: unknown, right: unknown): boolean {
   return true;
 }
 
-/** Deeper values are refused: recursive functions would run out of stack. */
-export const maximumDepth = 1000;
-
 /** Whether the value is nested deeper than `levels`. Safe for any depth. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;

@@ -1,6 +1,7 @@
 import { badRequest } from "../../api/api-error.ts";
 import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
-import { isDeeperThan, maximumDepth } from "./json-value.ts";
+import { maximumJsonDepth } from "../../schema/json-reader.ts";
+import { isDeeperThan } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
 
@@ -14,7 +15,7 @@ export function parseMergePatch(body: unknown): MergePatch {
       `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`,
     );
   }
-  if (isDeeperThan(maximumDepth, body)) throw undecodablePatch("exceeded max depth");
+  if (isDeeperThan(maximumJsonDepth, body)) throw undecodablePatch("exceeded max depth");
   return body;
 }
 

@@ -1,7 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { maximumDepth } from "./json-value.ts";
+import { maximumJsonDepth } from "../../schema/json-reader.ts";
 import { operationFailed } from "./patch-error.ts";
 
 /**
@@ -130,8 +130,8 @@ export function parseJsonPointer(pointer: string): string[] | undefined {
   if (pointer === "") return [];
   const start = pointer.indexOf("/") + 1;
   if (start === 0 || pointer.length > maximumPointerLength) return undefined;
-  const tokens = pointer.slice(start).split("/", maximumDepth + 1);
-  if (tokens.length > maximumDepth) return undefined;
+  const tokens = pointer.slice(start).split("/", maximumJsonDepth + 1);
+  if (tokens.length > maximumJsonDepth) return undefined;
   return tokens.map((token) => (token.includes("~") ? token.replaceAll("~1", "/").replaceAll("~0", "~") : token));
 }
 

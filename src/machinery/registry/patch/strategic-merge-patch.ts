@@ -3,7 +3,8 @@ import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { isDeeperThan, maximumDepth } from "./json-value.ts";
+import { maximumJsonDepth } from "../../schema/json-reader.ts";
+import { isDeeperThan } from "./json-value.ts";
 import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
 import type { ObjectMerge } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";
@@ -20,7 +21,7 @@ export function parseStrategicMergePatch(body: unknown): StrategicMergePatch {
   if (!isJsonObject(body)) {
     throw badRequest(`json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`);
   }
-  if (isDeeperThan(maximumDepth, body)) throw badRequest("exceeded max depth");
+  if (isDeeperThan(maximumJsonDepth, body)) throw badRequest("exceeded max depth");
   return body;
 }
 

@@ -11,7 +11,7 @@ const keyRule =
 const keyExamples = ["MyName", "my.name", "123-abc"];
 
 /** For all annotations of an object together, keys and values, in bytes. */
-const maximumAnnotationBytes = 256 * 1024;
+export const maximumAnnotationBytes = 256 * 1024;
 
 const maximumBytes = (bytes: number): string => `must be no more than ${bytes} bytes`;
 

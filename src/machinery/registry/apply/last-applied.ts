@@ -1,5 +1,6 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { maximumAnnotationBytes } from "../../api/label-validation.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { compareFields } from "./compare-fields.ts";
 import { difference, emptySet } from "./field-set.ts";
@@ -10,7 +11,6 @@ import { configurationFaults } from "./configuration-faults.ts";
 /** The manager name of kubectl. Only for this manager, the annotation of client-side apply is read and updated. */
 export const lastAppliedManager = "kubectl";
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
-const maximumAnnotationsBytes = 256 * 1024;
 
 function annotationsOf(object: unknown): JsonObject {
   const metadata = isJsonObject(object) ? memberOf(object, "metadata") : undefined;
@@ -50,7 +50,7 @@ export function withLastApplied(object: JsonObject, configuration: Readonly<Json
   const metadata = memberOf(object, "metadata") as JsonObject; // present, because it contains annotations
   return {
     ...object,
-    metadata: { ...metadata, annotations: bytes > maximumAnnotationsBytes ? others : next },
+    metadata: { ...metadata, annotations: bytes > maximumAnnotationBytes ? others : next },
   };
 }
 

@@ -1,13 +1,10 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
 import { jsonTypeName } from "../api/json-object.ts";
-import { positionOfMember } from "./json-reader.ts";
+import { maximumStrictFaults, positionOfMember } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 import type { ScalarType, Schema } from "./schema.ts";
 import { conversionFault, isTime } from "./conversion-fault.ts";
 import { TypeMismatch } from "./decode-faults.ts";
-
-/** Like upstream, lists no more than this. */
-const maximumUnknownFields = 100;
 
 /** A step into a value: a struct field, a list index or a map key. Go's type errors show only the fields. */
 export type PathStep = string | number | MapKey;
@@ -46,7 +43,7 @@ export class DecodeContext {
 
   /** Records an unknown member of the object whose path has `depth` elements. */
   addUnknownField(name: string, { object, depth }: { readonly object: object; readonly depth: number }): void {
-    if (this.unknownFields.length >= maximumUnknownFields) return;
+    if (this.unknownFields.length >= maximumStrictFaults) return;
     const path = strictPath([...this.path.slice(0, depth), name]);
     this.unknownFields.push({ path, position: positionOfMember(object, name) });
   }

@@ -1,3 +1,4 @@
+import { maximumStrictFaults } from "./json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "./json-reader.ts";
 
 /**
@@ -19,7 +20,10 @@ export function strictFaults({
   const worded = (fault: string, places: readonly MemberPlace[]) =>
     places.map(({ path, position }) => ({ text: `${fault} field ${JSON.stringify(path)}`, position }));
   const faults = [...worded("duplicate", duplicateFields.filter(isKnown)), ...worded("unknown", unknownFields)];
-  return [...new Set(faults.sort((one, other) => one.position - other.position).map(({ text }) => text))].slice(0, 100);
+  return [...new Set(faults.sort((one, other) => one.position - other.position).map(({ text }) => text))].slice(
+    0,
+    maximumStrictFaults,
+  );
 }
 
 /** Strict YAML reading's message for a key that occurs twice in an object. */

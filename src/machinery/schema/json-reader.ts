@@ -9,8 +9,8 @@ export class JsonSyntaxError extends Error {
 /** Limits the nesting of arrays and objects. No object needs this much, and the call stack can hold far more. */
 export const maximumJsonDepth = 1000;
 
-/** Like upstream, lists no more than this. */
-const maximumDuplicateFields = 100;
+/** How many unknown and repeated members strict reading names, as upstream. */
+export const maximumStrictFaults = 100;
 
 /** A key that the same object already contains, as strict YAML reading reports it. */
 export interface RepeatedKey {
@@ -140,11 +140,11 @@ export class JsonReader {
   }
 
   #addRepeated(key: string, start: number): void {
-    if (this.#duplicateFields.size < maximumDuplicateFields) {
+    if (this.#duplicateFields.size < maximumStrictFaults) {
       const path = this.#pathText();
       if (!this.#duplicateFields.has(path)) this.#duplicateFields.set(path, start);
     }
-    if (this.#repeatedKeys.length < maximumDuplicateFields) {
+    if (this.#repeatedKeys.length < maximumStrictFaults) {
       this.#repeatedKeys.push({ key: shortened(key), line: this.#lineAt(start) });
     }
   }

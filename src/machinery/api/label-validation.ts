@@ -1,6 +1,11 @@
 import { invalidValues, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
-import { dnsSubdomainFaults, maximumLabelLength, maximumSubdomainLength, patternMessage } from "./name-validation.ts";
+import {
+  maximumLabelLength,
+  maximumSubdomainLength,
+  patternMessage,
+  subdomainPatternFaults,
+} from "./name-validation.ts";
 
 const keyFormat = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const valueFormat = `(${keyFormat})?`;
@@ -36,7 +41,7 @@ export function qualifiedNameFaults(value: string): string[] {
 
 function prefixFaults(prefix: string): string[] {
   if (prefix === "") return ["must be non-empty"];
-  const pattern = dnsSubdomainFaults(prefix).filter((fault) => !fault.startsWith("must be no more than"));
+  const pattern = subdomainPatternFaults(prefix);
   return Buffer.byteLength(prefix) > maximumSubdomainLength
     ? [maximumBytes(maximumSubdomainLength), ...pattern]
     : pattern;

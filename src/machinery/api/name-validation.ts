@@ -56,21 +56,21 @@ export function dns1035LabelFaults(value: string): string[] {
 }
 
 /** RFC 1123 subdomain, as in most kinds' names (upstream: `IsDNS1123Subdomain`). */
-export function dnsSubdomainFaults(value: string): string[] {
-  const faults: string[] = [];
-  if (byteLength(value) > maximumSubdomainLength) {
-    faults.push(`must be no more than ${maximumSubdomainLength} characters`);
-  }
-  if (!subdomain.test(value)) {
-    faults.push(
-      patternMessage(
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
-        { format: subdomainFormat, examples: ["example.com"] },
-      ),
-    );
-  }
-  return faults;
-}
+export const dnsSubdomainFaults = (value: string): string[] =>
+  byteLength(value) > maximumSubdomainLength
+    ? [`must be no more than ${maximumSubdomainLength} characters`, ...subdomainPatternFaults(value)]
+    : subdomainPatternFaults(value);
+
+/** The same, whatever the length. */
+export const subdomainPatternFaults = (value: string): string[] =>
+  subdomain.test(value)
+    ? []
+    : [
+        patternMessage(
+          "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+          { format: subdomainFormat, examples: ["example.com"] },
+        ),
+      ];
 
 /** A key of a ConfigMap's or a Secret's data (upstream: `IsConfigMapKey`). */
 export function configKeyFaults(value: string): string[] {

@@ -62,7 +62,13 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema",
     "machinery/tracing",
   ],
-  "machinery/client": ["machinery/api", "machinery/scheduling", "machinery/schema/parse-json", "machinery/tracing"],
+  "machinery/client": [
+    "machinery/api",
+    "machinery/http2/byte-accumulator",
+    "machinery/scheduling",
+    "machinery/schema/parse-json",
+    "machinery/tracing",
+  ],
   "machinery/audit": [
     "machinery/api",
     "machinery/client",

@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { ByteAccumulator } from "../http2/byte-accumulator.ts";
 import { receivedStatus } from "./received-status.ts";
 import { UnreadableAnswer } from "./transport.ts";
 
@@ -19,43 +20,19 @@ const newline = 10;
 export async function* watchEvents<T extends ApiObject>(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent<T>> {
-  const line = new UnendedLine();
-  for await (const chunk of body) {
+  const line = new ByteAccumulator();
+  for await (const bytes of body) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     let begin = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
       line.add(chunk.subarray(begin, end));
       begin = end + 1;
-      const bytes = line.length;
-      const text = line.take();
-      if (text.trim() !== "") yield { ...eventOf<T>(text), bytes };
+      const whole = line.take();
+      const text = whole.toString("utf8");
+      if (text.trim() !== "") yield { ...eventOf<T>(text), bytes: whole.length };
     }
-    line.add(chunk.subarray(begin));
+    if (begin < chunk.length) line.add(chunk.subarray(begin));
     if (line.length > longestLineBytes) throw new UnreadableAnswer("a watch event is longer than any object may be");
-  }
-}
-
-/** The bytes of a line whose end has not come. A long line that comes in small pieces costs as much as one piece. */
-class UnendedLine {
-  #bytes = Buffer.alloc(0);
-  length = 0;
-
-  add(piece: Uint8Array): void {
-    const length = this.length + piece.length;
-    if (length > this.#bytes.length) {
-      const larger = Buffer.alloc(Math.max(length, 2 * this.#bytes.length));
-      this.#bytes.copy(larger, 0, 0, this.length);
-      this.#bytes = larger;
-    }
-    this.#bytes.set(piece, this.length);
-    this.length = length;
-  }
-
-  /** Returns the line, and begins the next one. */
-  take(): string {
-    const text = this.#bytes.toString("utf8", 0, this.length);
-    this.#bytes = Buffer.alloc(0);
-    this.length = 0;
-    return text;
   }
 }
 

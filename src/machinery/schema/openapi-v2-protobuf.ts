@@ -148,25 +148,17 @@ function parameterMessage({
       ],
     ];
   }
-  const isQuery = location === "query";
-  const parameter: Message = isQuery
-    ? [
-        [1, required],
-        [2, location],
-        [3, description],
-        [4, name],
-        [6, type],
-        [20, uniqueItems],
-      ]
-    : [
-        [1, required],
-        [2, location],
-        [3, description],
-        [4, name],
-        [5, type],
-        [19, uniqueItems],
-      ];
-  return [[2, [[isQuery ? 3 : 4, parameter]]]];
+  // A parameter of a query has `allow_empty_value` as field 5: the fields after it have numbers that are one higher.
+  const [message, more] = location === "query" ? [3, 1] : [4, 0];
+  const parameter: Message = [
+    [1, required],
+    [2, location],
+    [3, description],
+    [4, name],
+    [5 + more, type],
+    [19 + more, uniqueItems],
+  ];
+  return [[2, [[message, parameter]]]];
 }
 
 const schemaMessage = (schema: OpenApiSchema): Message => [

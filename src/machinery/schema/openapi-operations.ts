@@ -51,7 +51,7 @@ export interface Operation {
   readonly tag: string;
   readonly description: string;
   readonly kind: GroupVersionKind;
-  readonly parameters: readonly string[];
+  readonly parameters: readonly ParameterName[];
   readonly requestBody?: Body | "patch" | "deleteOptions";
   readonly response: Body | "status";
   readonly statusCodes: readonly number[];
@@ -63,11 +63,11 @@ interface Action {
   readonly action: string;
   /** The first part of the operation's id. */
   readonly word: string;
-  readonly parameters: readonly string[];
+  readonly parameters: readonly ParameterName[];
   readonly statusCodes: readonly number[];
 }
 
-const selectionParameters = [
+const selectionParameters: readonly ParameterName[] = [
   "continue",
   "fieldSelector",
   "labelSelector",
@@ -77,16 +77,16 @@ const selectionParameters = [
   "sendInitialEvents",
   "timeoutSeconds",
 ];
-const listParameters = ["allowWatchBookmarks", ...selectionParameters, "watch"];
-const writeParameters = ["dryRun", "fieldManager", "fieldValidation"];
-const deleteParameters = [
+const listParameters: readonly ParameterName[] = ["allowWatchBookmarks", ...selectionParameters, "watch"];
+const writeParameters: readonly ParameterName[] = ["dryRun", "fieldManager", "fieldValidation"];
+const deleteParameters: readonly ParameterName[] = [
   "dryRun",
   "gracePeriodSeconds",
   "ignoreStoreReadErrorWithClusterBreakingPotential",
   "orphanDependents",
   "propagationPolicy",
 ];
-const deleteCollectionParameters = [...deleteParameters, ...selectionParameters];
+const deleteCollectionParameters: readonly ParameterName[] = [...deleteParameters, ...selectionParameters];
 
 const list: Action = {
   verb: "list",
@@ -240,7 +240,7 @@ export const wordOfGroup = (group: string): string =>
 export const wholeWordOfGroup = (group: string): string => group.split(".").map(capitalized).join("");
 
 /** The query and path parameters by name. */
-export const parameterTypes: Readonly<Record<string, { readonly type: string; readonly description: string }>> = {
+export const parameterTypes = {
   allowWatchBookmarks: { type: "boolean", description: "Whether a watch also sends BOOKMARK events." },
   continue: { type: "string", description: "The continue token from the previous page." },
   dryRun: { type: "string", description: "All: run every step, but store nothing." },
@@ -268,4 +268,6 @@ export const parameterTypes: Readonly<Record<string, { readonly type: string; re
   sendInitialEvents: { type: "boolean", description: "Whether a watch starts with all existing objects." },
   timeoutSeconds: { type: "integer", description: "Seconds after which a list or watch ends." },
   watch: { type: "boolean", description: "Whether changes are sent instead of a list." },
-};
+} as const satisfies Readonly<Record<string, { readonly type: string; readonly description: string }>>;
+
+export type ParameterName = keyof typeof parameterTypes;

@@ -5,7 +5,7 @@ import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./openapi-operations.ts";
-import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
+import type { Body, DescribedResource, HttpMethod, Operation, ParameterName } from "./openapi-operations.ts";
 import { protobufMediaType } from "./protobuf-envelope.ts";
 
 export interface ApiDescription {
@@ -157,15 +157,36 @@ function pathsOf<Item>(
 }
 
 /** The parameters of every operation on a path: the names in it, and `pretty`. */
-const pathParameters = (path: string): string[] => [
-  ...["name", "namespace"].filter((name) => path.includes(`{${name}}`)),
+const pathParameters = (path: string): ParameterName[] => [
+  ...(["name", "namespace"] as const).filter((name) => path.includes(`{${name}}`)),
   "pretty",
 ];
 
 const parametersOf = <T>(parameters: readonly T[]): { readonly parameters?: readonly T[] } =>
   parameters.length === 0 ? {} : { parameters };
 
-const isPathParameter = (name: string): boolean => name === "name" || name === "namespace";
+const isPathParameter = (name: ParameterName): boolean => name === "name" || name === "namespace";
+
+/** What both versions say of a parameter. */
+const parameterOf = (name: ParameterName) => ({
+  name,
+  in: isPathParameter(name) ? ("path" as const) : ("query" as const),
+  description: parameterTypes[name].description,
+  ...(isPathParameter(name) && { required: true }),
+});
+
+/** What both versions say of an operation before its bodies. */
+const identityOf = ({ description, id, tag }: Operation) => ({ description, operationId: id, tags: [tag] });
+
+/** What both versions say of an operation after its bodies. `answer` is that of a success. */
+const outcomeOf = ({ statusCodes, action, kind }: Operation, answer: { readonly description: string }) => ({
+  responses: {
+    ...Object.fromEntries(statusCodes.map((code) => [code, answer])),
+    401: { description: "Unauthorized" },
+  },
+  "x-kubernetes-action": action,
+  "x-kubernetes-group-version-kind": kind,
+});
 
 function bodyReference(
   body: Body | "status" | "patch" | "deleteOptions",
@@ -195,9 +216,7 @@ function operationV3(operation: Operation, collector: DefinitionCollector): unkn
     content: content(mediaTypesOf(operation), bodyReference(response, collector)),
   };
   return {
-    description: operation.description,
-    operationId: operation.id,
-    tags: [operation.tag],
+    ...identityOf(operation),
     ...parametersOf(operation.parameters.map(parameterV3)),
     ...(requestBody !== undefined && {
       requestBody: {
@@ -205,21 +224,13 @@ function operationV3(operation: Operation, collector: DefinitionCollector): unkn
         ...(requestBody !== "deleteOptions" && { required: true }),
       },
     }),
-    responses: {
-      ...Object.fromEntries(operation.statusCodes.map((code) => [code, answer])),
-      401: { description: "Unauthorized" },
-    },
-    "x-kubernetes-action": operation.action,
-    "x-kubernetes-group-version-kind": operation.kind,
+    ...outcomeOf(operation, answer),
   };
 }
 
-const parameterV3 = (name: string): unknown => ({
-  name,
-  in: isPathParameter(name) ? "path" : "query",
-  description: parameterTypes[name]?.description,
-  ...(isPathParameter(name) && { required: true }),
-  schema: { type: parameterTypes[name]?.type, uniqueItems: true },
+const parameterV3 = (name: ParameterName): unknown => ({
+  ...parameterOf(name),
+  schema: { type: parameterTypes[name].type, uniqueItems: true },
 });
 
 // ---- v2 -----------------------------------------------------------------------------------------
@@ -239,26 +250,16 @@ function operationV2(operation: Operation, collector: DefinitionCollector): Oper
         ];
   const answer = { description: "OK", schema: bodyReference(response, collector) };
   return {
-    description: operation.description,
-    operationId: operation.id,
-    tags: [operation.tag],
+    ...identityOf(operation),
     consumes: bodyMediaTypesOf(requestBody),
     produces: mediaTypesOf(operation),
     ...parametersOf([...body, ...operation.parameters.map(parameterV2)]),
-    responses: {
-      ...Object.fromEntries(operation.statusCodes.map((code) => [code, answer])),
-      401: { description: "Unauthorized" },
-    },
-    "x-kubernetes-action": operation.action,
-    "x-kubernetes-group-version-kind": operation.kind,
+    ...outcomeOf(operation, answer),
   };
 }
 
-const parameterV2 = (name: string): ParameterV2 => ({
-  name,
-  in: isPathParameter(name) ? "path" : "query",
-  description: parameterTypes[name]?.description ?? "",
-  ...(isPathParameter(name) && { required: true }),
-  type: parameterTypes[name]?.type ?? "string",
+const parameterV2 = (name: ParameterName): ParameterV2 => ({
+  ...parameterOf(name),
+  type: parameterTypes[name].type,
   uniqueItems: true,
 });

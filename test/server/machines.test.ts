@@ -1,69 +1,38 @@
 import assert from "node:assert/strict";
 import type { X509Certificate } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import pino from "pino";
 import { permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import type { NewBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { newEncryptionKey, writeEncryptionKeys } from "../../src/server/encryption/encryption-key-file.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
-import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
-import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+import { newCertificate } from "../features/access/certificate-scene.ts";
 import { sendInProcess } from "./in-process.ts";
 import type { SentRequest } from "./in-process.ts";
+import { clients, codesOf, pemOf, proxies, startTwoServers } from "./two-servers.ts";
+import type { TwoServers } from "./two-servers.ts";
 
-const clients = newAuthority("clients");
-const proxies = newAuthority("proxies");
-const folder = mkdtempSync(join(tmpdir(), "signet-machines-"));
-const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text, { mode: 0o600 });
-  return join(folder, name);
-};
-const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
-
-/** Two servers on one store: what one is told must hold at the other from the next request on. */
-let servers: readonly [RunningServer, RunningServer];
+let scene: TwoServers;
+let servers: TwoServers["servers"];
 before(async () => {
-  const store = new MemoryStore();
-  const encryptionKey = join(folder, "encryption.key");
-  writeEncryptionKeys(encryptionKey, [newEncryptionKey()]);
-  const settings = {
-    "client-ca-file": file("clients.crt", pemOf(clients)),
-    "requestheader-client-ca-file": file("proxies.crt", pemOf(proxies)),
-    "token-auth-file": file(
-      "tokens.csv",
-      'admin,admin,1,"system:masters"\nstatic,system:node:web-1,2,"system:nodes"\n',
-    ),
-    "encryption-key-file": encryptionKey,
-    "service-account-signing-key-file": file("tokens.key", generateTokenSigningKeyPem("ES256")),
-  };
-  const start = (name: string): Promise<RunningServer> =>
-    startServer(
-      parseServerConfig({
-        commandLine: { ...settings, "data-dir": join(folder, name), "secure-port": "0", controllers: "false" },
-        file: {},
-      }),
-      { log: pino({ level: "silent" }), store, clock: { now: () => startOf2026 } },
-    );
-  servers = [await start("first"), await start("second")];
+  scene = await startTwoServers({
+    moreTokens: 'static,system:node:web-1,2,"system:nodes"\n',
+    moreSettings(folder) {
+      const encryptionKey = join(folder, "encryption.key");
+      writeEncryptionKeys(encryptionKey, [newEncryptionKey()]);
+      return { "encryption-key-file": encryptionKey };
+    },
+  });
+  ({ servers } = scene);
   await permitNodeBootstrap({ client: servers[0].client, names });
 });
-after(async () => {
-  for (const server of servers) await server.stop();
-  rmSync(folder, { recursive: true });
-});
+after(() => scene.stop());
 
 interface Answered {
   readonly message: string;
@@ -77,8 +46,6 @@ const certificateOf = (commonName: string, authority = clients): X509Certificate
 
 const requests = "/apis/certificates.platform.io/v1/certificatesigningrequests";
 const locks = "/apis/signet.platform.io/v1/nodelocks";
-const whoami = "/apis/authentication.platform.io/v1/selfsubjectreviews";
-const review = { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" };
 
 let count = 0;
 /** A request of a machine for its client certificate. */
@@ -184,12 +151,7 @@ describe("a machine that is locked out", () => {
     const codes = async (): Promise<Record<string, readonly number[]>> =>
       Object.fromEntries(
         await Promise.all(
-          Object.entries(credentials).map(async ([name, sent]) => {
-            const answers = servers.map((server) =>
-              sendInProcess(server, whoami, { ...sent, method: "POST", body: review }),
-            );
-            return [name, (await Promise.all(answers)).map(({ status }) => status)] as const;
-          }),
+          Object.entries(credentials).map(async ([name, sent]) => [name, await codesOf(servers, sent)] as const),
         ),
       );
     const all = (code: number) => Object.fromEntries(Object.keys(credentials).map((name) => [name, [code, code]]));

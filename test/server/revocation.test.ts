@@ -1,64 +1,28 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import pino from "pino";
-import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import type { HttpResponse, StreamBody } from "../../src/machinery/api/http-message.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { parseKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
-import { encodePem } from "../../src/pki/pem.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
-import { startServer } from "../../src/server/start-server.ts";
-import type { RunningServer } from "../../src/server/start-server.ts";
 import { issuedCertificateResource } from "../../src/features/certificates/resources.ts";
 import { revocationResource } from "../../src/features/revocation/resources.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { startTestServer } from "../test-server.ts";
 import { until } from "../features/certificates/certificate-loop-scene.ts";
-import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+import { newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
 import { sendInProcess } from "./in-process.ts";
 import type { SentRequest } from "./in-process.ts";
+import { clients, codesOf, proxies, startTwoServers, whoami } from "./two-servers.ts";
+import type { TwoServers } from "./two-servers.ts";
 
-const clients = newAuthority("clients");
-const proxies = newAuthority("proxies");
-const folder = mkdtempSync(join(tmpdir(), "signet-revocation-"));
-const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text, { mode: 0o600 });
-  return join(folder, name);
-};
-const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
-
-/** Two servers on one store: what one is told must hold at the other from the next request on. */
-let servers: readonly [RunningServer, RunningServer];
-let late: RunningServer | undefined;
-const clock = { now: () => startOf2026 };
-const store = new MemoryStore();
-const start = (name: string): Promise<RunningServer> =>
-  startServer(
-    parseServerConfig({
-      commandLine: {
-        "client-ca-file": file("clients.crt", pemOf(clients)),
-        "requestheader-client-ca-file": file("proxies.crt", pemOf(proxies)),
-        "token-auth-file": file("tokens.csv", 'admin,admin,1,"system:masters"\n'),
-        "service-account-signing-key-file": join(folder, "tokens.key"),
-        "data-dir": join(folder, name),
-        "secure-port": "0",
-        controllers: "false",
-      },
-      file: {},
-    }),
-    { log: pino({ level: "silent" }), store, clock, loops: "when told" },
-  );
-
+let scene: TwoServers;
+let servers: TwoServers["servers"];
 before(async () => {
-  file("tokens.key", generateTokenSigningKeyPem("ES256"));
-  servers = [await start("first"), await start("second")];
+  scene = await startTwoServers();
+  ({ servers } = scene);
   for (const name of ["robot", "other"]) {
     await servers[0].client.request("/api/v1/namespaces/default/serviceaccounts", {
       method: "POST",
@@ -66,15 +30,9 @@ before(async () => {
     });
   }
 });
-after(async () => {
-  // Each of them closes the store.
-  for (const server of [late, ...servers]) await server?.stop();
-  rmSync(folder, { recursive: true });
-});
+after(() => scene.stop());
 
 const path = "/apis/signet.platform.io/v1/revocations";
-const whoami = "/apis/authentication.platform.io/v1/selfsubjectreviews";
-const review = { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" };
 
 const create = (spec: object, sent: SentRequest = { token: "admin" }, name = "one"): Promise<HttpResponse> =>
   sendInProcess(servers[0], path, {
@@ -85,11 +43,7 @@ const create = (spec: object, sent: SentRequest = { token: "admin" }, name = "on
 const remove = async (name = "one"): Promise<void> => {
   assert.equal((await sendInProcess(servers[0], `${path}/${name}`, { method: "DELETE", token: "admin" })).status, 200);
 };
-/** What both servers answer. */
-const codes = async (sent: SentRequest): Promise<readonly number[]> =>
-  (
-    await Promise.all(servers.map((server) => sendInProcess(server, whoami, { ...sent, method: "POST", body: review })))
-  ).map(({ status }) => status);
+const codes = (sent: SentRequest): Promise<readonly number[]> => codesOf(servers, sent);
 const issue = async (account = "robot"): Promise<string> => {
   const { status } = await servers[0].client.request<{ status: { token: string } }>(
     `/api/v1/namespaces/default/serviceaccounts/${account}/token`,
@@ -153,9 +107,7 @@ describe("a token", () => {
   it("that is revoked is refused by a server that starts later", async () => {
     const token = await issue();
     await create({ token: { id: idOf(token) } });
-    late = await start("late");
-    const { status } = await sendInProcess(late, whoami, { token, method: "POST", body: review });
-    assert.equal(status, 401);
+    assert.deepEqual(await codesOf([await scene.start("late")], { token }), [401]);
     await remove();
   });
 });

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../machinery/logging/log.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import { connectAdmission } from "../features/admission/feature.ts";
 import type { ConnectedAdmission, AdmissionConnection } from "../features/admission/feature.ts";
@@ -53,7 +53,7 @@ export const admissionRules = ({
 export const openAdmission = ({
   log,
   ...connection
-}: Omit<AdmissionConnection, "isExempt" | "onFailure"> & { readonly log: Logger }): Promise<ConnectedAdmission> =>
+}: Omit<AdmissionConnection, "isExempt" | "onFailure"> & { readonly log: Log }): Promise<ConnectedAdmission> =>
   connectAdmission({
     ...connection,
     isExempt: isServer,

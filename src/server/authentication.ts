@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../machinery/logging/log.ts";
 import { impersonationHeaders } from "../features/access/credentials/impersonation.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
@@ -25,7 +25,7 @@ import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/aut
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
 
 interface AuthenticationParts {
-  readonly log: Logger;
+  readonly log: Log;
   readonly access: ConnectedAccess;
   readonly accounts: ConnectedAccounts;
   readonly federation: ConnectedFederation;

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../machinery/logging/log.ts";
 import { openConfiguredAuthorities } from "../features/access/feature.ts";
 import type { ConfiguredAuthorities } from "../features/access/feature.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
@@ -30,7 +30,7 @@ export interface CertificateAuthorities {
 
 export interface CertificateAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
   readonly store: Store;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly observer: OutsideKeyObserver;
 }

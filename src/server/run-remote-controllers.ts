@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../machinery/logging/log.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
@@ -124,7 +124,7 @@ async function refuseOtherServers({
 }
 
 /** Ends the process where it still waits for the server when the grace period is over. */
-function endAfterGrace(log: Logger): void {
+function endAfterGrace(log: Log): void {
   setTimeout(() => {
     log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
     process.exit(0);

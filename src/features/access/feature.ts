@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -55,7 +55,7 @@ export interface AccessConnection {
   readonly settings: AccessSettings;
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly stores: Stores;
   readonly authorize: Authorize;
@@ -194,6 +194,7 @@ function anonymousRule({ settings, allowsEverything, log }: AccessConnection): (
   if (!settings.isAnonymousWanted) return () => false;
   if (allowsEverything()) {
     log.warn(
+      {},
       "anonymous requests are refused because the authorizer is AlwaysAllow; to allow them, set --authorization-mode to other authorizers",
     );
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import type { AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -43,7 +43,7 @@ export interface AccountsConnection {
   readonly settings: AccountSettings;
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly store: Store;
   readonly stores: Stores;

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
@@ -16,7 +16,7 @@ export interface AuthorizationObserver extends WebhookObserver {
 export interface AuthorizationConnection {
   readonly settings: AuthorizationSettings;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   /** Questions that may wait for one webhook. They hold places of requests, so others must be left. */
   readonly maximumPending: number;

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../machinery/api/http-message.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -10,7 +10,7 @@ export interface FederationConnection {
   readonly settings: FederationSettings;
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   /** The server's own issuers. */

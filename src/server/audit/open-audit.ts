@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import { monotonicClock, systemSchedule, unreferencedSleep } from "../../machinery/api/clock.ts";
@@ -41,7 +41,7 @@ const closingMilliseconds = 2000;
 export interface OpenAuditOptions {
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly dataDirectory: string;
   readonly followed: FollowedFiles;
   readonly resources: readonly ResourceDefinition[];

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
@@ -11,7 +11,7 @@ const refusalLines = 10;
 const refusalIntervalMilliseconds = 10_000;
 
 interface AuthenticationObserverOptions {
-  readonly log: Logger;
+  readonly log: Log;
   readonly clock: Clock;
   readonly counters: DomainCounters;
 }

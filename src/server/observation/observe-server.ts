@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { Registry } from "prom-client";
 import type { ConfiguredSigner } from "../../features/certificates/signers/signer-configuration.ts";
 import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
@@ -29,7 +29,7 @@ import { domainCounters } from "./domain-counters.ts";
 
 export interface ServerObservationOptions {
   readonly names: Names;
-  readonly log: Logger;
+  readonly log: Log;
   readonly clock: Clock;
   /** The signers of `--signer-config`, as the file is now. */
   readonly configuredSigners: () => readonly ConfiguredSigner[];

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import type { CertificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import {
@@ -15,7 +15,7 @@ import type { DomainCounters } from "./domain-counters.ts";
 
 export interface WriteObserverOptions {
   readonly names: Names;
-  readonly log: Logger;
+  readonly log: Log;
   readonly counters: DomainCounters;
   /** The label of a signer's name: one of the signers that the server knows, or `other`. */
   signerLabel(signerName: string): string;

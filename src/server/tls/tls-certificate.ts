@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
@@ -45,7 +45,7 @@ interface TlsCertificateOptions {
   readonly dataDirectory: string;
   readonly authority: Pick<FollowedAuthority, "current" | "onChange">;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   /** Whether a certificate of the data directory has to be replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
@@ -71,7 +71,7 @@ export async function openTlsCertificate(
       : undefined;
   const main =
     files === undefined ? certificateOfDirectory(names, options) : certificateOfFiles(files, { names, followed });
-  for (const warning of tlsWarnings(tls, main.current())) log.warn(warning);
+  for (const warning of tlsWarnings(tls, main.current())) log.warn({}, warning);
   return {
     ...main,
     tls: { protocol, contextFor: named?.contextFor },

@@ -3,7 +3,7 @@ import type { Worker } from "node:cluster";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import type { Logger } from "pino";
+import type { Log } from "../../machinery/logging/log.ts";
 import { sleep } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { MetricsExchange } from "./metrics-exchange.ts";
@@ -16,7 +16,7 @@ interface WorkerPoolOptions {
   readonly host: string;
   /** 0 selects a free port, which the pool keeps. */
   readonly port: number;
-  readonly log: Logger;
+  readonly log: Log;
   /** How long requests may continue in a worker that is stopped while the others serve. */
   readonly graceMilliseconds: number;
 }
@@ -79,7 +79,7 @@ type Ready = Extract<FromWorker, { type: "ready" }>;
 
 class Pool {
   readonly #port: number;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #graceMilliseconds: number;
   /** In the order in which they became ready. */
   readonly #ready = new Set<Worker>();

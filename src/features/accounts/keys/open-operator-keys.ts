@@ -1,5 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
-import type { Logger } from "pino";
+import type { Log } from "../../../machinery/logging/log.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import type { AccountSettings } from "../settings.ts";
@@ -8,7 +8,7 @@ import type { OpenedOperatorKeys } from "./operator-keys.ts";
 
 export interface OpenOperatorKeysOptions {
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly observer: OutsideKeyObserver | undefined;
 }

@@ -1,4 +1,4 @@
-import type { Logger } from "pino";
+import type { Log } from "../../../machinery/logging/log.ts";
 import type { ClusterAuthorities } from "../authorities/cluster-authorities.ts";
 import { withOtherGenerations } from "../authorities/signing-authority.ts";
 import type { SigningAuthorities } from "../authorities/signing-authorities.ts";
@@ -36,7 +36,7 @@ export interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly stores: Stores;
   readonly signing: SigningAuthorities;
   /** The CAs of the data directory, which sign the server's and the administrator's certificates in any case. */

@@ -29,7 +29,9 @@ interface FreshOptions {
 async function openFresh({ isTls = false, isPlain = false }: FreshOptions = {}): Promise<OpenedStore> {
   const etcd = await startEtcd({ isTls });
   const store = openOn(etcd);
-  if (!isPlain) await store.open();
+  // Either waits for a connection as long as it takes; a watch does not.
+  if (isPlain) await store.latestRevision();
+  else await store.open();
   const dispose = async (): Promise<void> => {
     await store.close();
     await etcd.stop();

@@ -56,6 +56,50 @@ export function takeChanges(store: Store, request: { afterRevision: number; coun
   });
 }
 
+/** What a watch brings after a revision. */
+class Follower {
+  readonly calls: (readonly Change[])[] = [];
+  readonly #watch: { stop(): void };
+  #ended: Error | undefined;
+  #next = Promise.withResolvers<void>();
+
+  constructor(store: Store, afterRevision: number) {
+    this.#watch = store.watch({
+      afterRevision,
+      onChanges: (changes) => {
+        this.calls.push([...changes]);
+        this.#tell();
+      },
+      onEnd: (error) => {
+        this.#ended = error;
+        this.#tell();
+      },
+    });
+  }
+
+  get changes(): readonly Change[] {
+    return this.calls.flat();
+  }
+
+  /** Resolves with the changes once there are so many: a write to etcd waits only for so long until its watch has brought it. */
+  async untilChanges(count: number): Promise<readonly Change[]> {
+    while (this.changes.length < count) {
+      if (this.#ended !== undefined) throw this.#ended;
+      await this.#next.promise;
+    }
+    return this.changes;
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  #tell(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+}
+
 /** What every backend must keep. */
 export function testStore(name: string, open: () => Promise<OpenedStore>): void {
   const withStore = (test: (store: Store, revisionOf: RevisionOf) => Promise<void>) => async (): Promise<void> => {
@@ -116,13 +160,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       "writes the keys of a transaction in their order, and gives them to a watch in one call",
       withStore(async (store) => {
         const created = await put(store, "/b", "1");
-        const calls: Change[][] = [];
-        const watch = store.watch({
-          afterRevision: created,
-          onChanges: (changes) => void calls.push([...changes]),
-          onEnd: () => assert.fail("ended"),
-        });
-        await new Promise(setImmediate);
+        const follower = new Follower(store, created);
         const results = await store.writeTogether([
           { key: "/c", value: bytes("2"), expectedRevision: 0 },
           { key: "/b", value: bytes("3"), expectedRevision: created },
@@ -130,8 +168,9 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         const [first = 0, second = 0] = results.map((result) => (result.isWritten ? result.revision : 0));
         assert.ok(created < first && first <= second);
         assert.equal(await store.latestRevision(), second);
+        await follower.untilChanges(1);
         assert.deepEqual(
-          calls.map((changes) => changes.map(({ key, value, revision }) => [key, String(value), revision])),
+          follower.calls.map((changes) => changes.map(({ key, value, revision }) => [key, String(value), revision])),
           [
             [
               ["/c", "2", first],
@@ -139,7 +178,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
             ],
           ],
         );
-        watch.stop();
+        follower.stop();
         const removed = await store.writeTogether([
           { key: "/b", value: undefined, expectedRevision: second },
           { key: "/c", value: bytes("4"), expectedRevision: first },
@@ -318,16 +357,14 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
     it(
       "has given a write to watches that are up to date when it resolves",
       withStore(async (store) => {
-        await takeChangesAfterStart(store);
-        const seen: number[] = [];
-        store.watch({
-          afterRevision: await store.latestRevision(),
-          onChanges: (changes) => void seen.push(...changes.map(({ revision }) => revision)),
-          onEnd: () => {},
-        });
-        assert.deepEqual(seen, []);
-        const revision = await put(store, "/b", "2");
-        assert.deepEqual(seen, [revision]);
+        const follower = new Follower(store, await store.latestRevision());
+        const first = await put(store, "/a", "1");
+        await follower.untilChanges(1); // a watch of etcd takes a while to begin
+        const second = await put(store, "/b", "2");
+        assert.deepEqual(
+          follower.changes.map(({ revision }) => revision),
+          [first, second],
+        );
       }),
     );
 
@@ -417,11 +454,6 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
   });
 }
 
-async function takeChangesAfterStart(store: Store): Promise<void> {
-  await put(store, "/a", "1");
-  await takeChanges(store, { afterRevision: 1, count: 1 });
-}
-
 // Astral and private-use characters: UTF-16 and UTF-8 order them differently.
 const key = fc.constantFrom("/a", "/a/b", "/a/\u{1f600}", "/a/\ue000", "/ab", "/b", "/ä");
 
@@ -479,18 +511,15 @@ interface ModelRun {
 }
 
 async function runAgainstModel({ store, model, steps }: ModelRun): Promise<void> {
-  const followed: Change[] = [];
-  const follower = store.watch({
-    afterRevision: model.latestRevision,
-    onChanges: (changes) => void followed.push(...changes),
-    onEnd: (error) => assert.ok(error instanceof RevisionCompacted || error instanceof StoreUnavailable),
-  });
-  await new Promise(setImmediate);
+  const follower = new Follower(store, model.latestRevision);
+  // A compaction would end a watch that has not begun.
+  await runStep({ store, model, action: { do: "write", key: "/a", value: "first", isStale: false } });
+  await follower.untilChanges(1);
   for (const action of steps) await runStep({ store, model, action });
   assert.equal(await store.latestRevision(), model.latestRevision);
   const all = { ...everyKey, revision: model.latestRevision };
   await checkHeads(store, { request: all, entries: model.rangeAt(all) });
-  assert.deepEqual(followed, model.changes);
+  assert.deepEqual(await follower.untilChanges(model.changes.length), model.changes);
   follower.stop();
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -229,7 +229,8 @@ describe("signet keys, beside a server that runs", () => {
     const missing = await signet.run(["keys", "list", "--data-dir", join(folder, "missing")]);
     assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
     const empty = mkdtempSync(join(folder, "empty-"));
-    writeFileSync(join(empty, "sealing.key"), "not mine", { mode: 0o644 });
+    writeFileSync(join(empty, "sealing.key"), "not mine");
+    chmodSync(join(empty, "sealing.key"), 0o644);
     const none = await signet.run(["keys", "rotate", "--data-dir", empty]);
     assert.deepEqual([none.code, /holds no store of a server/.test(none.stderr)], [2, true]);
     assert.equal(statSync(join(empty, "sealing.key")).mode & 0o777, 0o644);

@@ -329,6 +329,8 @@ describe("a server that gets its keys from a service manager", () => {
     "service-account-key-file": fileOf("token.key"),
     "service-account-issuer": "https://issuer.example",
   };
+  // So that others than root can remove it.
+  after(() => chmodSync(credentials, 0o700));
 
   it("uses them in place, keeps no copy, and still reads what its own key has encrypted", async () => {
     const dataDirectory = join(folder, "handed-over");

@@ -46,11 +46,14 @@ function* block(value: Container, { indent, start }: Line): Generator<string> {
   }
   for (const [key, member] of yield* sortedMembers(value)) {
     const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
-    const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
     if (!isSimple) {
-      yield `${begin}? ${ended(written)}`;
+      yield scalarLine(key, { indent, start: `${begin}?` });
       yield* inlined(member, { indent, start: `${indent}:` });
-    } else if (!isContainer(member)) yield scalarLine(member, { indent, start: `${begin}${written}:` });
+      begin = indent;
+      continue;
+    }
+    const written = scalar(key, { column: 0, indent: 0, isKey: true });
+    if (!isContainer(member)) yield scalarLine(member, { indent, start: `${begin}${written}:` });
     else {
       yield `${begin}${written}:\n`;
       yield* block(member, lineAt(isList(member) ? indent : `${indent}  `));

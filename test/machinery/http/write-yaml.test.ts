@@ -63,11 +63,12 @@ describe("written YAML", () => {
     );
   });
 
-  it("breaks long texts at a space, and writes long keys behind a question mark", () => {
+  it("breaks long texts at a space, and writes keys that are long or have line breaks behind a question mark", () => {
     const long = Array.from({ length: 20 }, () => "word").join(" ");
     assert.equal(writeYaml({ v: long }), `v: ${long.slice(0, 79)}\n  ${long.slice(80)}\n`);
     const key = "k".repeat(129);
     assert.equal(writeYaml({ [key]: { a: 1, b: 2 } }), `? ${key}\n: a: 1\n  b: 2\n`);
+    assert.equal(writeYaml({ x: { "a\nb": { c: 1 } } }), "x:\n  ? |-\n    a\n    b\n  : c: 1\n");
   });
 
   it("has its members in one order, whatever members without a value are beside them", () => {

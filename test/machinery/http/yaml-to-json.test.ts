@@ -173,6 +173,19 @@ describe("YAML", () => {
     );
   });
 
+  it("is read to the texts that were written, however long their lines are and whatever is at their breaks", () => {
+    const pieces = ["word", "longer-word", " ", "  ", "'", '"', "\\", ":", "#", "- ", "\t", "\n", "é", "\u{1f600}"];
+    const text = (most: readonly string[]): fc.Arbitrary<string> =>
+      fc.array(fc.constantFrom(...most), { maxLength: 100, size: "max" }).map((some) => some.join(""));
+    fc.assert(
+      fc.property(fc.oneof(text(pieces), text(["word", " ", "'"])), (written) => {
+        const value = { x: { [written]: [written, { a: written }] } };
+        assert.deepEqual(JSON.parse(yamlToJson(writeYaml(value))), value);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
   it("bounds aliases, cycles, depth and size", () => {
     const levels = "abcdefgh".split("").map((name, level, all) => {
       const item = level === 0 ? "x" : `*${all[level - 1]}`;

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -16,6 +15,7 @@ import { revocationsCommand } from "../../revocation/index.ts";
 import { revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
 import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
+import { selectionOf } from "./selection-of.ts";
 
 /** `signet certificates list|describe|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
@@ -61,13 +61,8 @@ const list = (): Command =>
       .action((flags: ListFlags) =>
         withServer(flags, async ({ client, names }) => {
           const type = issuedCertificateResource(names);
-          const { signer, user } = flags;
-          const wanted = {
-            ...(signer !== undefined && { "spec.signerName": signer }),
-            ...(user !== undefined && { "spec.username": user }),
-          };
-          const selection = signer === undefined && user === undefined ? {} : { fieldSelector: equalFields(wanted) };
-          const found = await listAll(client.resource(type), selection);
+          const wanted = { "spec.signerName": flags.signer, "spec.username": flags.user };
+          const found = await listAll(client.resource(type), selectionOf(wanted));
           const items = found.items
             .filter((one) => hasNameWith(flags.subject, one) && endsWithin(flags.expiringWithin, one))
             .toSorted((one, other) => endOf(one) - endOf(other));

@@ -1,7 +1,6 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
-import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { confirm } from "../../../machinery/command-line/confirm.ts";
@@ -23,6 +22,7 @@ import { certificateRequestSummary } from "../requests/certificate-request-state
 import { createCertificateRequest } from "./csr-create.ts";
 import { describeCertificateRequest, reportFor, requestName } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
+import { selectionOf } from "./selection-of.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;
 
@@ -64,8 +64,7 @@ const list = (): Command =>
       .action((flags: CommonFlags & { readonly signer?: string; readonly subject?: string }) =>
         withServer(flags, async (connection) => {
           const { signer, subject } = flags;
-          const selection = signer === undefined ? {} : { fieldSelector: equalFields({ "spec.signerName": signer }) };
-          const found = await listAll(requestsOf(connection), selection);
+          const found = await listAll(requestsOf(connection), selectionOf({ "spec.signerName": signer }));
           const items = found.items
             .filter((one) => isRequestFor(subject, one))
             .toSorted((one, other) => createdAt(other).localeCompare(createdAt(one)));

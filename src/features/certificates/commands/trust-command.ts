@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -26,6 +25,7 @@ import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { validateTrustAnchors } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
+import { selectionOf } from "./selection-of.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;
 
@@ -73,9 +73,8 @@ const list = (): Command =>
       .action((flags: CommonFlags & { readonly signer?: string }) =>
         withServer(flags, async ({ client, names }) => {
           const type = clusterTrustBundleResource(names);
-          const selection =
-            flags.signer === undefined ? {} : { fieldSelector: equalFields({ "spec.signerName": flags.signer }) };
-          printList(await listAll(client.resource(type), selection), { flags, type, columns });
+          const found = await listAll(client.resource(type), selectionOf({ "spec.signerName": flags.signer }));
+          printList(found, { flags, type, columns });
         }),
       ),
     ["The bundles of a signer", "signet trust list --signer example.com/services"],

@@ -3,12 +3,12 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+import { requestQueue } from "./request-queue.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { RunningSigners } from "../signers/running-signers.ts";
 import { findWellKnownSigner, wellKnownSigners } from "../signers/well-known-signers.ts";
@@ -38,13 +38,11 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
     /** Uids of reported requests. Deleted requests are removed, so it cannot grow without limit. */
     const reported = new Set<string>();
 
-    const queue = controllerQueue(context, {
+    const queue = requestQueue(context, {
       name: this.name,
-      reconcile: async (name) => {
-        const request = requests.get(name);
-        if (request === undefined || !isWaiting(request))
-          return "nothing to do: the request is decided, signed or gone";
-        const { uid = "" } = request.metadata;
+      reconcile: async (request) => {
+        if (!isWaiting(request)) return "nothing to do: the request is decided or signed";
+        const { name = "", uid = "" } = request.metadata;
         const missing = missingSigner(request.spec.signerName, { names, ...options });
         if (missing === undefined) return "nothing to do: a signer runs here";
         if (reported.has(uid)) return "nothing to do: already reported";

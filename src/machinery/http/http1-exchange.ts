@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
-import { ByteAccumulator, noBytes } from "../http2/byte-accumulator.ts";
-import { incompleteBody, Exchange } from "./exchange.ts";
+import { noBytes } from "../http2/byte-accumulator.ts";
+import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
+import { Http1Body } from "./http1-body.ts";
 import type { Http1Head } from "./http1-head.ts";
+import { pipelinedRequests } from "./pipelined-requests.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 /** A body of up to so many times the limit is read and dropped: some clients read no answer before they have sent all of it. */
@@ -20,6 +22,7 @@ export interface Http1Request {
 export class Http1Exchange extends Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  readonly #body: Http1Body | undefined;
   #isBroken = false;
 
   constructor(
@@ -29,6 +32,9 @@ export class Http1Exchange extends Exchange {
     super({ context, connection, ...head });
     this.#request = request;
     this.#response = response;
+    const { "content-length": length = "0", "transfer-encoding": coding } = this.headers;
+    if (coding !== undefined || length !== "0")
+      this.#body = new Http1Body(request, () => pipelinedRequests(connection, request.socket));
     connection.openExchanges++;
     connection.lastExchange = this;
     response.on("close", () => {
@@ -41,27 +47,15 @@ export class Http1Exchange extends Exchange {
   }
 
   readBody(lowerMaximumBytes?: number): Promise<Buffer> {
-    const request = this.#request;
-    const { "content-length": length, "transfer-encoding": coding } = this.headers;
-    if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
+    const body = this.#body;
+    if (body === undefined) return Promise.resolve(noBytes);
     const failure = this.bodyFailure;
     if (failure !== undefined) return Promise.reject(failure);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
-    if (Number(length) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    if (request.destroyed || (this.#isBroken && !request.complete)) return Promise.reject(incompleteBody());
-    return new Promise((resolve, reject) => {
-      this.failBody = reject;
-      const body = new ByteAccumulator();
-      request.on("data", (chunk: Buffer) => {
-        if (body.length + chunk.length > maximumBytes) {
-          request.pause();
-          body.take();
-          reject(bodyTooLarge(maximumBytes));
-        } else body.add(chunk);
-      });
-      request.on("end", () => resolve(body.take()));
-      request.on("error", () => reject(incompleteBody()));
-      request.on("close", () => reject(incompleteBody()));
+    if (Number(this.headers["content-length"]) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
+    return new Promise((whole, failed) => {
+      this.failBody = failed;
+      body.read({ maximumBytes, whole, failed });
     });
   }
 
@@ -69,7 +63,7 @@ export class Http1Exchange extends Exchange {
     if (this.isStream) return false;
     if (this.#isBroken) return true;
     this.#isBroken = true;
-    if (!this.#request.complete) this.failBody?.(incompleteBody());
+    this.#body?.breakOff();
     // Also when its head has left, and did not say that it is the last one.
     const { socket } = this.#request;
     this.#response.once("finish", () => socket.destroySoon());
@@ -78,6 +72,7 @@ export class Http1Exchange extends Exchange {
 
   protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
     const response = this.#response;
+    this.#body?.drop();
     if (response.destroyed) return;
     // A 304 has only the length that a 200 would have (RFC 9110 section 8.6).
     if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
@@ -87,6 +82,7 @@ export class Http1Exchange extends Exchange {
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
+    this.#body?.drop();
     if (this.#response.destroyed) return;
     if (this.#isLast()) headers["connection"] = "close";
     this.#response.writeHead(status, headers);

@@ -25,7 +25,7 @@ import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
-import { PipelinedRequests } from "./pipelined-requests.ts";
+import { pipelinedRequests } from "./pipelined-requests.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -305,7 +305,7 @@ function serveHttp1({ server, context, limits, log, connections, refused, tooMan
     const { head, connection } = accepted;
     const isBehindAnother = connection.openExchanges > 0;
     const isWaiting = isBehindAnother || mustWaitForTurn();
-    const waiting = isWaiting ? (connection.waiting ??= new PipelinedRequests(request.socket)) : undefined;
+    const waiting = isWaiting ? pipelinedRequests(connection, request.socket) : undefined;
     // There is always room for one of each connection.
     if (isBehindAnother && waiting?.hasRoom === false) {
       tooManyWait(connection);

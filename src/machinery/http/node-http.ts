@@ -79,3 +79,15 @@ export function keepWhilePaused(socket: Socket): void {
   // Node.js may have just stopped to read, and starts again only where there is no other reader. This lets the stream ask for more.
   socket.push("");
 }
+
+/**
+ * Hands on the parts of a request's body as Node.js parses them, and null at its end. The request itself, which is a stream, would keep an
+ * object for each part until it is read.
+ */
+export function takeBody(request: IncomingMessage, take: (part: Buffer | null) => void): void {
+  const { push } = request;
+  request.push = (part: Buffer | null) => {
+    take(part);
+    return part !== null || push.call(request, null);
+  };
+}

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { isPausedByServer, keepWhilePaused } from "./node-http.ts";
+import type { TlsConnection } from "./tls-connection.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 
 /**
@@ -20,3 +21,7 @@ export class PipelinedRequests extends WaitingRequests {
     if (!isPausedByServer(this.socket)) super.readOn();
   }
 }
+
+/** Those of a connection, which has none until the first one waits. */
+export const pipelinedRequests = (connection: TlsConnection, socket: Socket): WaitingRequests =>
+  (connection.waiting ??= new PipelinedRequests(socket));

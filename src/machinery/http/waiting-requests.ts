@@ -29,11 +29,21 @@ export class WaitingRequests {
 
   /** Resolves when the next request may begin. */
   async turn(): Promise<void> {
-    this.#waiting++;
     share.take(this.#path);
-    this.socket.pause();
-    await requestTurnOfAddress(this.#path);
+    await this.unreadUntil(requestTurnOfAddress(this.#path));
     share.release(this.#path);
+  }
+
+  /** Has the connection read on when its address has its next turn. */
+  readInTurn(): void {
+    if (!this.isWaiting) void this.unreadUntil(requestTurnOfAddress(this.#path));
+  }
+
+  /** Keeps the connection from being read until then. */
+  async unreadUntil(event: Promise<void>): Promise<void> {
+    this.#waiting++;
+    this.socket.pause();
+    await event;
     if (--this.#waiting === 0) this.readOn();
   }
 

@@ -531,6 +531,42 @@ describe("the listener", () => {
     assert.ok(new Set(turns).size >= 15, `${new Set(turns).size}`);
   });
 
+  it("reads a body of many small parts over HTTP/1.1 in several turns of the event loop", async (t) => {
+    takeTurnForEachLook(t);
+    const counting = countTurns();
+    t.after(counting.stop);
+    let turns = 0;
+    const handler: Handler = async (request) => {
+      const before = counting.turns();
+      const body = await request.readBody();
+      turns = counting.turns() - before;
+      return text(String(body.length));
+    };
+    await withListener({ handler }, async (port) => {
+      const head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+      const received = await sendRaw(port, `${head}${"1\r\na\r\n".repeat(100_000)}0\r\n\r\n`);
+      assert.match(received, /^HTTP\/1\.1 200 [^]*\r\n100000$/);
+    });
+    // TLS has 16 KiB in a record at most, and each is read in a turn of its own.
+    assert.ok(turns >= 30, `${turns}`);
+  });
+
+  it("notices over HTTP/1.1 that the client of a stream has left behind a long body", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const handler: Handler = async () => ({
+      status: 200,
+      headers: {},
+      body: { start: () => () => stopped.resolve() },
+    });
+    await withListener({ handler }, async (port) => {
+      const socket = await openTls(port);
+      socket.write("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+      await once(socket, "data");
+      socket.write("a".repeat(500_000), () => socket.destroy());
+      await stopped.promise;
+    });
+  });
+
   it("closes a connection that sends more pipelined requests while too many wait, and serves others", async (t) => {
     const { allInOneTurn } = takeTurnForEachLook(t);
     await withListener({}, async (port) => {

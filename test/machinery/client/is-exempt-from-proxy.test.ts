@@ -8,7 +8,8 @@ const exempt = (noProxy: string, servers: readonly string[]): readonly string[] 
 
 describe("NO_PROXY", () => {
   it("names a host and all below it, or only those below", () => {
-    const servers = ["example.com:6443", "signet.example.com", "a.signet.example.com", "badexample.com", "example.org"];
+    const others = ["badexample.com", "example.org", "signet.example.com.test"];
+    const servers = ["example.com:6443", "signet.example.com", "a.signet.example.com", ...others];
     const [host = "", ...below] = servers.slice(0, 3);
     assert.deepEqual(exempt("example.com", servers), [host, ...below]);
     assert.deepEqual(exempt(".example.com", servers), below);

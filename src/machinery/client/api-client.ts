@@ -66,18 +66,8 @@ export class ApiClient {
   }
 
   /** Sends a JSON request to any path and returns the JSON of the answer. */
-  async request<T>(
-    path: string,
-    { method = "GET", query, body, kinds, contentType = "application/json", signal }: RequestOptions = {},
-  ): Promise<T> {
-    const response = await this.#transport.send({
-      method,
-      path,
-      ...(query !== undefined && { query }),
-      ...(signal !== undefined && { signal }),
-      headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
-      ...(body !== undefined && { body }),
-    });
+  async request<T>(path: string, { kinds, ...options }: RequestOptions = {}): Promise<T> {
+    const response = await this.#send(path, options);
     const answer = response.value ?? (await this.#readAnswer(response));
     if (kinds !== undefined) checkKind(answer, kinds);
     return answer as T; // the server answers with the requested kind
@@ -111,6 +101,20 @@ export class ApiClient {
     throw errors.find((error) => !(error instanceof ApiError && error.reason === "Conflict")) ?? errors[0];
   }
 
+  #send(
+    path: string,
+    { method = "GET", query, body, contentType = "application/json", signal }: Omit<RequestOptions, "kinds">,
+  ): Promise<ClientResponse> {
+    return this.#transport.send({
+      method,
+      path,
+      ...(query !== undefined && { query }),
+      ...(signal !== undefined && { signal }),
+      headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
+      ...(body !== undefined && { body }),
+    });
+  }
+
   async #readAnswer(response: ClientResponse): Promise<object> {
     const text = await readText(response.body);
     if (response.status >= 300) throw this.#errorOf(response, text);
@@ -118,17 +122,8 @@ export class ApiClient {
   }
 
   /** Sends a request whose answer is a stream. */
-  async stream(
-    path: string,
-    { method = "GET", query, signal }: Pick<RequestOptions, "method" | "query" | "signal">,
-  ): Promise<ClientResponse> {
-    const response = await this.#transport.send({
-      method,
-      path,
-      ...(query !== undefined && { query }),
-      ...(signal !== undefined && { signal }),
-      headers: { accept: "application/json" },
-    });
+  async stream(path: string, options: Pick<RequestOptions, "method" | "query" | "signal">): Promise<ClientResponse> {
+    const response = await this.#send(path, options);
     if (response.status >= 300) throw this.#errorOf(response, await readText(response.body));
     return response;
   }

@@ -223,7 +223,7 @@ describe("signet doctor beside a running server", () => {
     for (const [setting, [, field]] of Object.entries(faulty)) {
       const lines = found.filter((line) => line.includes(join(folder, setting)));
       assert.equal(lines.length, 1, `${setting}: ${found.join("\n")}`);
-      assert.match(lines[0] ?? "", /^bad configuration: --/);
+      assert.match(lines[0] ?? "", new RegExp(`^bad configuration: --${setting}: `));
       assert.match(lines[0] ?? "", field);
     }
     assert.equal(found.length, given.length, found.join("\n"));

@@ -15,6 +15,7 @@ import { isLoopback } from "../../machinery/api/is-loopback.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { Log } from "../../machinery/logging/log.ts";
 import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";
 import { readEncryptionKeys } from "../encryption/encryption-key-file.ts";
 import { authorizationObserver } from "../observation/authorization-observer.ts";
@@ -26,21 +27,23 @@ import type { AuthorizationSettings, ConfiguredAuthorizer } from "../../features
 
 const subject = "configuration";
 
-/** Reads and checks the file of a setting as the server's start does, and opens nothing. Undefined: there is no such file. */
-type Check = (() => unknown) | undefined;
+/** Reads and checks the files of some settings as the server's start does, and opens nothing. */
+interface Check {
+  readonly settings: readonly string[];
+  readonly run: () => unknown;
+}
 
 /** Reads the files that settings name with the server's own parsers. Each finding names the file and the field. */
 export async function examineConfiguration(config: ServerConfig): Promise<Finding[]> {
   const findings: Finding[] = [];
   const sound: string[] = [];
-  for (const [setting, check] of Object.entries(checksOf(config))) {
-    if (check === undefined) continue;
+  for (const { settings, run } of checksOf(config)) {
     try {
-      await check();
-      sound.push(`--${setting}`);
+      await run();
+      sound.push(...settings.map((setting) => `--${setting}`));
     } catch (error) {
       const message = messageOf(error);
-      const found = message.startsWith(`--${setting}`) ? message : `--${setting}: ${message}`;
+      const found = message.startsWith("--") ? message : `--${settings[0]}: ${message}`;
       findings.push(
         bad(subject, {
           found,
@@ -56,68 +59,74 @@ export async function examineConfiguration(config: ServerConfig): Promise<Findin
 export const isFaultOf = (setting: string, findings: readonly Finding[]): boolean =>
   findings.some(({ state, found }) => state === "bad" && found.startsWith(`--${setting}`));
 
-function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
+function checksOf(config: ServerConfig): Check[] {
   const { access, accounts, audit, authorization, controllers, dataDirectory, encryption, federation, names } = config;
   const { approvalPolicyFile, signerConfigurationFile } = controllers.certificates;
   const { issuers, webhook } = federation;
+  const { verificationKeyFiles } = accounts;
+  const signingKey = "file" in accounts.signingKey ? accounts.signingKey.file : undefined;
   const log = pino({ level: "silent" });
   const followed = new FollowedFiles({ log });
-  const parse = (
-    { setting, file }: { readonly setting: string; readonly file: string | undefined },
-    parser: (text: string) => unknown,
-  ): Check =>
-    file === undefined ? undefined : () => parseSettingsFile({ flag: setting, file, read: readFollowedFile }, parser);
-  const kubeconfig = (file: string | undefined): Check =>
-    file === undefined ? undefined : () => readKubeconfig({ file, hasFlags: false });
-  const chainKey = audit?.log?.chain?.keyFile;
-  return {
-    [authorization.type === "file" ? "authorization-config" : "authorization-webhook-config-file"]:
-      authorization.type === "built in"
-        ? undefined
-        : async () => {
-            const observer = authorizationObserver(new Registry(), systemClock);
-            const opening = { settings: authorization, clock: systemClock, log, followed, maximumPending: 1, observer };
-            (await connectAuthorization(opening)).close();
-          },
-    "authentication-config": parse(
+  return [
+    ...(authorization.type === "built in" ? [] : [authorizationCheck(authorization, { log, followed })]),
+    ...parsing(
       { setting: "authentication-config", file: issuers?.type === "file" ? issuers.file : undefined },
       (text) => parseAuthenticationConfiguration(text, { names, ownIssuers: accounts.issuers }),
     ),
-    "authentication-token-webhook-config-file": kubeconfig(webhook?.file),
-    "client-ca-file":
-      access.clientAuthorityFile === undefined && access.frontProxy.authorityFile === undefined
-        ? undefined
-        : () => openConfiguredAuthorities(access, followed),
-    "token-auth-file": parse({ setting: "token-auth-file", file: access.tokenFile }, parseTokenFile),
-    "service-account-signing-key-file":
-      "file" in accounts.signingKey || accounts.verificationKeyFiles.length > 0
-        ? () =>
-            followOperatorKeys(
-              {
-                signingKey: "file" in accounts.signingKey ? accounts.signingKey.file : undefined,
-                verificationKeyFiles: accounts.verificationKeyFiles,
-              },
-              { followed, log },
-            )
-        : undefined,
-    "audit-policy-file": parse({ setting: "audit-policy-file", file: audit?.policyFile }, (text) =>
-      parseAuditPolicy(text, names),
+    ...checking({ "authentication-token-webhook-config-file": webhook?.file }, readWebhookKubeconfig),
+    ...checking(
+      { "client-ca-file": access.clientAuthorityFile, "requestheader-client-ca-file": access.frontProxy.authorityFile },
+      () => openConfiguredAuthorities(access, followed),
     ),
-    "audit-webhook-config-file": kubeconfig(audit?.webhook?.file),
-    "audit-log-chain-key-file": chainKey === undefined ? undefined : () => readChainKey(chainKey),
-    "encryption-provider-config": parse(
+    ...parsing({ setting: "token-auth-file", file: access.tokenFile }, parseTokenFile),
+    ...checking(
+      { "service-account-signing-key-file": signingKey, "service-account-key-file": verificationKeyFiles[0] },
+      () => followOperatorKeys({ signingKey, verificationKeyFiles }, { followed, log }),
+    ),
+    ...parsing({ setting: "audit-policy-file", file: audit?.policyFile }, (text) => parseAuditPolicy(text, names)),
+    ...checking({ "audit-webhook-config-file": audit?.webhook?.file }, readWebhookKubeconfig),
+    ...checking({ "audit-log-chain-key-file": audit?.log?.chain?.keyFile }, readChainKey),
+    ...parsing(
       { setting: "encryption-provider-config", file: encryption.configuration?.file },
       parseEncryptionConfiguration,
     ),
-    "encryption-key-file":
-      encryption.keyFile === undefined ? undefined : () => readEncryptionKeys(encryption, dataDirectory),
-    "approval-policy":
-      approvalPolicyFile === undefined ? undefined : () => openApprovalPolicy(approvalPolicyFile, followed),
-    "signer-config": parse({ setting: "signer-config", file: signerConfigurationFile }, (text) =>
-      parseSignerConfiguration(text, signerConfigurationFile ?? ""),
-    ),
-  };
+    ...checking({ "encryption-key-file": encryption.keyFile }, () => readEncryptionKeys(encryption, dataDirectory)),
+    ...checking({ "approval-policy": approvalPolicyFile }, (file) => openApprovalPolicy(file, followed)),
+    ...parsing({ setting: "signer-config", file: signerConfigurationFile }, parseSignerConfiguration),
+  ];
 }
+
+/** The files of settings that belong together, by the settings' names. Undefined: the setting names none. */
+type Files = Readonly<Record<string, string | undefined>>;
+
+/** A check that is given the first of the files. There is none where no setting names one. */
+function checking(files: Files, run: (file: string) => unknown): Check[] {
+  const given = Object.entries(files).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const [first] = given;
+  return first === undefined ? [] : [{ settings: given.map(([setting]) => setting), run: () => run(first[1]) }];
+}
+
+/** A check that parses the text of a file. The parser is given the file's name too. */
+const parsing = (
+  { setting, file }: { readonly setting: string; readonly file: string | undefined },
+  parse: (text: string, file: string) => unknown,
+): Check[] =>
+  checking({ [setting]: file }, (name) =>
+    parseSettingsFile({ flag: setting, file: name, read: readFollowedFile }, (text) => parse(text, name)),
+  );
+
+const readWebhookKubeconfig = (file: string): unknown => readKubeconfig({ file, hasFlags: false });
+
+const authorizationCheck = (
+  settings: Exclude<AuthorizationSettings, { readonly type: "built in" }>,
+  opening: { readonly log: Log; readonly followed: FollowedFiles },
+): Check => ({
+  settings: [settings.type === "file" ? "authorization-config" : "authorization-webhook-config-file"],
+  async run() {
+    const observer = authorizationObserver(new Registry(), systemClock);
+    (await connectAuthorization({ ...opening, settings, clock: systemClock, maximumPending: 1, observer })).close();
+  },
+});
 
 /** Settings that are meant for development, or that open more than is usual. */
 export function examineSettings({ access, authorization, listener, storage, audit }: ServerConfig): Finding[] {

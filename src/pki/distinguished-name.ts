@@ -1,5 +1,6 @@
 import { DerReader, tags } from "./der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
+import { attributeTypes } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 import { RecentTexts } from "./recent-texts.ts";
 
@@ -37,35 +38,32 @@ export const suffixedCommonName = (name: string, suffix: string): string =>
 /** The parts of a new name. Attributes that are left out are empty. */
 export type DistinguishedNameParts = Partial<Omit<DistinguishedName, "relativeNames">>;
 
-const commonNameType = "2.5.4.3";
-const serialNumberType = "2.5.4.5";
-
 /** The attributes that may have several values, in Go's encoding order. */
 const listAttributes = [
-  ["countries", "2.5.4.6"],
-  ["provinces", "2.5.4.8"],
-  ["localities", "2.5.4.7"],
-  ["streetAddresses", "2.5.4.9"],
-  ["postalCodes", "2.5.4.17"],
-  ["organizations", "2.5.4.10"],
-  ["organizationalUnits", "2.5.4.11"],
+  ["countries", attributeTypes.countryName],
+  ["provinces", attributeTypes.stateOrProvinceName],
+  ["localities", attributeTypes.localityName],
+  ["streetAddresses", attributeTypes.streetAddress],
+  ["postalCodes", attributeTypes.postalCode],
+  ["organizations", attributeTypes.organizationName],
+  ["organizationalUnits", attributeTypes.organizationalUnitName],
 ] as const;
 type ListAttribute = (typeof listAttributes)[number][0];
 const listOfType = new Map<string, ListAttribute>(listAttributes.map(([name, type]) => [type, name]));
 
 /** The attribute names of RFC 4514, and a few other widely used ones. */
-const shortNames = new Map([
-  [commonNameType, "CN"],
-  [serialNumberType, "SERIALNUMBER"],
-  ["2.5.4.6", "C"],
-  ["2.5.4.7", "L"],
-  ["2.5.4.8", "ST"],
-  ["2.5.4.9", "STREET"],
-  ["2.5.4.10", "O"],
-  ["2.5.4.11", "OU"],
-  ["2.5.4.17", "POSTALCODE"],
-  ["0.9.2342.19200300.100.1.1", "UID"],
-  ["0.9.2342.19200300.100.1.25", "DC"],
+const shortNames = new Map<string, string>([
+  [attributeTypes.commonName, "CN"],
+  [attributeTypes.serialNumber, "SERIALNUMBER"],
+  [attributeTypes.countryName, "C"],
+  [attributeTypes.localityName, "L"],
+  [attributeTypes.stateOrProvinceName, "ST"],
+  [attributeTypes.streetAddress, "STREET"],
+  [attributeTypes.organizationName, "O"],
+  [attributeTypes.organizationalUnitName, "OU"],
+  [attributeTypes.postalCode, "POSTALCODE"],
+  [attributeTypes.uid, "UID"],
+  [attributeTypes.dc, "DC"],
 ]);
 const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shortName, type]));
 
@@ -114,8 +112,8 @@ function viewOf(relativeNames: readonly (readonly NameAttribute[])[]): Distingui
   for (const attributes of relativeNames) {
     for (const { type, value } of attributes) {
       const list = listOfType.get(type);
-      if (type === commonNameType) commonName = value;
-      else if (type === serialNumberType) serialNumber = value;
+      if (type === attributeTypes.commonName) commonName = value;
+      else if (type === attributeTypes.serialNumber) serialNumber = value;
       else if (list !== undefined) (lists[list] ??= []).push(value);
     }
   }
@@ -205,8 +203,8 @@ function encodeInOrder(parts: DistinguishedNameParts): Buffer {
     if (values.length > 0) relativeNames.push(encodeSetOf(values.map((value) => encodeAttribute(type, value))));
   };
   for (const [name, type] of listAttributes) add(type, parts[name] ?? []);
-  if (parts.commonName) add(commonNameType, [parts.commonName]);
-  if (parts.serialNumber) add(serialNumberType, [parts.serialNumber]);
+  if (parts.commonName) add(attributeTypes.commonName, [parts.commonName]);
+  if (parts.serialNumber) add(attributeTypes.serialNumber, [parts.serialNumber]);
   return encodeSequence(...relativeNames);
 }
 

@@ -59,6 +59,21 @@ export const oids = {
   extensionRequest: "1.2.840.113549.1.9.14",
 } as const;
 
+/** Types of the attributes of a distinguished name, named as in X.520 and RFC 4519. */
+export const attributeTypes = {
+  commonName: "2.5.4.3",
+  serialNumber: "2.5.4.5",
+  countryName: "2.5.4.6",
+  localityName: "2.5.4.7",
+  stateOrProvinceName: "2.5.4.8",
+  streetAddress: "2.5.4.9",
+  organizationName: "2.5.4.10",
+  organizationalUnitName: "2.5.4.11",
+  postalCode: "2.5.4.17",
+  uid: "0.9.2342.19200300.100.1.1",
+  dc: "0.9.2342.19200300.100.1.25",
+} as const;
+
 /** Extended key usages (RFC 5280 4.2.1.12 and vendor-specific ones), named as in Go. */
 export const extendedKeyUsages = {
   any: "2.5.29.37.0",

@@ -1,12 +1,10 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { attributeTypes } from "../../../pki/object-identifiers.ts";
 import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../policy/approval-policy.ts";
 import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
-
-const commonNameType = "2.5.4.3";
-const organizationType = "2.5.4.10";
 
 /** Returns how the subject breaks a rule's requirements. The subject determines the user and groups of the holder. */
 export function subjectFaults(
@@ -52,11 +50,11 @@ interface Refusal {
 export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subject"]): FailedRequirement[] {
   const attributes = relativeNames.flat();
   const faults: FailedRequirement[] = [];
-  if (attributes.some(({ type }) => type !== commonNameType && type !== organizationType)) {
+  if (attributes.some(({ type }) => type !== attributeTypes.commonName && type !== attributeTypes.organizationName)) {
     faults.push({ field: "subject", message: "only a common name and organizations are allowed" });
   }
   // Programs disagree about which of several common names is the user.
-  if (attributes.filter(({ type }) => type === commonNameType).length > 1) {
+  if (attributes.filter(({ type }) => type === attributeTypes.commonName).length > 1) {
     faults.push({ field: "subject", message: "only one common name is allowed" });
   }
   return faults;

@@ -46,6 +46,9 @@ export class Http2Connection {
     });
     session.on("error", () => {}); // its requests fail with the same error
     session.on("close", onClose);
+    // TLS 1.3 tells after the handshake that a client certificate is refused. Node.js 26 then leaves the socket open, and the session waits
+    // for its end.
+    socket.once("error", () => socket.destroy());
     this.ready = new Promise((resolve, reject) => {
       session.once("remoteSettings", () => {
         session.unref();

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createProxy } from "node:http";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { constants, createSecureServer } from "node:http2";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import type { TLSSocket } from "node:tls";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -372,6 +377,32 @@ describe("a transport that shares one connection of HTTP/2", () => {
     context.mock.timers.tick(30_000);
     await hanging;
     assert.equal(await ask(unlimited, "/second"), "/second");
+  });
+
+  it("fails at once where the server refuses the client certificate, which TLS 1.3 tells after the handshake", async (context) => {
+    const pair = join(mkdtempSync(join(tmpdir(), "signet-refusing-")), "pair.pem");
+    writeFileSync(pair, tls.key + tls.cert);
+    const flags = ["-accept", "127.0.0.1:0", "-alpn", "h2", "-cert", pair, "-key", pair, "-Verify", "1"];
+    const refusing = spawn("openssl", ["s_server", ...flags, "-verify_return_error"], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    context.after(() => {
+      refusing.kill();
+      rmSync(dirname(pair), { recursive: true });
+    });
+    const port = Promise.withResolvers<string>();
+    createInterface({ input: refusing.stdout }).on("line", (line) => {
+      const [, accepting] = /^ACCEPT .*:(\d+)$/.exec(line) ?? [];
+      if (accepting !== undefined) port.resolve(accepting);
+    });
+    const server = `https://127.0.0.1:${await port.promise}`;
+    const transport = httpsTransport({ server, skipsServerVerification: true, ...credentials() });
+    context.after(() => transport.close());
+    // The time for a new connection is never over.
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    await assert.rejects(ask(transport, "/"), ({ code = "" }: NodeJS.ErrnoException) =>
+      /^ERR_SSL_|^ECONNRESET$/.test(code),
+    );
   });
 
   it("opens only one, however many requests there are at once", async (context) => {

@@ -1,5 +1,9 @@
-/** What was thrown, as text for a log line or a message. */
-export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+/** What was thrown, as text for a log line or a message. Of an error of OpenSSL, the reason. */
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message.replace(opensslError, "$1") : String(thrown);
+
+/** The thread, the number, the library, the function, the reason, and where in its source, with a line feed. */
+const opensslError = /(?<![0-9A-F])[0-9A-F]{1,16}:error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]*):.*/s;
 
 /** The code of a system's error, such as `ENOENT`. Empty for anything else that was thrown. */
 export const errorCode = (thrown: unknown): string =>

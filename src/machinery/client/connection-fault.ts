@@ -1,4 +1,4 @@
-import { errorCode } from "../api/thrown-error.ts";
+import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { RequestNotTaken } from "./connections.ts";
 
 /** Why there was no answer, and what to do next. */
@@ -35,7 +35,7 @@ export function connectionFault(error: Error, caSource: CaSource): ConnectionFau
   if (code.startsWith("HPE_")) return { text: texts.noHttp(url) };
   if (code.startsWith("ERR_SSL_")) {
     const where = hasKubeconfig ? " in the kubeconfig" : "";
-    return { text: `TLS failed (${error.message}); check the client certificate${where}` };
+    return { text: `TLS failed (${messageOf(error)}); check the client certificate${where}` };
   }
   // Certificates and keys are read when the first connection is made.
   if (code.startsWith("ERR_OSSL_")) {

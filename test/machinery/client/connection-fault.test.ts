@@ -36,6 +36,17 @@ describe("the message about a failed connection", () => {
     }
   });
 
+  it("has the reason for which TLS failed, without the places in OpenSSL's source", () => {
+    const alert =
+      "40E30EF1957F0000:error:0A000415:SSL routines:ssl3_read_bytes:ssl/tls alert certificate expired:../deps/openssl/ssl/rec_layer_s3.c:918:" +
+      "SSL alert number 45\n";
+    const failed = failure("ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED", alert);
+    assert.equal(
+      connectionFault(failed, "the kubeconfig")?.text,
+      "TLS failed (ssl/tls alert certificate expired); check the client certificate in the kubeconfig",
+    );
+  });
+
   it("says that the client's certificates cannot be used, and is undefined for unknown errors", () => {
     assert.equal(connectionFault(failure("ERR_OSSL_X"), "the kubeconfig")?.isOfCredentials, true);
     assert.equal(connectionFault(failure("ECONNREFUSED"), "the kubeconfig")?.isOfCredentials, undefined);

@@ -567,6 +567,26 @@ describe("the listener", () => {
     });
   });
 
+  it("hands on the WebSocket handshakes of many connections in several turns of the event loop", async (t) => {
+    takeTurnForEachLook(t);
+    const counting = countTurns();
+    t.after(counting.stop);
+    const turns: number[] = [];
+    const handler: Handler = async () => {
+      turns.push(counting.turns());
+      return text("");
+    };
+    await withListener({ handler }, async (port) => {
+      const sockets = await Promise.all(Array.from({ length: 30 }, () => openTls(port)));
+      const offer = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+      for (const socket of sockets) socket.write(`GET / HTTP/1.1\r\nHost: h\r\n${offer}\r\n`);
+      for (const socket of sockets) assert.match(String(Buffer.concat(await socket.toArray())), /^HTTP\/1\.1 200 /);
+    });
+    assert.equal(turns.length, 30);
+    // In each turn, one begins at once, and one that has waited.
+    assert.ok(new Set(turns).size >= 15, `${new Set(turns).size}`);
+  });
+
   it("closes a connection that sends more pipelined requests while too many wait, and serves others", async (t) => {
     const { allInOneTurn } = takeTurnForEachLook(t);
     await withListener({}, async (port) => {

@@ -79,7 +79,7 @@ describe("discovery and OpenAPI", () => {
     });
   }
 
-  it("describe a quantity as a text or a number, where OpenAPI can", async () => {
+  it("describe a quantity as a text or a number, in OpenAPI 2 by its format", async () => {
     const api = apiOf("kubernetes");
     type Schemas = Record<string, { properties: { limits: { additionalProperties: unknown } } }>;
     const [second, third] = await Promise.all([
@@ -88,7 +88,7 @@ describe("discovery and OpenAPI", () => {
     ]);
     const quantityIn = (schemas: Schemas): unknown =>
       schemas["io.k8s.api.core.v1.ResourceRequirements"]?.properties.limits.additionalProperties;
-    assert.deepEqual(quantityIn(second.definitions), { type: "string" });
+    assert.deepEqual(quantityIn(second.definitions), { type: "string", format: "quantity" });
     assert.deepEqual(quantityIn(third.components.schemas), { oneOf: [{ type: "string" }, { type: "number" }] });
   });
 

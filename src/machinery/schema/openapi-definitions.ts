@@ -127,6 +127,7 @@ const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   bytes: { type: "string", format: "byte" },
   time: { type: "string", format: "date-time" },
   microTime: { type: "string", format: "date-time" },
-  quantity: { type: "string" },
+  // Go's structured-merge-diff takes numbers, too, for a string with a format that it does not know.
+  quantity: { type: "string", format: "quantity" },
   intOrString: { type: "string", format: "int-or-string" },
 };

@@ -92,6 +92,12 @@ describe("discovery and OpenAPI", () => {
     assert.deepEqual(quantityIn(third.components.schemas), { oneOf: [{ type: "string" }, { type: "number" }] });
   });
 
+  it("say that the review of a token needs a token", async () => {
+    type Document = { definitions: Record<string, { required?: string[] }> };
+    const { definitions } = await apiOf("kubernetes").json<Document>("/openapi/v2");
+    assert.deepEqual(definitions["io.k8s.api.authentication.v1.TokenReviewSpec"]?.required, ["token"]);
+  });
+
   it("have different hashes when their contents differ", async () => {
     const [platform, kubernetes] = await Promise.all(
       profiles.map(async (profile) => (await apiOf(profile).json<Index>("/openapi/v3")).paths["api/v1"]),

@@ -19,7 +19,7 @@ export const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and re
       goType: "v1.TokenReviewSpec",
       description: "The token and the expected audiences.",
       fields: {
-        token: omitEmpty(1, string, "The bearer token to check."),
+        token: omitEmpty(1, string, "The bearer token to check.", { isRequired: true }),
         audiences: omitEmpty(
           2,
           atomicList(string),

@@ -82,6 +82,14 @@ describe("the alert rules and the dashboard", () => {
     }
   });
 
+  it("read metrics that other programs export too from Signet alone", () => {
+    for (const { where, expr } of expressions) {
+      for (const [selected] of expr.matchAll(/\b(?:apiserver|nodejs|process|workqueue)_\w+(?:\{[^}]*\})?/g)) {
+        assert.match(selected, /\{job="signet"[,}]/, where);
+      }
+    }
+  });
+
   it("are all of the server's own metrics, so that every metric has a use", () => {
     const read = new Set(expressions.flatMap(({ expr }) => metricsOf(expr)));
     const unread = [...exported].filter((name) => /^(?:signet|workqueue)_/.test(name) && !read.has(name));
@@ -90,7 +98,7 @@ describe("the alert rules and the dashboard", () => {
 
   it("tell of a loop that always fails with one object", async () => {
     const { expr = "" } = rules.find(({ alert }) => alert === "SignetLoopFails") ?? {};
-    const [, threshold] = /rate\(workqueue_retries_total\[10m\]\)\) > ([\d.]+)$/.exec(expr) ?? [];
+    const [, threshold] = /rate\(workqueue_retries_total\{job="signet"\}\[10m\]\)\) > ([\d.]+)$/.exec(expr) ?? [];
     const retriesPerSecond = (await retriesOfTenMinutes()) / 600;
     assert.ok(retriesPerSecond > Number(threshold), `${retriesPerSecond} retries a second`);
   });

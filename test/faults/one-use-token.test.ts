@@ -41,17 +41,23 @@ async function race(admin: ApiClient, addresses: readonly Address[]): Promise<vo
       httpsTransport({ server: url, caCertificates: caCertificates.toString(), bearerToken: () => token }),
     );
   });
-  const asked = clients.map((client, index) =>
-    client.resource(certificateSigningRequests).create(
-      signingRequest({
-        names,
-        wanted: wantedClientCertificate(names, `racer-${index}`),
-        requestPrefix: `${name.slice(-6)}-`,
-        privateKey: generatePrivateKey("ECDSA P-256"),
-        lifetimeSeconds: undefined,
-      }),
-    ),
-  );
+  const asked = clients.map(async (client, index) => {
+    const request = signingRequest({
+      names,
+      wanted: wantedClientCertificate(names, `racer-${index}`),
+      requestPrefix: `${name.slice(-6)}-`,
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      lifetimeSeconds: undefined,
+    });
+    for (;;) {
+      try {
+        return await client.resource(certificateSigningRequests).create(request);
+      } catch (error) {
+        // On a busy machine etcd may not answer in time.
+        if (!(error instanceof ApiError && error.message.startsWith("the store can't be read now"))) throw error;
+      }
+    }
+  });
   const results = await Promise.allSettled(asked);
   for (const client of clients) client.close();
   const lost = results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));

@@ -138,12 +138,15 @@ describe("the garbage collector", () => {
     }
   });
 
-  test("deletes the dependents first in a foreground deletion", async () => {
+  test("deletes the dependents first in a foreground deletion, and theirs before them", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
+    const below = (owner: ConfigMap): OwnerReference[] => [ownedBy(owner, { blockOwnerDeletion: true })];
     const owner = await configMaps.create(configMap("owner"));
-    const ownerReferences = [ownedBy(owner, { blockOwnerDeletion: true })];
-    await configMaps.create(configMap("child", { ownerReferences, finalizers: ["example.com/hold"] }));
+    const middle = await configMaps.create(configMap("middle"));
+    await configMaps.create(configMap("child", { ownerReferences: below(middle), finalizers: ["example.com/hold"] }));
+    // Last, so that whoever knows this owner knows the child.
+    await configMaps.patch("middle", { body: { metadata: { ownerReferences: below(owner) } } });
     await configMaps.delete("owner", { propagationPolicy: "Foreground" });
     const child = { namespace, name: "child" };
     await waitForObject(
@@ -152,7 +155,8 @@ describe("the garbage collector", () => {
       child,
       (found) => found?.metadata.deletionTimestamp !== undefined,
     );
-    assert.notEqual(await configMaps.find("owner"), undefined, "the owner waits for its dependent");
+    for (const name of ["owner", "middle"])
+      assert.notEqual(await configMaps.find(name), undefined, `${name} waits for its dependent`);
     await configMaps.patch("child", { body: { metadata: { finalizers: null } } });
     await waitForObject(server.client, references.configMaps, { namespace, name: "owner" }, isGone);
   });

@@ -18,7 +18,7 @@ export interface ObjectMetaRules {
 const standardFinalizers = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 
 /** Bytes, as in upstream. */
-const maximumManagerLength = 128;
+export const maximumManagerLength = 128;
 const maximumSubresourceLength = 256;
 /** An answer shows no more than this. */
 const maximumShownReferences = 100;

@@ -1,7 +1,7 @@
 import { invalid } from "../api/api-error.ts";
 import { forbiddenField, notSupported, required } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
-import { validateFieldManager } from "../api/object-meta-validation.ts";
+import { maximumManagerLength, validateFieldManager } from "../api/object-meta-validation.ts";
 import { parametersOf, parseBoolean } from "./query-values.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
@@ -70,17 +70,20 @@ export const invalidOptions = (kind: string, faults: readonly FieldError[]): Err
  */
 export function managerName(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
-  const prefix = (userAgent.split("/", 1)[0] ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "");
-  return prefix.length <= 32 ? prefix : truncate(prefix);
+  return truncate((userAgent.split("/", 1)[0] ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, ""));
 }
 
-/** Cuts to at most 128 bytes, between characters. */
+/** A UTF-16 code unit takes no more in UTF-8. */
+const maximumBytesPerUnit = 3;
+
+/** Cuts between characters. */
 function truncate(text: string): string {
+  if (text.length * maximumBytesPerUnit <= maximumManagerLength) return text;
   let bytes = 0;
   let end = 0;
   for (const character of text) {
     bytes += Buffer.byteLength(character);
-    if (bytes > 128) break;
+    if (bytes > maximumManagerLength) break;
     end += character.length;
   }
   return text.slice(0, end);

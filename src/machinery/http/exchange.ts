@@ -158,7 +158,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   #answer(response: HttpResponse): void {
     const { body } = response;
     if (this.#isClosed || this.#hasAnswered) {
-      // Whoever made a stream hears of its end, also when nobody is left to read it.
+      // Whoever made a stream is told of its end, also when nobody is left to read it.
       if (!isWholeBody(body)) body.start(discardingSink)();
       return;
     }

@@ -64,7 +64,7 @@ function* block(value: Container, { indent, start }: Line): Generator<string> {
 
 type Member = readonly [key: string, value: unknown];
 
-/** Those without a value must not take part: upstream's order has circles, so they would change the order of the others. */
+/** Those without a value must not take part: upstream's order is not transitive, so they would change the order of the others. */
 const sortedMembers = (object: object): Generator<string, readonly Member[]> =>
   sorted(Object.entries(object).filter(([, value]) => value !== undefined));
 

@@ -56,7 +56,7 @@ function isSameObject(object: StoredObject, previous: StoredObject): boolean {
   return uid === undefined || previousUid === undefined || uid === previousUid;
 }
 
-/** Undefined for a text that is lost, encrypted or damaged: who reads it hears why. */
+/** Undefined for a text that is lost, encrypted or damaged: who reads it is told why. */
 function uidOf(stored: StoredObject): string | undefined {
   if (stored.unreadable !== undefined || !stored.hasText) return undefined;
   try {

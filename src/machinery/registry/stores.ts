@@ -22,7 +22,7 @@ export interface StoresOptions extends Omit<
 /**
  * The registries of everything that is stored, found by the type of the resource.
  *
- * Registries ask admission rules, admission rules ask authorizers, and authorizers read registries. The knot is undone here:
+ * Registries ask admission rules, admission rules ask authorizers, and authorizers read registries. This cycle ends here:
  * registries can be read as soon as `start` has finished, and written after `admitThrough` was called with every rule.
  */
 export class Stores {

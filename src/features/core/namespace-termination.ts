@@ -9,12 +9,12 @@ import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
+import { contentFinalizer } from "./content-finalizer.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
 import { namespaceResource } from "./resources.ts";
 
 const controllerName = "namespace";
-const finalizer = "kubernetes";
 /**
  * The content stays for this long (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/` deletes the namespace
  * first and then each object in it, and fails for those that are gone already.
@@ -75,7 +75,8 @@ class NamespaceTermination {
   async #reconcile(name: string): Promise<string> {
     const namespace = this.#namespaces.get(name);
     if (namespace?.metadata.deletionTimestamp === undefined) return "nothing to do: the namespace is not being deleted";
-    if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
+    if (!namespace.spec?.finalizers?.includes(contentFinalizer))
+      return "nothing to do: the namespace was emptied before";
     const passed = this.#clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
     if (passed < graceMilliseconds) {
       this.#queue.addAfter(name, Math.min(graceMilliseconds - passed, graceMilliseconds));
@@ -113,7 +114,7 @@ class NamespaceTermination {
   }
 
   async #removeFinalizer(namespace: Namespace): Promise<void> {
-    const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== finalizer);
+    const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== contentFinalizer);
     const finalized: Namespace = { ...namespace, spec: { ...namespace.spec, finalizers } };
     await ignoreCodes([404], this.#resource.update(finalized, { subresource: "finalize" }));
   }

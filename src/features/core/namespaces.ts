@@ -1,5 +1,6 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { contentFinalizer } from "./content-finalizer.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { NamedText } from "../../machinery/api/format-value.ts";
@@ -17,9 +18,6 @@ import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-
-/** The finalizer of every namespace, until the controller has emptied it. Its name is the same in both profiles. */
-const contentFinalizer = "kubernetes";
 
 const namespaceCondition = struct(
   "v1.NamespaceCondition",

@@ -79,17 +79,20 @@ describe("discovery and OpenAPI", () => {
     });
   }
 
-  it("describe a quantity as a text or a number, in OpenAPI 2 by its format", async () => {
+  it("define a quantity under the name by which programs know it, and as a text or a number where OpenAPI can", async () => {
     const api = apiOf("kubernetes");
-    type Schemas = Record<string, { properties: { limits: { additionalProperties: unknown } } }>;
+    type Schema = Readonly<Record<string, unknown>>;
     const [second, third] = await Promise.all([
-      api.json<{ definitions: Schemas }>("/openapi/v2"),
-      api.json<{ components: { schemas: Schemas } }>("/openapi/v3/api/v1"),
+      api.json<{ definitions: Record<string, Schema> }>("/openapi/v2"),
+      api.json<{ components: { schemas: Record<string, Schema> } }>("/openapi/v3/api/v1"),
     ]);
-    const quantityIn = (schemas: Schemas): unknown =>
-      schemas["io.k8s.api.core.v1.ResourceRequirements"]?.properties.limits.additionalProperties;
-    assert.deepEqual(quantityIn(second.definitions), { type: "string", format: "quantity" });
-    assert.deepEqual(quantityIn(third.components.schemas), { oneOf: [{ type: "string" }, { type: "number" }] });
+    const name = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+    const { definitions } = second;
+    const resources = definitions["io.k8s.api.core.v1.ResourceRequirements"];
+    const { limits } = (resources?.["properties"] ?? {}) as Record<string, Schema>;
+    assert.deepEqual(limits?.["additionalProperties"], { $ref: `#/definitions/${name}` });
+    assert.equal(definitions[name]?.["type"], "string");
+    assert.deepEqual(third.components.schemas[name]?.["oneOf"], [{ type: "string" }, { type: "number" }]);
   });
 
   it("say that the review of a token needs a token", async () => {

@@ -44,9 +44,9 @@ export class DefinitionCollector {
     return this.#reference(name);
   }
 
-  /** Adds a definition without a schema to the types that all groups share. */
+  /** Adds a definition without a schema to the types that all groups share. `goType`: in the apimachinery's packages. */
   addShared(goType: string, definition: OpenApiSchema): OpenApiSchema {
-    const name = `${domainOf(this.#names)}.apimachinery.pkg.apis.meta.${goType}`;
+    const name = `${domainOf(this.#names)}.apimachinery.pkg.${goType}`;
     this.#definitions.set(name, definition);
     return this.#reference(name);
   }
@@ -96,6 +96,8 @@ export class DefinitionCollector {
       return { type: "object", additionalProperties: this.#schema(schema.values, group), ...isAtomic };
     }
     const scalar = (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? scalarTypes[schema.type];
+    const named = namedScalars[schema.type];
+    if (named !== undefined) return this.addShared(named.goType, { description: named.description, ...scalar });
     return schema.enum === undefined ? scalar : { ...scalar, enum: schema.enum.toSorted() };
   }
 }
@@ -113,6 +115,14 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
   };
 }
 
+/** Scalars that programs know by their definitions: Go's structured-merge-diff takes a number for a Quantity, and for no other string. */
+const namedScalars: Readonly<Partial<Record<ScalarType, { readonly goType: string; readonly description: string }>>> = {
+  time: { goType: "apis.meta.v1.Time", description: "A time as in RFC 3339, to the second." },
+  microTime: { goType: "apis.meta.v1.MicroTime", description: "A time as in RFC 3339, to the microsecond." },
+  quantity: { goType: "api.resource.Quantity", description: "A number with a suffix, such as 500m or 2Gi." },
+  intOrString: { goType: "util.intstr.IntOrString", description: "A number or a text, such as a port or its name." },
+};
+
 /** What OpenAPI 2 has no word for. */
 const unionTypes: Readonly<Partial<Record<ScalarType, OpenApiSchema>>> = {
   quantity: { oneOf: [{ type: "string" }, { type: "number" }] },
@@ -127,7 +137,6 @@ const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   bytes: { type: "string", format: "byte" },
   time: { type: "string", format: "date-time" },
   microTime: { type: "string", format: "date-time" },
-  // Go's structured-merge-diff takes numbers, too, for a string with a format that it does not know.
-  quantity: { type: "string", format: "quantity" },
+  quantity: { type: "string" },
   intOrString: { type: "string", format: "int-or-string" },
 };

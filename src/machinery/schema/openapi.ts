@@ -193,7 +193,7 @@ function bodyReference(
   collector: DefinitionCollector,
 ): OpenApiSchema {
   if (body === "patch") {
-    return collector.addShared("v1.Patch", {
+    return collector.addShared("apis.meta.v1.Patch", {
       description: "A change, in the format of its media type.",
       type: "object",
     });

@@ -101,7 +101,9 @@ test("scalars have their formats", () => {
   assert.equal(property(definitions, spec, "expirationSeconds").format, "int32");
   assert.equal(property(definitions, spec, "request").format, "byte");
   assert.equal(property(definitions, metadata, "generation").format, "int64");
-  assert.equal(property(definitions, metadata, "creationTimestamp").format, "date-time");
+  const time = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
+  assert.equal(property(definitions, metadata, "creationTimestamp").$ref, `#/definitions/${time}`);
+  assert.equal(definitions[time]?.format, "date-time");
 });
 
 test("required fields are listed", () => {

@@ -38,7 +38,8 @@ export interface Http2Limits extends HeadLimits {
   readonly concurrentStreams: number;
   /**
    * How many frames a client may send at once, and then per second, that make work and bring nothing: resets (CVE-2023-44487), frames
-   * that make the server reset a stream (CVE-2025-8671), empty frames (CVE-2019-9518), settings.
+   * that make the server reset a stream (CVE-2025-8671), empty frames (CVE-2019-9518), settings, answers to pings that nobody has sent,
+   * headers of a stream that is closed.
    */
   readonly resetBurst: number;
   readonly resetsPerSecond: number;
@@ -95,7 +96,8 @@ export class Http2Session implements StreamSession {
         onReset: ({ streamId }) => this.#readReset(streamId),
         onSettings: (payload) => this.#readSettings(payload),
         onPing: (payload) => this.#output.queue(pingAcknowledgement(payload)),
-        onPingAnswer: () => {},
+        // This side sends none.
+        onPingAnswer: () => this.#allowance.spend(),
         onGoAway: () => this.close(),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
         onPriority: (frame) => this.#readPriority(frame),
@@ -203,8 +205,10 @@ export class Http2Session implements StreamSession {
     const head = new RequestHead(this.#limits, bytes.length);
     this.#decoder.decode(bytes, head);
     if (streamId <= this.#lastStreamId) {
-      if (isEnd) this.#ended.finish(streamId);
-      return this.#ignoreClosed(streamId);
+      this.#ignoreClosed(streamId);
+      // Trailers may end a request that is answered, once.
+      if (!isEnd || !this.#ended.finish(streamId)) this.#allowance.spend();
+      return;
     }
     if (this.#isClosing) return;
     this.#lastStreamId = streamId;

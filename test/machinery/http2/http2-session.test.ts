@@ -578,6 +578,31 @@ describe("an HTTP/2 session", () => {
           .send(...times(60, () => [{ type: frameTypes.priority, streamId: 1, payload: Buffer.alloc(5) }])),
       ));
 
+    it("answers to pings that it has not sent", () =>
+      tooMany(
+        new FrameClient(never)
+          .open()
+          .send(...times(60, () => [{ type: frameTypes.ping, flags: flags.ack, payload: Buffer.alloc(8) }])),
+      ));
+
+    it("headers of a stream that it has closed", () =>
+      tooMany(
+        new FrameClient((stream) => stream.cancel())
+          .open()
+          .send(get(1), ...times(60, () => [{ ...get(1), flags: flags.endHeaders }])),
+      ));
+
+    it("but not the trailers of requests that are answered before they have come", async () => {
+      const client = new FrameClient((stream) => stream.respond({ status: 401, headers: {} }, undefined)).open();
+      for (let at = 0; at < 60; at++) {
+        client.send(post(at * 2 + 1));
+        await client.settle();
+        client.send({ ...get(at * 2 + 1), payload: headerBlock([["x-trailer", "a"]]) });
+      }
+      await client.settle();
+      assert.deepEqual([client.of("goAway"), client.of("headers").length], [[], 60]);
+    });
+
     it("frames of types that it does not know", () =>
       tooMany(new FrameClient(never).open().send(...times(60, () => [{ type: 0xfa }]))));
 

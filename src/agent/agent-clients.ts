@@ -74,7 +74,12 @@ export class AgentClients {
         };
       },
       explain: (error) =>
-        refusalText(error, { type: "node certificate", pair: clientCertificate(), now: serverClock.now() }),
+        refusalText(error, {
+          type: "node certificate",
+          pair: clientCertificate(),
+          now: serverClock.now(),
+          next: this.hasBootstrap ? "the bootstrap credential is used" : wayOfToken(bootstrap),
+        }),
     });
     this.bootstrap = this.#client({
       clientCertificate: () => introduction,
@@ -83,7 +88,7 @@ export class AgentClients {
       onSend: () => (response) => {
         if (response.status === 401) this.#refused = undefined;
       },
-      explain: (error) => refusalText(error, bootstrap),
+      explain: (error) => refusalText(error, { ...bootstrap, isOfKnownNode: clientCertificate() !== undefined }),
     });
   }
 
@@ -200,10 +205,29 @@ const observed = (transport: Transport, onSend: ObserveRequest): Transport => ({
   close: () => transport.close(),
 });
 
-/** The credential of a request. `now` is in milliseconds since the epoch. */
+/** The credential of a request. */
 type UsedCredential =
-  | BootstrapCredential
-  | { readonly type: "node certificate"; readonly pair: KeyPair | undefined; readonly now: number };
+  | (BootstrapCredential & {
+      /** The node has had a certificate, so its Node may exist. */
+      readonly isOfKnownNode: boolean;
+    })
+  | {
+      readonly type: "node certificate";
+      readonly pair: KeyPair | undefined;
+      /** Milliseconds since the epoch. */
+      readonly now: number;
+      /** What comes after a refusal, or what to do. */
+      readonly next: string;
+    };
+
+const newToken = "signet bootstrap-token create";
+const newTokenOfKnownNode = `${newToken} --allow-existing-node`;
+
+/** How to give the agent of a node that exists a token. */
+const wayOfToken = (bootstrap: BootstrapCredential): string =>
+  bootstrap.type === "token file"
+    ? `put a token of ${newTokenOfKnownNode} into ${bootstrap.source}`
+    : `give the agent a token of ${newTokenOfKnownNode} with --bootstrap-token-file`;
 
 /** What an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
 function refusalText(error: ApiError, credential: UsedCredential): string {
@@ -246,17 +270,17 @@ function adviceFor(credential: UsedCredential): string {
       return "give the agent a bootstrap token";
     case "token":
     case "token file":
-      return "it is unknown, was deleted or has expired: make another one with signet bootstrap-token create";
+      return `it is unknown, was deleted or has expired: make another one with ${credential.isOfKnownNode ? newTokenOfKnownNode : newToken}`;
     case "certificate":
       return "it was revoked or has expired, or its CA is not one that the server accepts for clients";
     case "node certificate":
-      return "the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: the bootstrap credential is used, if there is one";
+      return `the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: ${credential.next}`;
   }
 }
 
 const permissionAdvice = (credential: UsedCredential): string =>
   "token" in credential
-    ? ": signet bootstrap-token create makes the bindings that machines need"
+    ? `: ${newToken} makes the bindings that machines need`
     : credential.type === "certificate"
       ? ": bind the roles of bootstrap tokens to its user or group"
       : "";

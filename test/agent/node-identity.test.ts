@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { NodeIdentity } from "../../src/agent/node-identity.ts";
 import { ServerClock } from "../../src/agent/server-clock.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
@@ -12,23 +13,8 @@ import { settingsOf } from "./settings-of.ts";
 test("a refused certificate and a refused token are tried in turn, and the one that works again is kept", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
   let token = "abcdef.0123456789abcdef";
-  const settings = settingsOf({
-    servers: [server.url],
-    caCertificates: () => server.caCertificates,
-    bootstrap: { type: "token", source: "/run/token", token: () => token },
-    dataDirectory: "",
-  });
   const pair = newPair({ notBefore: Date.now() - 1000, notAfter: Date.now() + 1e9 });
-  const identity = new NodeIdentity({
-    settings,
-    serverClock: new ServerClock({
-      local: systemClock,
-      monotonic: performance,
-      onSkew: () => assert.fail("the clock is right"),
-    }),
-    monotonic: performance,
-    userAgent: "test",
-  });
+  const identity = identityAt(server, { type: "token", source: "/run/token", token: () => token });
   identity.useCertificate(pair);
   context.after(() => {
     identity.connection.close();
@@ -57,8 +43,48 @@ test("a refused certificate and a refused token are tried in turn, and the one t
   assert.deepEqual(
     [...refusals],
     [
-      "the server does not accept the node's client certificate SERIAL, which is valid until END (401): the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: the bootstrap credential is used, if there is one",
-      "the server does not accept the bootstrap token abcdef of /run/token (401): it is unknown, was deleted or has expired: make another one with signet bootstrap-token create",
+      "the server does not accept the node's client certificate SERIAL, which is valid until END (401): the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: the bootstrap credential is used",
+      "the server does not accept the bootstrap token abcdef of /run/token (401): it is unknown, was deleted or has expired: make another one with signet bootstrap-token create --allow-existing-node",
     ],
   );
 });
+
+test("a refused certificate without a bootstrap credential says how to give the agent one", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  context.after(() => server.stop());
+  const ways: readonly (readonly [AgentSettings["bootstrap"], string])[] = [
+    [
+      { type: "none" },
+      "give the agent a token of signet bootstrap-token create --allow-existing-node with --bootstrap-token-file",
+    ],
+    [
+      { type: "token file", source: "/run/token", token: () => undefined },
+      "put a token of signet bootstrap-token create --allow-existing-node into /run/token",
+    ],
+  ];
+  for (const [bootstrap, way] of ways) {
+    const identity = identityAt(server, bootstrap);
+    context.after(() => identity.connection.close());
+    identity.useCertificate(newPair({ notBefore: Date.now() - 2000, notAfter: Date.now() - 1000 }));
+    assert.equal(identity.requestClient(), identity.connection.node);
+    await assert.rejects(
+      identity.connection.node.request("/apis"),
+      (error: Error) => error.message.includes("which expired") && error.message.endsWith(`: ${way}`),
+    );
+  }
+});
+
+const identityAt = (
+  { url, caCertificates }: { readonly url: string; readonly caCertificates: string },
+  bootstrap: AgentSettings["bootstrap"],
+): NodeIdentity =>
+  new NodeIdentity({
+    settings: settingsOf({ servers: [url], caCertificates: () => caCertificates, bootstrap, dataDirectory: "" }),
+    serverClock: new ServerClock({
+      local: systemClock,
+      monotonic: performance,
+      onSkew: () => assert.fail("the clock is right"),
+    }),
+    monotonic: performance,
+    userAgent: "test",
+  });

@@ -39,8 +39,9 @@ export class RequestNotTaken extends Error {
 export const connectionEnded = (options?: ErrorOptions): Error =>
   Object.assign(new Error("the connection ended before the answer was complete", options), { code: "ECONNRESET" });
 
+/** An error with the code of a network that gives up, so that both are explained in the same words. */
 export const connectionTimeout = ({ server }: { readonly server: string }): Error =>
-  new Error(`no answer from ${new URL(server).hostname} in time`);
+  Object.assign(new Error(`no answer from ${new URL(server).hostname} in time`), { code: "ETIMEDOUT" });
 
 /** Whether the caller gave up because its time was over, and not because it wants no answer any more. */
 export const isLate = (signal: AbortSignal | undefined): boolean =>

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { connectionFault } from "../../../src/machinery/client/connection-fault.ts";
 import type { CaSource } from "../../../src/machinery/client/connection-fault.ts";
+import { connectionTimeout } from "../../../src/machinery/client/connections.ts";
 
 const failure = (code: string, message = "it failed"): Error => Object.assign(new Error(message), { code });
 const textFor = (code: string, caSource: CaSource): string =>
@@ -45,6 +46,11 @@ describe("the message about a failed connection", () => {
       connectionFault(failed, "the kubeconfig")?.text,
       "TLS failed (ssl/tls alert certificate expired); check the client certificate in the kubeconfig",
     );
+  });
+
+  it("says what to check when a server is silent, as behind a firewall", () => {
+    const fault = connectionFault(connectionTimeout({ server: "https://127.0.0.1:6443" }), "--ca-file");
+    assert.equal(fault?.text, "it did not answer in time; check the network and the server's URL");
   });
 
   it("says that the client's certificates cannot be used, and is undefined for unknown errors", () => {

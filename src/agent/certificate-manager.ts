@@ -88,7 +88,8 @@ export class CertificateManager {
   readonly #failureLog: FailureLog;
   #renewAt = 0;
   #retryAt = 0;
-  #failures = 0;
+  /** How many tries in a row each kind of failure has ended: an outage says nothing about how soon people act. */
+  readonly #failures = new Map<Backoff, number>();
   #failure: string | undefined;
   /** The last request was denied or failed: the line that says so names it, and so will the one about the next. */
   #wasRefused = false;
@@ -239,7 +240,7 @@ export class CertificateManager {
       this.#failureLog.succeeded();
       // What takes the place of a refused certificate may be refused too: the next one must not follow without a pause.
       if (reason === "refused") this.#pause(refusedBackoff);
-      else this.#failures = 0;
+      else this.#failures.clear();
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
@@ -317,11 +318,9 @@ export class CertificateManager {
   /** Counts a failure, and lets no try begin for a while. Returns for how many milliseconds. */
   #pause(backoff: Backoff, atLeastMilliseconds = 0): number {
     const { monotonic, random } = this.#options;
-    this.#failures++;
-    const wait = Math.max(
-      atLeastMilliseconds,
-      backoffMilliseconds(backoff, { failures: this.#failures, random: random() }),
-    );
+    const failures = (this.#failures.get(backoff) ?? 0) + 1;
+    this.#failures.set(backoff, failures);
+    const wait = Math.max(atLeastMilliseconds, backoffMilliseconds(backoff, { failures, random: random() }));
     this.#retryAt = monotonic.now() + wait;
     return wait;
   }

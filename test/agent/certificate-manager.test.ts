@@ -70,6 +70,16 @@ describe("the certificate manager", () => {
     }
   });
 
+  it("asks again soon after its first denial, however long the server was away before", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "is away";
+    await started(scene);
+    await scene.time.advance(5 * minute);
+    scene.behaviour = "denies";
+    await scene.time.advance(minute);
+    assert.ok(scene.requests.size > 1, `${scene.requests.size} request`);
+  });
+
   it("logs one line for each denial after the first, which names the request", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "denies";

@@ -222,6 +222,7 @@ export class CertificateManager {
         },
         signal,
       );
+      this.#pendingRequest = undefined;
       if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);
       const digest = wantedDigest(specification.wanted, lifetimeSeconds);
@@ -229,7 +230,6 @@ export class CertificateManager {
       this.#digest = digest;
       this.#use(pair);
       this.#renewal = undefined;
-      this.#pendingRequest = undefined;
       onInstalled(pair);
       const state = this.#state(specification);
       // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
@@ -78,6 +78,14 @@ describe("the certificate manager", () => {
     scene.behaviour = "denies";
     await scene.time.advance(minute);
     assert.ok(scene.requests.size > 1, `${scene.requests.size} request`);
+  });
+
+  it("does not say that an issued certificate which cannot be written still waits", async (context) => {
+    const scene = new SigningScene(context);
+    mkdirSync(scene.store().file);
+    const { status } = await started(scene);
+    assert.match(status.failure ?? "", /cannot write .*serving-current\.pem/);
+    assert.equal(status.pendingRequest, undefined);
   });
 
   it("logs one line for each denial after the first, which names the request", async (context) => {

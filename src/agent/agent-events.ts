@@ -12,7 +12,7 @@ interface StopEvent {
 export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: string };
 
 /**
- * The signals and the changes of the configuration file that a running agent reacts to. A second SIGTERM or SIGINT, more than a
+ * The signals and the changes of the settings' files that a running agent reacts to. A second SIGTERM or SIGINT, more than a
  * second later, ends the process at once.
  */
 export class AgentEvents {
@@ -22,8 +22,8 @@ export class AgentEvents {
   readonly #waiting: AgentEvent[] = [];
   #notify: (() => void) | undefined;
 
-  /** Listens to the signals of the process from now on, and until the process ends. */
-  constructor(configurationFile: string | undefined, log: Log) {
+  /** Listens to the signals of the process from now on, and until the process ends. Throws what `files` does. */
+  constructor(files: () => readonly string[], log: Log) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));
@@ -31,12 +31,12 @@ export class AgentEvents {
       "SIGHUP",
       oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })),
     );
-    if (configurationFile === undefined) return;
+    if (files().length === 0) return;
     this.#followed.follow({
       setting: "config",
-      files: () => [configurationFile],
-      load: () => undefined,
-      onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
+      files: (current) => current ?? files(),
+      load: files,
+      onChange: (current) => this.#add({ reason: "reload", why: `${current.join(" or ")} has changed` }),
     });
   }
 

@@ -17,8 +17,8 @@ import type { RunningAgent } from "./start-agent.ts";
 export interface SettingsSource {
   /** Reads and checks everything again. Throws an error with one line for people. */
   readonly load: () => AgentSettings;
-  /** Read again when it changes. */
-  readonly configurationFile: string | undefined;
+  /** The files of --config and --kubeconfig: everything is read again when one changes. Throws an error with one line for people. */
+  readonly files: () => readonly string[];
 }
 
 /** A reload waits for a running hook; no hook may run longer. */
@@ -26,7 +26,7 @@ const reloadGraceMilliseconds = 3_600_000;
 
 /**
  * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that, or once an RSA key that is being made is there: Node.js
- * cannot end its making. SIGHUP, and a change of the configuration file, read all settings again: the agent restarts inside the process,
+ * cannot end its making. SIGHUP, and a change of a file of the settings, read all of them again: the agent restarts inside the process,
  * and settings that are wrong leave the old ones in use. SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when
  * another agent uses the data directory, and what has broken the agent: its supervisor starts it again.
  */
@@ -39,7 +39,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
-  const events = new AgentEvents(source.configurationFile, log);
+  const events = new AgentEvents(source.files, log);
   process.on(
     "SIGUSR2",
     oncePerTurn(() => {

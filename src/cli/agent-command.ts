@@ -56,7 +56,7 @@ const withFlags = (command: Command): Command =>
       [],
     )
     .option("--ca-file <file>", "PEM of the CA that the server's certificate must chain to; read again when it changes")
-    .option("--kubeconfig <file>", "server, CA and bootstrap credential from a kubeconfig")
+    .option("--kubeconfig <file>", "server, CA and bootstrap credential from a kubeconfig; read again when it changes")
     .option("--bootstrap-token <token>", "introduces the machine; other users can see it in the process list")
     .option("--bootstrap-token-file <file>", "a bootstrap token from a file, which is read at each use")
     .option("--client-certificate <file>", "PEM client certificate that introduces the machine, instead of a token")
@@ -154,8 +154,8 @@ function environmentOf(command: Command): Partial<AgentCommandLine> {
 /** What a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */
 const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(value);
 
-/** How the settings are read, at the start and after each change of the configuration file. */
-function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
+/** How the settings are read, at the start and after each change of their files. */
+function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "files"> {
   const commandLine: AgentCommandLine = command.optsWithGlobals();
   const environment = environmentOf(command);
   const configurationFile = commandLine.config ?? environment.config;
@@ -171,7 +171,8 @@ function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory"
     ...given,
   });
   return {
-    configurationFile,
+    files: () =>
+      [configurationFile, merged(configuration()).kubeconfig].filter((file): file is string => file !== undefined),
     load() {
       const read = configuration();
       return parseAgentFlags(merged(read), read);

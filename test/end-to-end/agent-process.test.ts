@@ -153,6 +153,29 @@ describe("the process of an agent", () => {
     await agent.end("SIGTERM");
   });
 
+  it("reads its settings again when its kubeconfig has changed, as after the server got another CA", async (context) => {
+    const { folder, config, configure, start } = scene(context);
+    const kubeconfig = join(folder, "kubeconfig");
+    const introduceWith = (token: string): void =>
+      writePublicFile(
+        kubeconfig,
+        JSON.stringify({
+          clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+          users: [{ name: "u", user: { token } }],
+          contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+          "current-context": "x",
+        }),
+      );
+    introduceWith("abcdef.0123456789abcdef");
+    configure("kubeconfig: kubeconfig");
+    const agent = start();
+    await agent.find(/(serves on port)/);
+    introduceWith("abcdef.fedcba9876543210");
+    const why = await agent.find(/reading the settings again: (.*?)"}/);
+    assert.equal(why, `${config} or ${kubeconfig} has changed`);
+    await agent.end("SIGTERM");
+  });
+
   it("still renews what it was told to after it has read its settings again", async (context) => {
     const { folder, configure, start } = scene(context);
     configure();

@@ -38,4 +38,4 @@ export function lifetimeSecondsOf(text: string): number | undefined {
   return seconds >= minimumExpirationSeconds ? seconds : undefined;
 }
 
-export const lifetimeFault = "must be a duration such as 24h, at least 10m";
+export const lifetimeFault = "must be a duration such as 24h, from 10m to 365000d";

@@ -253,10 +253,16 @@ test("any configuration file is either read or refused with an error for people"
   );
 });
 
-test("the times of a configuration file are refused when they are too short", () => {
-  assert.throws(() => parseAgentConfiguration(`${header}\ncertificateLifetime: 9m\nleaseDuration: 9s\n`, "/"), {
-    message: /certificateLifetime: must be .* at least 10m; leaseDuration: must be .* from 10s to 24h/,
-  });
+test("the times of a configuration file are refused when they are too short or too long", () => {
+  for (const [lifetime, duration] of [
+    ["9m", "9s"],
+    ["365001d", "25h"],
+  ]) {
+    const times = `certificateLifetime: ${lifetime}\nleaseDuration: ${duration}\n`;
+    assert.throws(() => parseAgentConfiguration(`${header}\n${times}`, "/"), {
+      message: /certificateLifetime: must be .* from 10m to 365000d; leaseDuration: must be .* from 10s to 24h/,
+    });
+  }
 });
 
 test("the password of a store is read when it is needed, and refused unless Java takes it and no other user can read it", (context) => {

@@ -60,7 +60,8 @@ function compileDecoder(): Decoder {
       let at = state;
       let emitted = 0;
       for (let bit = 3; bit >= 0 && at !== failure; bit--) {
-        const next: number = tree[at]?.[((nibble >> bit) & 1) as 0 | 1] ?? 0;
+        const side = ((nibble >> bit) & 1) as 0 | 1; // one bit
+        const next: number = tree[at]?.[side] ?? 0;
         if (next >= 0) at = next;
         else if (next === leaf(endOfString)) at = failure;
         else {

@@ -70,7 +70,9 @@ export function watchFrames<T extends ApiObject>(
       };
       // No defaults: upstream builds it from an empty Go value.
       const { emptyObject } = registry.compiled.schema;
-      const bytes = encode("BOOKMARK", { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T);
+      // An object of the kind: the first one gives the order of its fields, the last one their values.
+      const object = { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T;
+      const bytes = encode("BOOKMARK", object);
       isFirst = false;
       return bytes;
     },

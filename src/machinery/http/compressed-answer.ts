@@ -21,31 +21,30 @@ interface CompressedFor {
   readonly path: SharePath;
 }
 
-/** Compresses a large complete answer when the client accepts gzip. Returns any other answer unchanged. */
+/** Compresses a large complete answer when the client accepts gzip, and still waits for it. Returns any other answer unchanged. */
 export async function compressed(response: HttpResponse, { request, path }: CompressedFor): Promise<HttpResponse> {
   const { body } = response;
   if (!isCompressible(body) || !acceptsGzip(request)) return response;
-  const packed = await packedInTurn(body, path);
-  return {
-    ...response,
-    headers: {
-      ...response.headers,
-      "content-encoding": "gzip",
-      vary: [response.headers["vary"] ?? [], "Accept-Encoding"].flat().join(", "),
-    },
-    body: packed,
-  };
-}
-
-async function packedInTurn(body: string | Buffer, path: SharePath): Promise<Buffer> {
   const turn = threads.enter(path);
   if (turn !== undefined) await turn;
   try {
-    return await compress(body, { level: constants.Z_BEST_SPEED });
+    // Its client has left meanwhile.
+    if (request.signal.aborted) return response;
+    return packed(response, await compress(body, { level: constants.Z_BEST_SPEED }));
   } finally {
     threads.leave(path);
   }
 }
+
+const packed = (response: HttpResponse, body: Buffer): HttpResponse => ({
+  ...response,
+  headers: {
+    ...response.headers,
+    "content-encoding": "gzip",
+    vary: [response.headers["vary"] ?? [], "Accept-Encoding"].flat().join(", "),
+  },
+  body,
+});
 
 /** Whether `compressed` might compress. When false, the request path need not await it. */
 export const isCompressible = (body: HttpResponse["body"]): body is string | Buffer =>

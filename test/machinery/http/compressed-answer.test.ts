@@ -6,7 +6,9 @@ import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-
 import { compressed } from "../../../src/machinery/http/compressed-answer.ts";
 import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
 
-const request = { headers: { "accept-encoding": "gzip" } } as unknown as HttpRequest; // no more of it is read
+const requestUntil = (signal: AbortSignal): HttpRequest =>
+  ({ headers: { "accept-encoding": "gzip" }, signal }) as unknown as HttpRequest; // no more of it is read
+const request = requestUntil(new AbortController().signal);
 const longAnswer = (): HttpResponse => ({ status: 200, headers: {}, body: "a".repeat(2 ** 20) });
 
 describe("long answers", () => {
@@ -24,5 +26,16 @@ describe("long answers", () => {
     assert.equal(begun, 3);
     for (const { body } of await Promise.all([...first, ...second]))
       assert.equal(gunzipSync(body as Buffer).length, 2 ** 20); // what is compressed is bytes
+  });
+
+  it("are not compressed for a client that has left before their turn", async () => {
+    const path: SharePath = ["others", "others/left"];
+    const client = new AbortController();
+    const answers = Array.from({ length: 3 }, () =>
+      compressed(longAnswer(), { request: requestUntil(client.signal), path }),
+    );
+    client.abort();
+    const encodings = (await Promise.all(answers)).map(({ headers }) => headers["content-encoding"]);
+    assert.deepEqual(encodings, ["gzip", "gzip", undefined]);
   });
 });

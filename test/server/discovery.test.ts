@@ -79,21 +79,28 @@ describe("discovery and OpenAPI", () => {
     });
   }
 
-  it("define a quantity under the name by which programs know it, and as a text or a number where OpenAPI can", async () => {
-    const api = apiOf("kubernetes");
-    type Schema = Readonly<Record<string, unknown>>;
-    const [second, third] = await Promise.all([
-      api.json<{ definitions: Record<string, Schema> }>("/openapi/v2"),
-      api.json<{ components: { schemas: Record<string, Schema> } }>("/openapi/v3/api/v1"),
-    ]);
-    const name = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-    const { definitions } = second;
-    const resources = definitions["io.k8s.api.core.v1.ResourceRequirements"];
-    const { limits } = (resources?.["properties"] ?? {}) as Record<string, Schema>;
-    assert.deepEqual(limits?.["additionalProperties"], { $ref: `#/definitions/${name}` });
-    assert.equal(definitions[name]?.["type"], "string");
-    assert.deepEqual(third.components.schemas[name]?.["oneOf"], [{ type: "string" }, { type: "number" }]);
-  });
+  for (const [profile, domain] of [
+    ["platform", "io.platform"],
+    ["kubernetes", "io.k8s"],
+  ] as const) {
+    it(`define a quantity in ${profile} so that programs take a number for it, and as a text or a number where OpenAPI can`, async () => {
+      const api = apiOf(profile);
+      type Schema = Readonly<Record<string, unknown>>;
+      const [second, third] = await Promise.all([
+        api.json<{ definitions: Record<string, Schema> }>("/openapi/v2"),
+        api.json<{ components: { schemas: Record<string, Schema> } }>("/openapi/v3/api/v1"),
+      ]);
+      const name = `${domain}.apimachinery.pkg.api.resource.Quantity`;
+      const { definitions } = second;
+      const resources = definitions[`${domain}.api.core.v1.ResourceRequirements`];
+      const { limits } = (resources?.["properties"] ?? {}) as Record<string, Schema>;
+      assert.deepEqual(limits?.["additionalProperties"], { $ref: `#/definitions/${name}` });
+      const { type, format } = definitions[name] ?? {};
+      // Go's structured-merge-diff takes a number for a string with a format that it does not know.
+      assert.deepEqual([type, format], ["string", "quantity"]);
+      assert.deepEqual(third.components.schemas[name]?.["oneOf"], [{ type: "string" }, { type: "number" }]);
+    });
+  }
 
   it("say that the review of a token needs a token", async () => {
     type Document = { definitions: Record<string, { required?: string[] }> };

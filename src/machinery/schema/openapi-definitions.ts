@@ -115,7 +115,7 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
   };
 }
 
-/** Scalars that programs know by their definitions: Go's structured-merge-diff takes a number for a Quantity, and for no other string. */
+/** Scalars that programs know by the names of their definitions, where these are upstream's. */
 const namedScalars: Readonly<Partial<Record<ScalarType, { readonly goType: string; readonly description: string }>>> = {
   time: { goType: "apis.meta.v1.Time", description: "A time as in RFC 3339, to the second." },
   microTime: { goType: "apis.meta.v1.MicroTime", description: "A time as in RFC 3339, to the microsecond." },
@@ -137,6 +137,7 @@ const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   bytes: { type: "string", format: "byte" },
   time: { type: "string", format: "date-time" },
   microTime: { type: "string", format: "date-time" },
-  quantity: { type: "string" },
+  // Go's structured-merge-diff takes a number for upstream's Quantity, and under another name only for a format that it does not know.
+  quantity: { type: "string", format: "quantity" },
   intOrString: { type: "string", format: "int-or-string" },
 };

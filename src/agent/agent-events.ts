@@ -11,6 +11,13 @@ interface StopEvent {
 /** What ends or restarts the agent inside its process. */
 export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: string };
 
+interface SettingsFiles {
+  /** The files of the settings in use. Empty: none is ever read again for a change. */
+  readonly first: readonly string[];
+  /** Reads and checks the settings again, and returns their files. Throws an error with one line for people. */
+  readonly load: () => readonly string[];
+}
+
 /**
  * The signals and the changes of the settings' files that a running agent reacts to. A second SIGTERM or SIGINT, more than a
  * second later, ends the process at once.
@@ -22,8 +29,8 @@ export class AgentEvents {
   readonly #waiting: AgentEvent[] = [];
   #notify: (() => void) | undefined;
 
-  /** Listens to the signals of the process from now on, and until the process ends. Throws what `files` does. */
-  constructor(files: () => readonly string[], log: Log) {
+  /** Listens to the signals of the process from now on, and until the process ends. */
+  constructor({ first, load }: SettingsFiles, log: Log) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));
@@ -31,11 +38,11 @@ export class AgentEvents {
       "SIGHUP",
       oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })),
     );
-    if (files().length === 0) return;
-    this.#followed.follow({
+    if (first.length === 0) return;
+    this.#followed.follow<readonly string[]>({
       setting: "config",
-      files: (current) => current ?? files(),
-      load: files,
+      files: (current) => current ?? first,
+      load: (current) => (current === undefined ? first : load()),
       onChange: (current) => this.#add({ reason: "reload", why: `${current.join(" or ")} has changed` }),
     });
   }

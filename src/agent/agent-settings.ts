@@ -27,6 +27,8 @@ export interface ServerAccess {
   readonly serverName?: string;
   /** The proxy for all servers, in place of what the environment says. */
   readonly proxyUrl?: string;
+  /** The kubeconfig, and the PEM files that it names. Empty: there is no kubeconfig. */
+  readonly kubeconfigFiles: readonly string[];
   readonly bootstrap: BootstrapCredential;
 }
 

@@ -17,8 +17,8 @@ import type { RunningAgent } from "./start-agent.ts";
 export interface SettingsSource {
   /** Reads and checks everything again. Throws an error with one line for people. */
   readonly load: () => AgentSettings;
-  /** The files of --config and --kubeconfig: everything is read again when one changes. Throws an error with one line for people. */
-  readonly files: () => readonly string[];
+  /** Everything is read again when it changes, and when the kubeconfig or a file that it names does. */
+  readonly configurationFile: string | undefined;
 }
 
 /** A reload waits for a running hook; no hook may run longer. */
@@ -39,7 +39,9 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
-  const events = new AgentEvents(source.files, log);
+  const filesOf = ({ kubeconfigFiles }: AgentSettings): readonly string[] =>
+    source.configurationFile === undefined ? kubeconfigFiles : [source.configurationFile, ...kubeconfigFiles];
+  const events = new AgentEvents({ first: filesOf(settings), load: () => filesOf(source.load()) }, log);
   process.on(
     "SIGUSR2",
     oncePerTurn(() => {

@@ -155,7 +155,7 @@ function environmentOf(command: Command): Partial<AgentCommandLine> {
 const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(value);
 
 /** How the settings are read, at the start and after each change of their files. */
-function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "files"> {
+function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
   const commandLine: AgentCommandLine = command.optsWithGlobals();
   const environment = environmentOf(command);
   const configurationFile = commandLine.config ?? environment.config;
@@ -171,8 +171,7 @@ function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory"
     ...given,
   });
   return {
-    files: () =>
-      [configurationFile, merged(configuration()).kubeconfig].filter((file): file is string => file !== undefined),
+    configurationFile,
     load() {
       const read = configuration();
       return parseAgentFlags(merged(read), read);

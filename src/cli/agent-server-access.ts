@@ -1,5 +1,6 @@
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
+import type { KubeconfigContext } from "../machinery/client/kubeconfig.ts";
 import { isTokenText } from "../machinery/client/is-token-text.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";
@@ -26,7 +27,7 @@ export const isServerUrl = (text: string): boolean => URL.canParse(text) && new 
 /** Reads the server, its CA and the credentials from the flags, else from the kubeconfig. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
-  const transport = kubeconfig === undefined ? undefined : kubeconfigTransport(kubeconfig);
+  const { transport, files = [] } = kubeconfig === undefined ? {} : contextOf(kubeconfig);
   const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
   const wrong = servers.find((server) => !isServerUrl(server));
@@ -42,14 +43,15 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
       : transport !== undefined && { caSource: "the kubeconfig" as const }),
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
     ...(transport?.proxyUrl !== undefined && { proxyUrl: transport.proxyUrl }),
+    kubeconfigFiles: files,
     bootstrap: bootstrapCredential(flags, transport),
   };
 }
 
 /** The agent has the flag --kubeconfig, and neither --context nor --token. */
-function kubeconfigTransport(file: string): HttpsTransportOptions {
-  const { transport } = readSettingsKubeconfig("kubeconfig", { file });
-  if (transport.headers === undefined) return transport;
+function contextOf(file: string): Partial<KubeconfigContext> {
+  const context = readSettingsKubeconfig("kubeconfig", { file });
+  if (context.transport.headers === undefined) return context;
   throw new UsageError(
     `--kubeconfig: kubeconfig ${file}: its user acts as another one, which no agent can; remove "as"`,
   );

@@ -15,7 +15,7 @@ async function deliver(signal: NodeJS.Signals, count: number): Promise<void> {
 
 test("the settings are read again once for signals that have come together, and again for a later one", async (context) => {
   const events = new AgentEvents(
-    () => [],
+    { first: [], load: () => [] },
     logTo(() => {}),
   );
   context.after(() => events.close());

@@ -54,6 +54,7 @@ describe("the flags of an agent", () => {
     assert.equal(bootstrap.type === "token" && bootstrap.token(), "t");
     assert.deepEqual(settings, {
       servers: [server],
+      kubeconfigFiles: [],
       nodeName: "n1",
       dataDirectory: "d",
       listenAddress: "127.0.0.1",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -153,28 +153,29 @@ describe("the process of an agent", () => {
     await agent.end("SIGTERM");
   });
 
-  it("reads its settings again when its kubeconfig has changed, as after the server got another CA", async (context) => {
-    const { folder, config, configure, start } = scene(context);
-    const kubeconfig = join(folder, "kubeconfig");
-    const introduceWith = (token: string): void =>
+  for (const changed of ["kubeconfig", "ca.crt"]) {
+    it(`reads its settings again when ${changed} has changed, a kubeconfig or a file that it names`, async (context) => {
+      const { folder, config, configure, start } = scene(context);
+      const [kubeconfig, authority] = [join(folder, "kubeconfig"), join(folder, "ca.crt")];
+      writePublicFile(authority, newPair().certificatePem);
       writePublicFile(
         kubeconfig,
         JSON.stringify({
-          clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
-          users: [{ name: "u", user: { token } }],
+          clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1", "certificate-authority": "ca.crt" } }],
+          users: [{ name: "u", user: { token: "abcdef.0123456789abcdef" } }],
           contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
           "current-context": "x",
         }),
       );
-    introduceWith("abcdef.0123456789abcdef");
-    configure("kubeconfig: kubeconfig");
-    const agent = start();
-    await agent.find(/(serves on port)/);
-    introduceWith("abcdef.fedcba9876543210");
-    const why = await agent.find(/reading the settings again: (.*?)"}/);
-    assert.equal(why, `${config} or ${kubeconfig} has changed`);
-    await agent.end("SIGTERM");
-  });
+      configure("kubeconfig: kubeconfig");
+      const agent = start();
+      await agent.find(/(serves on port)/);
+      appendFileSync(join(folder, changed), "\n");
+      const why = await agent.find(/reading the settings again: (.*?)"}/);
+      assert.equal(why, `${config} or ${kubeconfig} or ${authority} has changed`);
+      await agent.end("SIGTERM");
+    });
+  }
 
   it("still renews what it was told to after it has read its settings again", async (context) => {
     const { folder, configure, start } = scene(context);

@@ -4,7 +4,7 @@ import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
-import { leaseDurationFault, leaseSecondsOf, lifetimeSecondsOf } from "./agent-flags.ts";
+import { leaseDurationFault, leaseSecondsOf, lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
 import { hookOfFlag } from "./hook-of-flag.ts";
@@ -54,7 +54,7 @@ function parseLifetime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = lifetimeSecondsOf(text);
   if (seconds !== undefined) return seconds;
-  const fault = parseDuration(text) === undefined ? durationFault(text) : "is shorter than 10m";
+  const fault = parseDuration(text) === undefined ? durationFault(text) : lifetimeFault;
   throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} ${fault}`);
 }
 

@@ -108,6 +108,7 @@ describe("the flags of an agent", () => {
     await refused("--node-ip", "10.0.0.256");
     await refused("--dns-name", "*.example");
     await refused("--certificate-lifetime", "9m");
+    await refused("--certificate-lifetime", "24856d");
     await assert.rejects(settingsOf("--certificate-lifetime", "99999999999h"), /"99999999999h" is too long/);
     await refused("--trust-bundle", "one:d/ca.pem", "--trust-bundle", "signer=s:./d/ca.pem");
     for (const duration of ["9s", "10.5s", "25h", "40"]) await refused("--lease-duration", duration);

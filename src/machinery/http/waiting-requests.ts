@@ -11,7 +11,10 @@ import { addressKey } from "./connection-bound.ts";
  */
 const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 
-/** The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. */
+/**
+ * The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. Nor is it read
+ * while a body waits for its reader, or for a turn because it comes in many parts.
+ */
 export class WaitingRequests {
   protected readonly socket: Socket;
   readonly #path: SharePath;

@@ -18,6 +18,7 @@ rules:
   - { level: None, nonResourceURLs: [/healthz*, /metrics] }
   - { level: Request, omitStages: [RequestReceived], resources: [{ group: coordination.k8s.io }] }
   - { level: RequestResponse, resources: [{ group: "", resources: [configmaps], resourceNames: [plain] }], omitManagedFields: true }
+  - { level: Metadata, resources: [{ group: "", resources: [configmaps], resourceNames: [selected] }] }
   - { level: RequestResponse }
 `;
 const protobuf = "application/vnd.kubernetes.protobuf";
@@ -111,6 +112,22 @@ describe("the audit log with a policy", () => {
     assert.equal(objectRef?.name, `${long.slice(0, 2047)}\ufffd...TRUNCATED`);
     const generated = { ...configMap(""), metadata: { generateName: "made-" } };
     assert.match((await lastOf(configMaps, { method: "POST", body: generated })).objectRef?.name ?? "", /^made-\w{5}$/);
+  });
+
+  it("takes a list and a watch of one name for requests for that object, and a deletion of a collection for none", async () => {
+    const selected = (name: string): string => `${configMaps}?fieldSelector=metadata.name%3D${name}`;
+    for (const [target, method, expected] of [
+      [selected("selected"), "GET", ["list", "Metadata", "selected"]],
+      [`${selected("selected")}&watch=1&resourceVersion=x`, "GET", ["watch", "Metadata", "selected"]],
+      [`${selected("selected")}&labelSelector=a%20in%20(`, "GET", ["list", "Metadata", "selected"]],
+      [selected("other"), "GET", ["list", "RequestResponse", "other"]],
+      [selected("a%2Fb"), "GET", ["list", "RequestResponse", undefined]],
+      [`${configMaps}?fieldSelector=metadata.name!%3Dselected`, "GET", ["list", "RequestResponse", undefined]],
+      [selected("selected"), "DELETE", ["deletecollection", "RequestResponse", undefined]],
+    ] as const) {
+      const { verb, level, objectRef } = await lastOf(target, { method });
+      assert.deepEqual([verb, level, objectRef?.name], expected, target);
+    }
   });
 
   it("is written before the answer, as in upstream's default mode", async () => {

@@ -10,6 +10,7 @@ import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { requestUri, truncated } from "../http/request-audit.ts";
+import { withSelectedName } from "../http/selected-name.ts";
 import type {
   RecordedAnswer,
   AuditedRequest,
@@ -63,7 +64,8 @@ export function auditRequests(options: AuditOptions): RequestRecorder {
     if (unanswered === 0) onNoneLeft();
   };
   return {
-    begin(received) {
+    begin(begun) {
+      const received = withNameOf(begun);
       const { info, user } = received;
       const decision = decideAudit(options.policy(), { info, user, names: options.names });
       if (decision.level === "None") return undefined;
@@ -84,6 +86,12 @@ export function auditRequests(options: AuditOptions): RequestRecorder {
     },
     allAnswered: () => (unanswered === 0 ? Promise.resolve() : new Promise((resolve) => (onNoneLeft = resolve))),
   };
+}
+
+function withNameOf(received: ReceivedRequest): ReceivedRequest {
+  if (received.info === undefined) return received;
+  const info = withSelectedName(received.info, received.request.query);
+  return info === received.info ? received : { ...received, info };
 }
 
 /** What is parsed and recorded of one body. Larger ones are left out, and so are those that cannot be read; an annotation says so. */

@@ -1,10 +1,11 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
-import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
+import { parseFieldSelector } from "../api/field-selector.ts";
 import { parseLabelSelector } from "../api/label-selector.ts";
 import { readableTerms } from "../api/readable-terms.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
+import { selectedName } from "./selected-name.ts";
 
 /**
  * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a
@@ -34,8 +35,6 @@ function selectorsOf(query: string): Selectors {
   const labels = labelSelector.length === 0 ? {} : { labelSelector };
   const fieldSelector = readableTerms(parseFieldSelector, parameters.get("fieldSelector") ?? "") ?? [];
   if (fieldSelector.length === 0) return labels;
-  const name = requiredFieldValue(fieldSelector, "metadata.name");
-  return { fieldSelector, ...labels, ...(name !== undefined && canStandInPath(name) && { name }) };
+  const name = selectedName(fieldSelector);
+  return { fieldSelector, ...labels, ...(name !== undefined && { name }) };
 }
-
-const canStandInPath = (name: string): boolean => name !== "" && name !== "." && name !== ".." && !/[/%]/.test(name);

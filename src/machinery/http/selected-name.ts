@@ -1,0 +1,23 @@
+import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
+import { readableTerms } from "../api/readable-terms.ts";
+import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
+import type { ParsedRequestInfo } from "./request-info.ts";
+
+/**
+ * The request with the name that a list or a watch of one object has through its field selector, for rules that name objects (upstream:
+ * `NewRequestInfo`). The old `/watch/` paths have no selectors, and a deletion of a collection has no name.
+ */
+export function withSelectedName(info: ParsedRequestInfo, query: string): ParsedRequestInfo {
+  if (query === "" || info.kind === "path" || info.name !== "" || info.isWatchPath) return info;
+  if ((info.verb !== "list" && info.verb !== "watch") || !mayHaveParameter(query, "fieldSelector")) return info;
+  const name = selectedName(readableTerms(parseFieldSelector, parametersOf(query).get("fieldSelector") ?? "") ?? []);
+  return name === undefined ? info : { ...info, name };
+}
+
+/** The name that all selected objects have. Undefined when they may have several, or one that no path can have. */
+export function selectedName(terms: Parameters<typeof requiredFieldValue>[0]): string | undefined {
+  const name = requiredFieldValue(terms, "metadata.name");
+  return name !== undefined && canStandInPath(name) ? name : undefined;
+}
+
+const canStandInPath = (name: string): boolean => name !== "" && name !== "." && name !== ".." && !/[/%]/.test(name);

@@ -1,4 +1,5 @@
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
+import type { FieldSelector } from "../api/field-selector.ts";
 import { readableTerms } from "../api/readable-terms.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
@@ -15,8 +16,8 @@ export function withSelectedName(info: ParsedRequestInfo, query: string): Parsed
 }
 
 /** The name that all selected objects have. Undefined when they may have several, or one that no path can have. */
-export function selectedName(terms: Parameters<typeof requiredFieldValue>[0]): string | undefined {
-  const name = requiredFieldValue(terms, "metadata.name");
+export function selectedName(selector: FieldSelector): string | undefined {
+  const name = requiredFieldValue(selector, "metadata.name");
   return name !== undefined && canStandInPath(name) ? name : undefined;
 }
 

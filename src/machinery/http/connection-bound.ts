@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import { addressPath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of simultaneous connections from all clients. */
@@ -35,6 +37,9 @@ export class ConnectionBound {
     else this.#countByAddress.set(address, left);
   }
 }
+
+/** For whom what comes from an address counts, when it is not known yet whose it is. */
+export const pathOfAddress = (address: string): SharePath => addressPath(addressKey(address));
 
 /** An address in the system's notation, or the /64 of an IPv6 address. */
 export function addressKey(address: string): string {

@@ -13,12 +13,11 @@ import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { mustWaitForTurn, requestTurnOfAddress } from "../scheduling/request-turn.ts";
-import { addressPath } from "../scheduling/share-path.ts";
 import { Http2Session } from "../http2/http2-session.ts";
 import type { Http2Limits } from "../http2/http2-session.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
-import { addressKey, ConnectionBound } from "./connection-bound.ts";
+import { ConnectionBound, pathOfAddress } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
@@ -330,8 +329,7 @@ function serveHttp1({ server, context, limits, log, connections, refused, tooMan
             { context, connection },
           );
           // One of each connection at most: there is always room.
-          const path = addressPath(addressKey(connection.remoteAddress));
-          exchange.run(mustWaitForTurn() ? requestTurnOfAddress(path) : undefined);
+          exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfAddress(connection.remoteAddress)) : undefined);
         },
         (error: unknown) => {
           log.error({ err: error }, "could not load what speaks WebSocket");

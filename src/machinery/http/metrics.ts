@@ -8,8 +8,7 @@ import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
-import { addressPath } from "../scheduling/share-path.ts";
-import { addressKey } from "./connection-bound.ts";
+import { pathOfAddress } from "./connection-bound.ts";
 import { typedText } from "./plain-text.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
@@ -160,7 +159,7 @@ export class Metrics {
 
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
   async scrape({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): Promise<HttpResponse> {
-    await requestTurnOfAddress(addressPath(addressKey(connection.remoteAddress)));
+    await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
     const text = others.length === 0 ? own : mergeMetrics([own, ...others]);

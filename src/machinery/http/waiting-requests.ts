@@ -1,9 +1,8 @@
 import type { Socket } from "node:net";
 import { FairShare } from "../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
-import { addressPath } from "../scheduling/share-path.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
-import { addressKey } from "./connection-bound.ts";
+import { pathOfAddress } from "./connection-bound.ts";
 
 /**
  * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
@@ -22,7 +21,7 @@ export class WaitingRequests {
 
   constructor(socket: Socket) {
     this.socket = socket;
-    this.#path = addressPath(addressKey(socket.remoteAddress ?? ""));
+    this.#path = pathOfAddress(socket.remoteAddress ?? "");
   }
 
   /** Whether one more may wait: it is in memory as soon as it is parsed. */

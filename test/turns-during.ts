@@ -11,6 +11,13 @@ export function countTurns(): { readonly turns: () => number; readonly stop: () 
   return { turns: () => turns, stop: () => clearImmediate(counting) };
 }
 
+/** The count of `countTurns`, until the test ends. */
+export function turnsOfTest(context: TestContext): () => number {
+  const { turns, stop } = countTurns();
+  context.after(stop);
+  return turns;
+}
+
 /** How often others had their turn on the event loop while work went on. */
 export async function turnsDuring(work: () => unknown): Promise<number> {
   const { turns, stop } = countTurns();

@@ -33,7 +33,7 @@ import type { RawFrame } from "../http2/frame-client.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
 import { WaitingRequests } from "../../../src/machinery/http/waiting-requests.ts";
-import { countTurns, takeTurnForEachLook } from "../../turns-during.ts";
+import { takeTurnForEachLook, turnsOfTest } from "../../turns-during.ts";
 
 let directory: string;
 let serving: ServingCertificate;
@@ -487,11 +487,10 @@ describe("the listener", () => {
 
   it("hands on the requests that one read brings in several turns of the event loop", async (t) => {
     takeTurnForEachLook(t);
-    const counting = countTurns();
-    t.after(counting.stop);
+    const turnsSoFar = turnsOfTest(t);
     const turns: number[] = [];
     const handler: Handler = async () => {
-      turns.push(counting.turns());
+      turns.push(turnsSoFar());
       return { status: 200, headers: {}, body: "" };
     };
     await withListener({ handler }, async (port) => {
@@ -503,11 +502,10 @@ describe("the listener", () => {
 
   it("hands on the requests of many HTTP/1.1 connections in several turns of the event loop, with their bodies", async (t) => {
     takeTurnForEachLook(t);
-    const counting = countTurns();
-    t.after(counting.stop);
+    const turnsSoFar = turnsOfTest(t);
     const turns: number[] = [];
     const handler: Handler = async (request) => {
-      if (request.path === "/first") turns.push(counting.turns());
+      if (request.path === "/first") turns.push(turnsSoFar());
       return text(String((await request.readBody()).length));
     };
     await withListener({ handler }, async (port) => {
@@ -533,13 +531,12 @@ describe("the listener", () => {
 
   it("reads a body of many small parts over HTTP/1.1 in several turns of the event loop", async (t) => {
     takeTurnForEachLook(t);
-    const counting = countTurns();
-    t.after(counting.stop);
+    const turnsSoFar = turnsOfTest(t);
     let turns = 0;
     const handler: Handler = async (request) => {
-      const before = counting.turns();
+      const before = turnsSoFar();
       const body = await request.readBody();
-      turns = counting.turns() - before;
+      turns = turnsSoFar() - before;
       return text(String(body.length));
     };
     await withListener({ handler }, async (port) => {
@@ -569,11 +566,10 @@ describe("the listener", () => {
 
   it("hands on the WebSocket handshakes of many connections in several turns of the event loop", async (t) => {
     takeTurnForEachLook(t);
-    const counting = countTurns();
-    t.after(counting.stop);
+    const turnsSoFar = turnsOfTest(t);
     const turns: number[] = [];
     const handler: Handler = async () => {
-      turns.push(counting.turns());
+      turns.push(turnsSoFar());
       return text("");
     };
     await withListener({ handler }, async (port) => {
@@ -636,12 +632,11 @@ describe("the listener", () => {
 
     it("are handed on in several turns of the event loop, and then the next ones of their connection", async (t) => {
       takeTurnForEachLook(t);
-      const counting = countTurns();
-      t.after(counting.stop);
+      const turnsSoFar = turnsOfTest(t);
       const turns: number[] = [];
       const { promise: allHandled, resolve } = Promise.withResolvers<void>();
       const handler: Handler = async () => {
-        turns.push(counting.turns());
+        turns.push(turnsSoFar());
         if (turns.length === 52) resolve();
         return text("");
       };

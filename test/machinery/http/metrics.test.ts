@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
 import { Metrics } from "../../../src/machinery/http/metrics.ts";
-import { countTurns } from "../../turns-during.ts";
+import { turnsOfTest } from "../../turns-during.ts";
 
 describe("scrapes of the metrics", () => {
   it("take turns of the event loop when they come at once", async (t) => {
@@ -17,11 +17,10 @@ describe("scrapes of the metrics", () => {
     });
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each scrape takes as long as a turn
-    const counting = countTurns();
-    t.after(counting.stop);
+    const turnsSoFar = turnsOfTest(t);
     const turns: number[] = [];
     t.mock.method(metrics, "text", async () => {
-      turns.push(counting.turns());
+      turns.push(turnsSoFar());
       return "";
     });
     const request = { headers: {}, connection: { remoteAddress: "127.0.0.1", peerCertificates: [] } };

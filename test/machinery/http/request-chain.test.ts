@@ -29,7 +29,7 @@ import { object } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { sampleApi } from "../schema/sample-api.ts";
-import { countTurns, takeTurnForEachLook } from "../../turns-during.ts";
+import { takeTurnForEachLook, turnsOfTest } from "../../turns-during.ts";
 
 const schema = object({
   goType: "v1.Thing",
@@ -217,12 +217,11 @@ describe("the request chain", () => {
     it(`reads the selectors of long queries in turns of the event loop: ${verb}`, async (t) => {
       await nextTurn(); // the turns of other tests end
       takeTurnForEachLook(t);
-      const counting = countTurns();
-      t.after(counting.stop);
+      const turnsSoFar = turnsOfTest(t);
       const turns = new Set<number>();
       const { send } = serverWith({
         authorize: () => {
-          turns.add(counting.turns());
+          turns.add(turnsSoFar());
           return { decision: "allow", reason: "" };
         },
       });

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
-import { EtcdClient, statusPath } from "../../machinery/storage/etcd/etcd-client.ts";
-import { decodeStatus } from "../../machinery/storage/etcd/etcd-messages.ts";
+import { EtcdClient } from "../../machinery/storage/etcd/etcd-client.ts";
 import { etcdTlsFiles } from "../etcd-tls-files.ts";
 import type { EtcdSettings } from "../etcd-tls-files.ts";
 import type { StorageSettings } from "../storage-settings.ts";
@@ -79,8 +78,7 @@ async function faultsOf(server: string, settings: EtcdSettings): Promise<readonl
     callMilliseconds: answerMilliseconds,
   });
   try {
-    const status = { path: statusPath, message: Buffer.alloc(0), isRepeatable: true, decode: decodeStatus };
-    return (await client.call(status)).faults;
+    return (await client.status()).faults;
   } finally {
     client.close();
   }

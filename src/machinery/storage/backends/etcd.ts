@@ -8,9 +8,9 @@ import {
   WriteOutcomeUnknown,
 } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
-import { EtcdClient, rangePath, statusPath } from "../etcd/etcd-client.ts";
+import { EtcdClient, rangePath } from "../etcd/etcd-client.ts";
 import type { MakeEtcdCall } from "../etcd/etcd-client.ts";
-import { decodeStatus, decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
+import { decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { EtcdPrefix } from "../etcd/etcd-prefix.ts";
@@ -226,14 +226,7 @@ export class EtcdStore implements Store {
 
   /** The size of the database of the member that this process talks to. */
   async sizeBytes(): Promise<number> {
-    const message = Buffer.alloc(0);
-    const { databaseBytes } = await this.#client.call({
-      path: statusPath,
-      message,
-      isRepeatable: true,
-      decode: decodeStatus,
-    });
-    return databaseBytes;
+    return (await this.#client.status()).databaseBytes;
   }
 
   /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */

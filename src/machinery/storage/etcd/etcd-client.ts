@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
+import type { EtcdStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTooLate, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "../../grpc/grpc-channel.ts";
 import type { CallBounds } from "../../grpc/grpc-channel.ts";
@@ -52,7 +53,7 @@ const handicapMilliseconds = 300;
 export const rangePath = "/etcdserverpb.KV/Range";
 export const transactionPath = "/etcdserverpb.KV/Txn";
 /** The call that only the member itself answers, without its cluster. */
-export const statusPath = "/etcdserverpb.Maintenance/Status";
+const statusPath = "/etcdserverpb.Maintenance/Status";
 
 interface EtcdAnswer {
   /** The member that sent it. */
@@ -86,6 +87,11 @@ export class EtcdClient {
   /** The version of the current member; empty when there is none. */
   get serverVersion(): string {
     return this.#connection?.serverVersion ?? "";
+  }
+
+  /** What the member that this process talks to says of itself. */
+  status(): Promise<EtcdStatus> {
+    return this.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true, decode: decodeStatus });
   }
 
   async call<Answer>({ decode, ...call }: EtcdCall<Answer>): Promise<Answer> {

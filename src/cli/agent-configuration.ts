@@ -9,7 +9,8 @@ import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/s
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { isServerUrl } from "./agent-server-access.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
-import { leaseDurationFault, leaseSecondsOf, lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
+import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
+import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";

@@ -1,4 +1,3 @@
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import type { LogFormat } from "../machinery/files/process-log.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
@@ -31,14 +30,3 @@ export function leaseSecondsOf(text: string): number | undefined {
 }
 
 export const leaseDurationFault = "must be a duration in whole seconds, from 10s to 24h";
-
-/** The most whole days that a request's `expirationSeconds` has room for: it has 32 bits. */
-const longestLifetimeDays = 24_855;
-
-/** Undefined when the text is no duration that a certificate can be requested for. */
-export function lifetimeSecondsOf(text: string): number | undefined {
-  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  return seconds >= minimumExpirationSeconds && seconds <= longestLifetimeDays * 86_400 ? seconds : undefined;
-}
-
-export const lifetimeFault = `must be a duration such as 24h, from 10m to ${longestLifetimeDays}d`;

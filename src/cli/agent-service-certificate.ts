@@ -8,7 +8,7 @@ import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
-import { lifetimeFault, lifetimeSecondsOf } from "./agent-flags.ts";
+import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
 import { certificateNameFault } from "./certificate-name.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 

@@ -1,13 +1,13 @@
 import { Command } from "commander";
 import type { IssueProgram } from "../agent/issue-program.ts";
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
+import { lifetimeOption } from "../features/certificates/commands.ts";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { certificateNamesOf, withCertificateNameFlags } from "../machinery/command-line/certificate-name-options.ts";
 import type { CertificateNameFlags } from "../machinery/command-line/certificate-name-options.ts";
-import { keyTypeOption, durationOption, secondsOf } from "../machinery/command-line/options.ts";
+import { keyTypeOption } from "../machinery/command-line/options.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import type { KeyType } from "../pki/keys.ts";
 import { certificateNameFault } from "./certificate-name.ts";
@@ -16,7 +16,7 @@ import { hookOfFlag } from "./hook-of-flag.ts";
 interface IssueFlags extends ConnectionFlags, CertificateNameFlags {
   readonly signer: string;
   readonly keyType: KeyType;
-  /** Milliseconds. */
+  /** Seconds. */
   readonly lifetime?: number;
   readonly out: string;
   readonly keyOut?: string;
@@ -39,7 +39,7 @@ export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
       "the first DNS name, or NAME",
     )
       .addOption(
-        durationOption("--lifetime <duration>", "how long it is requested for, 10m at least; default: the signer's"),
+        lifetimeOption("--lifetime <duration>", "how long it is requested for, 10m at least; default: the signer's"),
       )
       .addOption(keyTypeOption())
       .option("--renew", "wait without end, then keep renewing it until SIGINT or SIGTERM")
@@ -56,14 +56,10 @@ export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
   );
 
 function programOf(name: string, flags: IssueFlags): IssueProgram {
-  const { lifetime, out, keyOut, chainOut } = flags;
+  const { lifetime: lifetimeSeconds, out, keyOut, chainOut } = flags;
   const fault = certificateNameFault(name);
   if (fault !== undefined) throw new UsageError(`NAME: ${JSON.stringify(name)}: ${fault}`);
   const names = certificateNamesOf(flags, flags.dns?.[0] ?? name);
-  const lifetimeSeconds = lifetime === undefined ? undefined : secondsOf(lifetime);
-  if (lifetimeSeconds !== undefined && lifetimeSeconds < minimumExpirationSeconds) {
-    throw new UsageError("--lifetime: no certificate can be requested for less than 10m");
-  }
   if (chainOut !== undefined && keyOut === undefined) {
     throw new UsageError("--chain-out: give --key-out too; a file with the key has the whole chain");
   }

@@ -5,22 +5,22 @@ import { withConnectionFlags, withServer } from "../machinery/command-line/conne
 import type { ConnectionFlags, ServerConnection } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import { durationOption, repeatedOption, secondsOf } from "../machinery/command-line/options.ts";
+import { repeatedOption } from "../machinery/command-line/options.ts";
 import { writeOutput } from "../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
-import { requestClientCertificate } from "../features/certificates/commands.ts";
+import { lifetimeOption, requestClientCertificate } from "../features/certificates/commands.ts";
 import { requestToken } from "../features/accounts/commands.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;
   readonly group?: readonly string[];
   readonly serviceAccount?: string;
-  /** Milliseconds. */
+  /** Seconds. */
   readonly duration?: number;
   readonly outputFile?: string;
 }
 
-const defaultDuration = { text: "24h", milliseconds: 24 * 3_600_000 };
+const defaultDuration = { text: "24h", seconds: 24 * 3600 };
 
 /** `signet kubeconfig`: a kubeconfig for a user (a client certificate) or for a service account (a token). */
 export const kubeconfig = (): Command =>
@@ -31,7 +31,7 @@ export const kubeconfig = (): Command =>
       .addOption(repeatedOption("--group <name>", "a group of that user"))
       .option("--service-account <name>", "a service account of the namespace: gets a token")
       .addOption(
-        durationOption("--duration <duration>", `how long the credentials last (default: ${defaultDuration.text})`),
+        lifetimeOption("--duration <duration>", `how long the credentials last (default: ${defaultDuration.text})`),
       )
       .option("--output-file <file>", "where to write it (0600); default: standard output")
       .action(async (flags: KubeconfigFlags) => {
@@ -61,7 +61,7 @@ type Identity = Pick<KubeconfigContents, "user" | "namespace" | "credentials">;
 
 async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnection): Promise<Identity> {
   const { namespace } = connection;
-  const expirationSeconds = secondsOf(flags.duration ?? defaultDuration.milliseconds);
+  const expirationSeconds = flags.duration ?? defaultDuration.seconds;
   if (flags.user !== undefined) {
     const { user, group = [] } = flags;
     const pair = await requestClientCertificate(connection, { user, groups: group, expirationSeconds });

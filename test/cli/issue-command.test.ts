@@ -169,6 +169,7 @@ describe("signet certificates issue", () => {
       [["x", ...ofServices, "--ip", "web", ...out], /--ip: "web" is not an IP address/],
       [["x", ...ofServices, "--dns", "a b", ...out], /--dns: "a b": /],
       [["x", ...web, "--lifetime", "5m", ...out], /--lifetime: .* 10m/],
+      [["x", ...web, "--lifetime", "24856d", ...out], /--lifetime: .* 24855d/],
       [["x", ...web, "--key-type", "dsa", ...out], /--key-type: "dsa" is not one of/],
       [["x", ...web, ...out, "--chain-out", file("c.pem")], /--chain-out: give --key-out too/],
       [["x", ...web, ...out, "--key-out", file("x.pem")], /name a file of its own for each/],

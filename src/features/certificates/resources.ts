@@ -9,8 +9,6 @@ export const certificateSigningRequestResource = resourceType<CertificateSigning
   kind: "CertificateSigningRequest",
   scope: "Cluster",
 });
-/** The shortest lifetime that a CertificateSigningRequest may ask for (upstream: `validateCertificateSigningRequest`). */
-export const minimumExpirationSeconds = 600;
 export const clusterTrustBundleResource = resourceType<ClusterTrustBundle>({
   group: "certificates",
   version: "v1beta1",
@@ -22,5 +20,6 @@ export const issuedCertificateResource = resourceType<IssuedCertificate>({
   kind: "IssuedCertificate",
   scope: "Cluster",
 });
+export { lifetimeFault, lifetimeSecondsOf, minimumExpirationSeconds } from "./requested-lifetime.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

@@ -21,7 +21,7 @@ import type {
   CertificateNameFlags,
   CertificateNames,
 } from "../../../machinery/command-line/certificate-name-options.ts";
-import { keyTypeOption, durationOption, secondsOf } from "../../../machinery/command-line/options.ts";
+import { keyTypeOption } from "../../../machinery/command-line/options.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -35,12 +35,13 @@ import {
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
+import { lifetimeOption } from "./lifetime-option.ts";
 
 interface CreateFlags extends ConnectionFlags, OutputFlags, CertificateNameFlags {
   readonly signer?: string;
   readonly keyFile: string;
   readonly keyType: KeyType;
-  /** Milliseconds. */
+  /** Seconds. */
   readonly duration?: number;
   readonly requestFile?: string;
   readonly wait?: boolean;
@@ -58,7 +59,7 @@ export const createCertificateRequest = (): Command =>
       "the request's name",
     )
       .addOption(
-        durationOption(
+        lifetimeOption(
           "--duration <duration>",
           "the requested lifetime, such as 24h or 30d; default: the maximum of the signer",
         ),
@@ -92,7 +93,7 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
         request: Buffer.from(pem, "utf8").toString("base64"),
         signerName: flags.signer ?? apiserverClient.nameIn(connection.names),
         usages: [...usages],
-        ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
+        ...(flags.duration !== undefined && { expirationSeconds: flags.duration }),
       },
     });
     const created = await sent.catch(async (error: unknown) => {

@@ -12,6 +12,8 @@ export interface CollectedMetric<Label extends string> {
   readonly help: string;
   /** Default: none. */
   readonly labelNames?: readonly Label[];
+  /** Where several processes are one server: the largest or the smallest of their values is shown. Default: the sum. */
+  readonly aggregator?: "max" | "min";
   /** All values now. Called for each scrape. A gauge does not show what is left out. */
   readonly read: () => Samples<Label> | Promise<Samples<Label>>;
 }
@@ -19,13 +21,14 @@ export interface CollectedMetric<Label extends string> {
 /** Adds a metric whose values are read when it is scraped: what they are made of is counted elsewhere. */
 export function addCollectedMetric<Label extends string = never>(
   registry: Registry,
-  { type, name, help, labelNames = [], read }: CollectedMetric<Label>,
+  { type, name, help, labelNames = [], aggregator, read }: CollectedMetric<Label>,
 ): void {
   const Type = type === "gauge" ? Gauge<Label> : Counter<Label>;
   const metric: Counter<Label> | Gauge<Label> = new Type({
     name,
     help,
     labelNames,
+    ...(aggregator !== undefined && { aggregator }),
     registers: [registry],
     async collect() {
       const samples = [...(await read())];

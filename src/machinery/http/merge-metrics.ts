@@ -1,15 +1,10 @@
 import { splitExemplar } from "./exemplar.ts";
 
-/**
- * Values that are the same in each of several processes, or that grow with a problem. The largest one is shown; all other
- * values are added up.
- */
-const largestCounts =
-  /^(?:signet_(?:certificate_requests_pending|storage_|namespace_largest_|authority_expiry_|unusable_files|outside_key_last_)|apiserver_externaljwt_fetch_keys_\w+_timestamp|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
-/** The smallest one is shown: the earliest expiry, and 0 for a key that one of the processes cannot use. */
-const smallestCounts = /^signet_(?:certificate_soonest_expiry_seconds|outside_key_usable)/;
+/** How the values of one series in several processes become one. */
+export type Aggregator = "sum" | "max" | "min";
 
 interface Family {
+  readonly aggregator: Aggregator;
   /** Its HELP and TYPE lines. */
   readonly comments: readonly string[];
   /** Each sample's value, by the text before it: the name and its labels. */
@@ -18,17 +13,20 @@ interface Family {
   readonly exemplars: Map<string, string>;
 }
 
-/** Makes one text in Prometheus' format of the texts of the processes of one server. */
-export function mergeMetrics(texts: readonly string[]): string {
+/** Makes one text in Prometheus' format of the texts of the processes of one server. Default: all values are added up. */
+export function mergeMetrics(
+  texts: readonly string[],
+  aggregatorOf: (name: string) => Aggregator = () => "sum",
+): string {
   const families = new Map<string, Family>();
-  for (const text of texts) addText(families, text);
+  for (const text of texts) addText(families, { text, aggregatorOf });
   return textOf(families.values());
 }
 
 /** What a process has counted: the metrics that still hold when it has ended. Without exemplars. */
 export function countersOf(text: string): string {
   const families = new Map<string, Family>();
-  addText(families, text);
+  addText(families, { text, aggregatorOf: () => "sum" });
   const counters = [...families.values()].filter(({ comments }) => !comments.some((line) => line.endsWith(" gauge")));
   for (const { exemplars } of counters) exemplars.clear();
   return textOf(counters);
@@ -43,21 +41,31 @@ function textOf(families: Iterable<Family>): string {
   return `${lines.join("\n")}\n`;
 }
 
-function addText(families: Map<string, Family>, text: string): void {
+interface AddedText {
+  readonly text: string;
+  readonly aggregatorOf: (name: string) => Aggregator;
+}
+
+function addText(families: Map<string, Family>, { text, aggregatorOf }: AddedText): void {
   let family: Family | undefined;
   let comments: string[] = [];
   for (const line of text.split("\n")) {
     if (line.startsWith("# HELP ")) comments = [line];
     else if (line.startsWith("# TYPE ")) {
       const name = line.split(" ")[2] ?? "";
-      family = families.get(name) ?? { comments: [...comments, line], values: new Map(), exemplars: new Map() };
+      family = families.get(name) ?? {
+        aggregator: aggregatorOf(name),
+        comments: [...comments, line],
+        values: new Map(),
+        exemplars: new Map(),
+      };
       families.set(name, family);
     } else if (family !== undefined && line !== "") addSample(family, line);
   }
 }
 
 /** Label values may have spaces: the value comes after the last one. */
-function addSample({ values, exemplars }: Family, line: string): void {
+function addSample({ aggregator, values, exemplars }: Family, line: string): void {
   const [sample, exemplar] = splitExemplar(line);
   const end = sample.lastIndexOf(" ");
   const series = sample.slice(0, end);
@@ -66,7 +74,11 @@ function addSample({ values, exemplars }: Family, line: string): void {
   const before = values.get(series);
   if (before === undefined || Number.isNaN(before)) values.set(series, value);
   else if (Number.isNaN(value)) return;
-  else if (largestCounts.test(series)) values.set(series, Math.max(before, value));
-  else if (smallestCounts.test(series)) values.set(series, Math.min(before, value));
-  else values.set(series, before + value);
+  else values.set(series, aggregated[aggregator](before, value));
 }
+
+const aggregated: Readonly<Record<Aggregator, (one: number, other: number) => number>> = {
+  sum: (one, other) => one + other,
+  max: Math.max,
+  min: Math.min,
+};

@@ -7,12 +7,16 @@ import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
+import type { Aggregator } from "./merge-metrics.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
 import { pathOfAddress } from "./connection-bound.ts";
 import { typedText } from "./plain-text.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Of the runtime's metrics, those that are the same in each process, or that grow with a problem. */
+const largestOfRuntime = /^(?:nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 
 type SeriesLabel = "verb" | "group" | "version" | "resource" | "subresource";
 
@@ -162,13 +166,21 @@ export class Metrics {
     await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
-    const text = others.length === 0 ? own : mergeMetrics([own, ...others]);
+    const text = others.length === 0 ? own : mergeMetrics([own, ...others], (name) => this.#aggregatorOf(name));
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");
       if (prefersOpenMetrics(accept)) return typedText(openMetricsText(text), openMetricsContentType);
     }
     return typedText(withoutExemplars(text), this.#registry.contentType);
+  }
+
+  /** All processes of a server have the same metrics: what one of its own says holds for those of the others too. */
+  #aggregatorOf(name: string): Aggregator {
+    if (largestOfRuntime.test(name)) return "max";
+    const metric: object | undefined = this.#registry.getSingleMetric(name);
+    const aggregator = metric !== undefined && "aggregator" in metric ? metric.aggregator : undefined;
+    return aggregator === "max" || aggregator === "min" ? aggregator : "sum";
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */

@@ -42,6 +42,7 @@ export function authorizationObserver(registry: Registry, clock: Clock): Authori
   const reloadedAt = new Gauge({
     name: `${prefix}_config_controller_automatic_reload_last_timestamp_seconds`,
     help: "When --authorization-config was read again last.",
+    aggregator: "max",
     labelNames: ["status"],
     registers: [registry],
   });

@@ -49,6 +49,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
     type: "gauge",
     name: "signet_certificate_requests_pending",
     help: "Certificate requests that wait for an approval or for their signer.",
+    aggregator: "max",
     labelNames: ["signer"],
     read: async () => [...((await waiting()) ?? [])].map(([signer, count]) => [{ signer }, count]),
   });
@@ -56,6 +57,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
     type: "gauge",
     name: "signet_certificate_soonest_expiry_seconds",
     help: "Seconds until the first of the recorded certificates of a signer ends that are valid now.",
+    aggregator: "min",
     labelNames: ["signer"],
     read: async () =>
       [...((await soonestEnds()) ?? [])].map(([signer, end]) => [{ signer }, (end - clock.now()) / 1000]),
@@ -64,6 +66,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
     type: "gauge",
     name: "signet_authority_expiry_seconds",
     help: "Seconds until a certificate ends that the server needs: its CAs, and its own certificate. Negative after that.",
+    aggregator: "min",
     labelNames: ["certificate"],
     *read() {
       for (const [certificate, end] of authorityEnds()) yield [{ certificate }, (end - clock.now()) / 1000];
@@ -84,24 +87,28 @@ function addStorageGauges({ registry, store, quota, storedBytes }: DomainMetrics
     type: "gauge",
     name: "signet_storage_revision",
     help: "The newest revision of the store.",
+    aggregator: "max",
     read: asked(() => store.latestRevision()),
   });
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_storage_compacted_revision",
     help: "The newest revision that was compacted away.",
+    aggregator: "max",
     read: asked(() => store.compactedRevision()),
   });
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_storage_size_bytes",
     help: "The size of the store's file, or of the etcd member's.",
+    aggregator: "max",
     read: asked(storedBytes),
   });
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_namespace_largest_fullness_ratio",
     help: "What the fullest namespace or user has stored, as a part of what one may have. Above 1 where that was exceeded.",
+    aggregator: "max",
     read: async () => onlySample(await quota?.largestFullness()),
   });
 }
@@ -111,6 +118,7 @@ function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
     type: "gauge",
     name: "signet_unusable_files",
     help: "1 for each setting whose file has changed and cannot be used: its last good contents are in use.",
+    aggregator: "max",
     labelNames: ["setting"],
     *read() {
       for (const setting of new Set(unusableFiles())) yield [{ setting }, 1];

@@ -38,12 +38,14 @@ export function externalSignerObserver(
     type: "gauge",
     name: `${prefix}_fetch_keys_success_timestamp`,
     help: "When the external signer last told its keys.",
+    aggregator: "max",
     read: () => onlySample(fetchedSeconds),
   });
   addCollectedMetric(registry, {
     type: "gauge",
     name: `${prefix}_fetch_keys_data_timestamp`,
     help: "When the external signer read the keys that it told last, as it says.",
+    aggregator: "max",
     read: () => onlySample(keysDataSeconds),
   });
   return {

@@ -23,12 +23,14 @@ export function outsideKeyObserver(registry: Registry, clock: Clock): OutsideKey
   const usable = new Gauge({
     name: "signet_outside_key_usable",
     help: "1 when the last signature of a key outside the process was made, 0 when it failed.",
+    aggregator: "min",
     labelNames: ["provider", "key"],
     registers: [registry],
   });
   const lastSigned = new Gauge({
     name: "signet_outside_key_last_signed_timestamp_seconds",
     help: "When a key outside the process made its last signature.",
+    aggregator: "max",
     labelNames: ["provider", "key"],
     registers: [registry],
   });

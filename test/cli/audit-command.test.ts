@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startServerProcess } from "../../bench/server-process.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 
@@ -24,6 +25,7 @@ describe("signet audit verify", () => {
       const server = await startServerProcess(data, { flags });
       const clients = [clientOf(server), clientOf(server), clientOf(server)];
       for (const client of clients) for (let index = 0; index < 20; index++) await client.text("/readyz");
+      if (workers === 1) await annotateConfigMap(clients[0] ?? clientOf(server));
       for (const client of clients) client.close();
       assert.equal(await server.stop(), 0);
     }
@@ -46,6 +48,13 @@ describe("signet audit verify", () => {
     for (const file of ["audit-log.key", "audit-log.checkpoint", "audit-log.lock"]) {
       assert.equal(statSync(join(data, file)).mode & 0o777, 0o600, file);
     }
+  });
+
+  it("verifies a log to whose events an admission policy has added annotations with the names of the chain's own", async () => {
+    const annotated = /"chain\.signet\.platform\.io\/checkpoint":"end","chain\.signet\.platform\.io\/sequence":"7",/;
+    assert.match(readFileSync(log, "utf8"), annotated);
+    const { code, stdout } = await signet.run(["audit", "verify", log, key, checkpoint]);
+    assert.equal(code, 0, stdout);
   });
 
   it("names each fault, and ends with code 1", async () => {
@@ -73,3 +82,24 @@ describe("signet audit verify", () => {
     assert.match(wrongKey.stderr, /--public-key: .* it holds no public key in PEM\n$/);
   });
 });
+
+const policyName = "chain.signet.platform.io";
+
+/** Creates a ConfigMap whose audit event gets annotations by an admission policy. */
+async function annotateConfigMap(client: ApiClient): Promise<void> {
+  const admission = "/apis/admissionregistration.platform.io/v1";
+  const resourceRules = [{ apiGroups: [""], apiVersions: ["*"], operations: ["CREATE"], resources: ["configmaps"] }];
+  const auditAnnotations = [
+    { key: "checkpoint", valueExpression: "'end'" },
+    { key: "sequence", valueExpression: "'7'" },
+  ];
+  await client.request(`${admission}/validatingadmissionpolicies`, {
+    method: "POST",
+    body: { metadata: { name: policyName }, spec: { matchConstraints: { resourceRules }, auditAnnotations } },
+  });
+  await client.request(`${admission}/validatingadmissionpolicybindings`, {
+    method: "POST",
+    body: { metadata: { name: "audited" }, spec: { policyName, validationActions: ["Audit"] } },
+  });
+  await client.request("/api/v1/namespaces/default/configmaps", { method: "POST", body: { metadata: { name: "a" } } });
+}

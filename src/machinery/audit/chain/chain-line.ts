@@ -1,6 +1,5 @@
 import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { jsonFields } from "../../api/json-object.ts";
 import { microTimestamp } from "../../api/clock.ts";
 import { auditApiVersion, encodeEvent } from "../audit-event.ts";
 
@@ -92,28 +91,22 @@ export const isCheckpointSignedBy = (
   { signature, signed }: NonNullable<ParsedLine["checkpoint"]>,
 ): boolean => verify(null, signedBytes(signed), publicKey, Buffer.from(signature, "hex"));
 
-const signatureAtEnd = new RegExp(`"${keys.signature.replaceAll(".", "\\.")}":"([0-9a-f]{128})"\\}\\}$`);
+const member = (key: string, value: string): string => `"${key.replaceAll(".", "\\.")}":"(${value})"`;
+
+/** What is written last: an admission policy may give the event annotations of any name, and those stand before. */
+const placeAtEnd = new RegExp(
+  `${member(keys.sequence, "[1-9]\\d{0,14}")},${member(keys.previous, "[0-9a-f]{64}")}` +
+    `(?:,${member(keys.checkpoint, checkpointTypes.join("|"))},${member(keys.key, "[0-9a-f]{64}")},` +
+    `${member(keys.signature, "[0-9a-f]{128}")})?\\}\\}$`,
+);
 
 /** Undefined for a text that is not a line of a chain. */
 export function parseLine(line: string): ParsedLine | undefined {
-  const annotations = annotationsOf(line);
-  const { [keys.sequence]: sequence, [keys.previous]: previous, [keys.checkpoint]: checkpoint } = annotations;
-  if (!/^[1-9]\d{0,14}$/.test(String(sequence)) || !/^[0-9a-f]{64}$/.test(String(previous))) return undefined;
-  const position = { sequence: Number(sequence), previous: String(previous) };
-  if (checkpoint === undefined) return { ...position, checkpoint: undefined };
+  const [, sequence, previous, checkpoint, key, signature] = placeAtEnd.exec(line) ?? [];
+  if (sequence === undefined || previous === undefined) return undefined;
+  const position = { sequence: Number(sequence), previous };
   const type = checkpointTypes.find((one) => one === checkpoint);
-  const signature = signatureAtEnd.exec(line)?.[1];
-  if (type === undefined || signature === undefined) return undefined;
+  if (type === undefined || key === undefined || signature === undefined) return { ...position, checkpoint: undefined };
   const signed = line.slice(0, -(signature.length + 3)) + line.slice(-3);
-  return { ...position, checkpoint: { type, key: String(annotations[keys.key]), signature, signed } };
-}
-
-function annotationsOf(line: string): Readonly<Record<string, unknown>> {
-  let event: unknown;
-  try {
-    event = JSON.parse(line);
-  } catch {
-    return {};
-  }
-  return jsonFields(jsonFields(event)["annotations"]);
+  return { ...position, checkpoint: { type, key, signature, signed } };
 }

@@ -5,6 +5,7 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { connectionFault } from "../machinery/client/connection-fault.ts";
 import type { CaSource } from "../machinery/client/connection-fault.ts";
+import { explainedBody } from "../machinery/client/explained-body.ts";
 import { firstReachable } from "../machinery/client/first-reachable.ts";
 import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
@@ -183,13 +184,16 @@ const explained = (
   { server, caSource }: { readonly server: string; readonly caSource: CaSource },
 ): Transport => ({
   async send(request) {
-    try {
-      return await transport.send(request);
-    } catch (error) {
-      if (!(error instanceof Error) || request.signal?.aborted === true) throw error;
+    const explain = (error: unknown): unknown => {
+      if (!(error instanceof Error) || request.signal?.aborted === true) return error;
       const fault = connectionFault(error, caSource);
-      if (fault === undefined) throw error;
-      throw new ServerUnreachable(server, { reason: fault.text, cause: error });
+      return fault === undefined ? error : new ServerUnreachable(server, { reason: fault.text, cause: error });
+    };
+    try {
+      const response = await transport.send(request);
+      return { ...response, body: explainedBody(response.body, explain) };
+    } catch (error) {
+      throw explain(error);
     }
   },
   close: () => transport.close(),
@@ -231,7 +235,8 @@ const wayOfToken = (bootstrap: BootstrapCredential): string =>
 
 /** What an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
 function refusalText(error: ApiError, credential: UsedCredential): string {
-  const { code, message } = error;
+  const { code, reason, message } = error;
+  if (reason === undefined) return `the server answered ${code} without a reason, as a proxy does: ${message}`;
   if (code === 401) return `the server does not accept ${nameOf(credential)} (401): ${adviceFor(credential)}`;
   if (code === 403) {
     return `the server accepts ${nameOf(credential)}, but does not permit the request (403): ${message}${lacksPermission(message) ? permissionAdvice(credential) : ""}`;

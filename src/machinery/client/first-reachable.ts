@@ -1,4 +1,5 @@
 import type { Clock } from "../api/clock.ts";
+import { explainedBody } from "./explained-body.ts";
 import type { Transport } from "./transport.ts";
 
 /** After this time on another server, the first one is tried again. */
@@ -6,8 +7,8 @@ const returnMilliseconds = 5 * 60_000;
 
 /**
  * One transport over several servers with the same data, in the order of preference. A request goes to one server only. When
- * that gives no answer, the request fails and the next request goes to the next server: so no write is sent twice, and the
- * caller's own retry finds the other server.
+ * that gives no answer, or not all of it, the request fails and the next request goes to the next server: so no write is sent twice,
+ * and the caller's own retry finds the other server.
  */
 export function firstReachable(
   transports: readonly Transport[],
@@ -21,15 +22,19 @@ export function firstReachable(
       const index = current;
       const transport = transports[index];
       if (transport === undefined) throw new Error("there is no server");
-      try {
-        return await transport.send(request);
-      } catch (error) {
+      const failed = (error: unknown): unknown => {
         // A request that was given up says nothing about its server.
         if (request.signal?.aborted !== true && current === index) {
           current = (index + 1) % transports.length;
           since = monotonic.now();
         }
-        throw error;
+        return error;
+      };
+      try {
+        const response = await transport.send(request);
+        return { ...response, body: explainedBody(response.body, failed) };
+      } catch (error) {
+        throw failed(error);
       }
     },
     close: () => {

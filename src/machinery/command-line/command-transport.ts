@@ -1,6 +1,7 @@
 import { currentCredentials, httpsTransport } from "../client/https-transport.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
-import type { ClientRequest, ClientResponse, Transport } from "../client/transport.ts";
+import { explainedBody } from "../client/explained-body.ts";
+import type { ClientRequest, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
@@ -45,17 +46,6 @@ export function commandTransport({ transport, timeoutMilliseconds }: CommandTran
 function signalOf(request: ClientRequest, timeout: AbortSignal | undefined): Pick<ClientRequest, "signal"> {
   const signals = [request.signal, timeout].filter((signal) => signal !== undefined);
   return signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
-}
-
-async function* explainedBody(
-  body: ClientResponse["body"],
-  explain: (error: unknown) => unknown,
-): ClientResponse["body"] {
-  try {
-    yield* body;
-  } catch (error) {
-    throw explain(error);
-  }
 }
 
 /** Clocks that differ by less than this cannot be the reason why a credential is refused. */

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AgentClients } from "../../src/agent/agent-clients.ts";
+import { ServerClock } from "../../src/agent/server-clock.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { connectionTimeout } from "../../src/machinery/client/connections.ts";
+import type { ClientResponse } from "../../src/machinery/client/transport.ts";
+import { settingsOf } from "./settings-of.ts";
+
+/** The client of a machine without a certificate, whose servers answer as they are told to. */
+const clientOf = (answers: Readonly<Record<string, () => ClientResponse>>) =>
+  new AgentClients({
+    access: settingsOf({
+      servers: Object.keys(answers),
+      caCertificates: () => undefined,
+      bootstrap: { type: "none" },
+      dataDirectory: "",
+    }),
+    clientCertificate: () => undefined,
+    serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
+    monotonic: performance,
+    userAgent: "test",
+    connect: ({ server }) => ({ send: async () => answers[server]?.() ?? assert.fail(), close: () => {} }),
+  }).node;
+
+async function* page(): ClientResponse["body"] {
+  yield Buffer.from("<h1>Bad gateway</h1>");
+}
+
+async function* unfinished(server: string): ClientResponse["body"] {
+  yield Buffer.from('{"groups":');
+  throw connectionTimeout({ server });
+}
+
+test("an answer of a proxy shows its code, whatever the code would mean of the server", async () => {
+  for (const status of [401, 403, 502]) {
+    const client = clientOf({ "https://one": () => ({ status, headers: {}, body: page() }) });
+    const message = `the server answered ${status} without a reason, as a proxy does: <h1>Bad gateway</h1>`;
+    await assert.rejects(client.request("/apis"), { message });
+  }
+});
+
+test("an answer that does not come to its end names its server, and the next request goes to the next one", async () => {
+  async function* groups(): ClientResponse["body"] {
+    yield Buffer.from('{"groups":[]}');
+  }
+  const client = clientOf({
+    "https://one": () => ({ status: 200, headers: {}, body: unfinished("https://one") }),
+    "https://two": () => ({ status: 200, headers: {}, body: groups() }),
+  });
+  await assert.rejects(client.request("/apis"), {
+    message: "cannot reach the server https://one: it did not answer in time; check the network and the server's URL",
+  });
+  assert.deepEqual(await client.request("/apis"), { groups: [] });
+});

@@ -2,6 +2,7 @@ import { isatty } from "node:tty";
 import pino from "pino";
 import type { Logger } from "pino";
 import { jsonFields } from "../api/json-object.ts";
+import { loggedBug, loggedError } from "../logging/logged-error.ts";
 import { LineWriter } from "./line-writer.ts";
 import { standardOutput } from "./log-output.ts";
 
@@ -29,7 +30,7 @@ export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: 
     },
   });
   const log = pino(
-    { level, base: null },
+    { level, base: null, serializers: { err: (err: unknown) => (err instanceof Error ? loggedError(err) : err) } },
     { write: (line) => writer.write(format === "text" ? logLineAsText(line) : line) },
   );
   process.once("exit", () => writer.flushNow());
@@ -45,14 +46,14 @@ export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: 
  */
 function logFaults(log: Logger): void {
   process.on("unhandledRejection", (error) =>
-    log.error({ err: error }, "an unhandled rejection; the process continues"),
+    log.error({ err: loggedBug(error) }, "an unhandled rejection; the process continues"),
   );
   process.on("uncaughtException", (error) => {
     if (isRefusalOfSystem(error)) {
       log.error({ err: error }, "an unhandled system error; the process continues");
       return;
     }
-    log.fatal({ err: error }, "a bug: the process ends and must be restarted");
+    log.fatal({ err: loggedBug(error) }, "a bug: the process ends and must be restarted");
     process.exit(1);
   });
 }

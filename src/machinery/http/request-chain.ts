@@ -31,6 +31,7 @@ import type { RequestBound, WatchBound } from "./watch-bound.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
 import type { Log } from "../logging/log.ts";
+import { loggedBug } from "../logging/logged-error.ts";
 
 /** A request for a resource and a verb that are served, which its user may make. */
 export interface AuthorizedRequest {
@@ -407,6 +408,6 @@ function bug(
   error: unknown,
   { log, lifecycle: { auditId, info } }: { readonly log: Pick<Log, "error">; readonly lifecycle: Lifecycle },
 ): ApiError {
-  log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
+  log.error({ err: loggedBug(error), auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
   return internalError();
 }

@@ -23,15 +23,15 @@ export type OpenFailureLog = (texts: FailureTexts) => FailureLog;
 const reminderMilliseconds = 15 * 60_000;
 /** What fails after it has worked for so long is another outage. */
 const calmMilliseconds = 60_000;
-/** A server's text may be another one each time. */
-const mostReasons = 256;
+/** In a quarter of an hour: a server's text may be another one each time. */
+const mostReasons = 20;
 
 /** A reason that says what the time is, is another one each time. */
 const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 /**
- * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, and that it works again.
- * So an outage of days does not fill the log, and its end is in it.
+ * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, 20 of them at most in that
+ * time, and that it works again. So an outage of days does not fill the log, and its end is in it.
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;
@@ -60,9 +60,9 @@ export class FailureLog {
     const worksSince = this.#worksSince ?? now;
     this.#worksSince = undefined;
     if (now - worksSince >= calmMilliseconds) this.#forget((loggedAt) => loggedAt <= worksSince);
+    this.#forget((loggedAt) => now - loggedAt >= reminderMilliseconds);
     const known = reason.replaceAll(timePattern, "");
-    if (now - (this.#logged.get(known) ?? -Infinity) < reminderMilliseconds) return;
-    if (this.#logged.size >= mostReasons) this.#forget(() => true);
+    if (this.#logged.has(known) || this.#logged.size >= mostReasons) return;
     this.#logged.set(known, now);
     this.#isRecoveryNews = true;
     log.warn({ ...fields, failures: this.#failures }, this.#present);

@@ -92,11 +92,16 @@ describe("the log of an outage", () => {
     assert.deepEqual(lines, ["no lease: the clock is wrong (it says 2026-11-27T13:11:35.076Z) (1)"]);
   });
 
-  it("remembers few of the reasons that are another one each time", () => {
-    const { lines, failures } = scene();
-    for (let number = 0; number <= 256; number++) failures.failed(new Error(`reason ${number}`));
-    failures.failed(new Error("reason 256"));
-    failures.failed(new Error("reason 1"));
-    assert.equal(lines.length, 258);
+  it("has few of the reasons that are another one each time, and then tells how often it failed", () => {
+    const { time, lines, failures } = scene();
+    for (let number = 1; number <= 2000; number++) {
+      failures.failed(new Error(`request ${number} was refused`));
+      time.jump(1000);
+    }
+    failures.succeeded();
+    assert.deepEqual(
+      lines.map((line) => /\((\d+)\)$/.exec(line)?.[1]),
+      [1, 901, 1801].flatMap((first) => Array.from({ length: 20 }, (_, index) => String(first + index))).concat("2000"),
+    );
   });
 });

@@ -1,14 +1,21 @@
 import { mkdirSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
+import { UnusableFile } from "./unusable-file.ts";
 
 /**
  * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own
- * `recursive` loops forever where the system denies that the parent folder exists, as in /proc.
+ * `recursive` loops forever where the system denies that the parent folder exists, as in /proc. Throws UnusableFile
+ * for a missing folder named `~`: it comes from a file of settings, or from `--data-dir=~/x`.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];
   for (let folder = resolve(path); isMissing(folder); folder = dirname(folder)) missing.unshift(folder);
+  if (missing.some((folder) => basename(folder) === "~")) {
+    throw new UnusableFile(
+      `${path}: only a shell replaces ~, and only at the beginning of a word: write the whole path`,
+    );
+  }
   // Not with chmod: where others can write, they could put a link in its place before.
   const umask = process.umask(0);
   try {

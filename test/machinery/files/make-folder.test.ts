@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -19,4 +19,13 @@ test("a folder and its parents get their mode whatever the umask is, which stays
     for (const made of [folder, dirname(folder)]) assert.equal(statSync(made).mode & 0o7777, 0o755);
     assert.equal(process.umask(mask), mask);
   }
+});
+
+test("no folder named ~ is made for a path that no shell has seen", (context) => {
+  const root = mkdtempSync(join(tmpdir(), "signet-folder-"));
+  context.after(() => rmSync(root, { recursive: true }));
+  for (const path of ["~", "~/x", "settings/~/x"]) {
+    assert.throws(() => makeFolder(join(root, path), { mode: 0o755 }), /only a shell replaces ~.*write the whole path/);
+  }
+  assert.ok(!existsSync(join(root, "~")) && !existsSync(join(root, "settings")));
 });

@@ -213,9 +213,14 @@ function examineCertificateFile(
           "set this machine's clock if it is slow; if it is right, replace the certificate (signet ca replaces CAs)",
       });
     }
-    if (notAfter <= now) return bad(subject, { found: `${what} ended at ${end}`, advice: "replace it now" });
-    if (notAfter - now < soonMilliseconds)
-      return warning(subject, { found: `${what} ends at ${end}`, advice: "replace it before that" });
+    const how = isOwn ? ": signet ca prepare, then signet ca switch" : "";
+    if (notAfter <= now) {
+      const advice = `replace it now${isOwn ? `${how} --force` : ""}`;
+      return bad(subject, { found: `${what} ended at ${end}`, advice });
+    }
+    if (notAfter - now < soonMilliseconds) {
+      return warning(subject, { found: `${what} ends at ${end}`, advice: `replace it before that${how}` });
+    }
     return good(subject, `${what} is valid until ${end}`);
   });
 }

@@ -146,8 +146,6 @@ export interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
-const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 Bad Request" };
-
 /**
  * Answers bytes that are not a valid request, and closes the connection. When earlier requests are still unanswered, the invalid bytes
  * get no answer: the client would take it for an earlier request's. The connection then ends with the last of their answers.
@@ -161,16 +159,18 @@ export function refuseMalformed(
     if (isGone || connection?.lastExchange?.breakOff() !== true) socket.destroy();
     return;
   }
-  const { code, text, body } = refusalOf(error);
+  const { code, text, contentType, body } = refusalOf(error);
   socket.end(
-    `HTTP/1.1 ${code} ${text}\r\nConnection: close\r\nContent-Type: ${body.startsWith("{") ? "application/json" : "text/plain; charset=utf-8"}\r\n` +
+    `HTTP/1.1 ${code} ${text}\r\nConnection: close\r\nContent-Type: ${contentType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
 interface Refusal {
   readonly code: number;
+  /** The reason phrase. */
   readonly text: string;
+  readonly contentType: string;
   readonly body: string;
 }
 
@@ -179,13 +179,25 @@ function refusalOf(error: ParseError): Refusal {
     case "HPE_INVALID_METHOD":
       // The parser knows only a list of methods. Upstream accepts any word, and answers that no resource serves it.
       return /^[A-Z]{1,32} \//.test(error.rawPacket?.toString("latin1", 0, 40) ?? "")
-        ? { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` }
-        : badRequestRefusal;
+        ? {
+            code: 405,
+            text: "Method Not Allowed",
+            contentType: "application/json",
+            body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n`,
+          }
+        : plainRefusal(400, "Bad Request");
     case "HPE_HEADER_OVERFLOW":
-      return { code: 431, text: "Request Header Fields Too Large", body: "431 Request Header Fields Too Large" };
+      return plainRefusal(431, "Request Header Fields Too Large");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return { code: 408, text: "Request Timeout", body: "408 Request Timeout" };
+      return plainRefusal(408, "Request Timeout");
     default:
-      return badRequestRefusal;
+      return plainRefusal(400, "Bad Request");
   }
 }
+
+const plainRefusal = (code: number, text: string): Refusal => ({
+  code,
+  text,
+  contentType: "text/plain; charset=utf-8",
+  body: `${code} ${text}`,
+});

@@ -22,6 +22,7 @@ import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
+import type { Http1Request } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
@@ -31,6 +32,7 @@ import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
+import type { UpgradeRequest } from "./web-socket-exchange.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
 import type { Log } from "../logging/log.ts";
 
@@ -223,7 +225,7 @@ function createHttpsServer(
     insecureHTTPParser: false,
     shouldUpgradeCallback: wantsWebSocket,
   });
-  // Node.js silently drops headers beyond this count, and a dropped header could be important. `serveHttp1` counts them
+  // Node.js silently drops headers beyond this count, and a dropped header could be important. `accept` counts them
   // instead.
   server.maxHeadersCount = 0;
   return server;
@@ -275,32 +277,11 @@ function serveBothProtocols({ server, context, limits, sessions, connections, to
   endFailedHandshakes(server);
 }
 
-interface AcceptedRequest {
-  readonly connection: TlsConnection;
-  readonly head: Http1Head;
-}
-
 /** Serves the requests that Node.js has parsed. */
-function serveHttp1({ server, context, limits, log, connections, refused, tooManyWait }: ListenerParts): void {
-  const refuse = (socket: Duplex): void => {
-    refused.set(socket, context.tick.seconds);
-    socket.once("close", () => refused.delete(socket));
-  };
-  /** The head and the connection of a request that may be served. Others are answered here. */
-  const accept = (request: IncomingMessage, response: ServerResponse): AcceptedRequest | undefined => {
-    const connection = connections.get(request.socket);
-    // Node.js also parses requests that say 0.9 (or no version) and 2.0.
-    const isVersion = request.httpVersionMajor === 1;
-    const isSmall = request.rawHeaders.length <= limits.headerCount * 2;
-    const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
-    if (connection !== undefined && head !== undefined) return { connection, head };
-    response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
-    // What the parser says of the rest gets no second answer.
-    if (connection?.openExchanges === 0) refuse(request.socket);
-    return undefined;
-  };
+function serveHttp1(parts: ListenerParts): void {
+  const { server, context, connections, refused, tooManyWait } = parts;
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const accepted = accept(request, response);
+    const accepted = accept({ request, response }, parts);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
     const isBehindAnother = connection.openExchanges > 0;
@@ -316,27 +297,7 @@ function serveHttp1({ server, context, limits, log, connections, refused, tooMan
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
     // A client may have read the whole answer before this side knows that it has left.
-    afterAnswers(socket, () => {
-      const response = lastResponse(request, socket);
-      const accepted = accept(request, response);
-      if (accepted === undefined) return;
-      const { head, connection } = accepted;
-      // Loaded for the first one: most servers never see any.
-      import("./web-socket-exchange.ts").then(
-        ({ WebSocketExchange }) => {
-          const exchange = new WebSocketExchange(
-            { head, request, response, socket, sentAhead },
-            { context, connection },
-          );
-          // One of each connection at most: there is always room.
-          exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfAddress(connection.remoteAddress)) : undefined);
-        },
-        (error: unknown) => {
-          log.error({ err: error }, "could not load what speaks WebSocket");
-          socket.destroy();
-        },
-      );
-    }),
+    afterAnswers(socket, () => serveWebSocket({ request, socket, sentAhead }, parts)),
   );
   // It asks for a tunnel, and has no path. The same over HTTP/2.
   server.on("connect", (request: IncomingMessage, socket: Socket) =>
@@ -346,8 +307,60 @@ function serveHttp1({ server, context, limits, log, connections, refused, tooMan
     // It goes on sending. A reset now could take the answer from it.
     if (refused.has(socket)) return;
     refuseMalformed(error, { socket, connection: connections.get(socket) });
-    if (socket.writableEnded) refuse(socket);
+    if (socket.writableEnded) noteRefused(socket, parts);
   });
+}
+
+interface AcceptedRequest {
+  readonly connection: TlsConnection;
+  readonly head: Http1Head;
+}
+
+/** The head and the connection of a request that may be served. Undefined: it may not, and was answered here. */
+function accept(
+  { request, response }: Pick<Http1Request, "request" | "response">,
+  parts: ListenerParts,
+): AcceptedRequest | undefined {
+  const { limits, connections } = parts;
+  const connection = connections.get(request.socket);
+  // Node.js also parses requests that say 0.9 (or no version) and 2.0.
+  const isVersion = request.httpVersionMajor === 1;
+  const isSmall = request.rawHeaders.length <= limits.headerCount * 2;
+  const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
+  if (connection !== undefined && head !== undefined) return { connection, head };
+  response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
+  // What the parser says of the rest gets no second answer.
+  if (connection?.openExchanges === 0) noteRefused(request.socket, parts);
+  return undefined;
+}
+
+function noteRefused(socket: Duplex, { refused, context }: ListenerParts): void {
+  refused.set(socket, context.tick.seconds);
+  socket.once("close", () => refused.delete(socket));
+}
+
+/** Serves a request that asks to speak WebSocket, whose connection Node.js has let go. */
+function serveWebSocket(
+  { request, socket, sentAhead }: Pick<UpgradeRequest, "request" | "socket" | "sentAhead">,
+  parts: ListenerParts,
+): void {
+  const { context, log } = parts;
+  const response = lastResponse(request, socket);
+  const accepted = accept({ request, response }, parts);
+  if (accepted === undefined) return;
+  const { head, connection } = accepted;
+  // Loaded for the first one: most servers never see any.
+  import("./web-socket-exchange.ts").then(
+    ({ WebSocketExchange }) => {
+      const exchange = new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection });
+      // One of each connection at most: there is always room.
+      exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfAddress(connection.remoteAddress)) : undefined);
+    },
+    (error: unknown) => {
+      log.error({ err: error }, "could not load what speaks WebSocket");
+      socket.destroy();
+    },
+  );
 }
 
 /** Ends requests, unread answers and idle connections whose time is over. */

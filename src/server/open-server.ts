@@ -24,6 +24,7 @@ import { openServerStore } from "./encryption/open-encryption.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { isExemptFromQuota } from "./loopback-users.ts";
 import { observeServer } from "./observation/observe-server.ts";
+import type { ServerObservation } from "./observation/observe-server.ts";
 import { storedResources } from "./served-kinds.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { openTlsCertificate } from "./tls/tls-certificate.ts";
@@ -40,22 +41,6 @@ interface OpenServerOptions {
 }
 
 export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
-
-/** Whether the store has keys that only its sealing key opens. */
-function holdsSealedKeys(records: FollowedKeyRecords): boolean {
-  const valueOf = <T>({ name, parse }: KeyRecord<T>): T | undefined => {
-    const stored = records.recordOf(name)?.value;
-    return stored === undefined ? undefined : parse(stored);
-  };
-  return sealedKeys({ ring: valueOf(keyRingRecord), authorities: valueOf(authorityRecord) }).length > 0;
-}
-
-const feedOutage = (log: Logger): OutageReport =>
-  new OutageReport({
-    onFailure: (reason) =>
-      log.error({ error: reason }, "the store does not tell what changes, will try again; reads wait or get a 503"),
-    onRecovery: () => log.info("the store tells what changes again"),
-  });
 
 /**
  * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
@@ -74,36 +59,8 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     await openServerStore(config, { log, followed, given: given.store }),
     (opened) => opened.close(),
   );
-  const compactor = new Compactor({ store, log });
-  const feed = opening.adopt(
-    new ChangeFeed({ store, outage: feedOutage(log), onChanges: (changes) => compactor.count(changes) }),
-    (opened) => opened.close(),
-  );
   const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
-  const { maximumNamespaceBytes: maximumBytes } = config.limits;
-  const quota =
-    maximumBytes === Infinity
-      ? undefined
-      : new StorageQuota({
-          maximumBytes,
-          isExempt: isExemptFromQuota(names),
-          onExceeded: observation.onQuotaExceeded,
-        });
-  const stores = new Stores({
-    names,
-    definitions: storedResources(names),
-    store,
-    feed,
-    clock,
-    maximumObjectBytes: config.limits.maximumObjectBytes,
-    onWritten: observation.onWritten,
-    onRefused: observation.onRefused,
-    quota,
-  });
-  const records = new FollowedKeyRecords(feed);
-  // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
-  await Promise.all([stores.start(), records.start()]);
-  if (!usesEtcd) opening.adopt(followOtherPrograms(store), (following) => following.stop());
+  const { compactor, quota, stores, records } = await openCopies(config, { store, log, clock, observation, opening });
 
   const sealingKey = SealingKey.open(dataDirectory, { makesKey: !holdsSealedKeys(records) });
   const keyStore = { store, records, sealingKey };
@@ -144,6 +101,53 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   };
 }
 
+interface CopiesOptions extends Pick<OpenServerOptions, "log" | "clock" | "opening"> {
+  readonly store: Store;
+  readonly observation: ServerObservation;
+}
+
+/** Loads the copies in memory of what is stored, which follow the store from then on. */
+async function openCopies(config: ServerConfig, { store, log, clock, observation, opening }: CopiesOptions) {
+  const { names, limits, storage } = config;
+  const compactor = new Compactor({ store, log });
+  const feed = opening.adopt(
+    new ChangeFeed({ store, outage: feedOutage(log), onChanges: (changes) => compactor.count(changes) }),
+    (opened) => opened.close(),
+  );
+  const { maximumNamespaceBytes: maximumBytes } = limits;
+  const quota =
+    maximumBytes === Infinity
+      ? undefined
+      : new StorageQuota({
+          maximumBytes,
+          isExempt: isExemptFromQuota(names),
+          onExceeded: observation.onQuotaExceeded,
+        });
+  const stores = new Stores({
+    names,
+    definitions: storedResources(names),
+    store,
+    feed,
+    clock,
+    maximumObjectBytes: limits.maximumObjectBytes,
+    onWritten: observation.onWritten,
+    onRefused: observation.onRefused,
+    quota,
+  });
+  const records = new FollowedKeyRecords(feed);
+  // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
+  await Promise.all([stores.start(), records.start()]);
+  if (storage.type !== "etcd") opening.adopt(followOtherPrograms(store), (following) => following.stop());
+  return { compactor, quota, stores, records };
+}
+
+const feedOutage = (log: Logger): OutageReport =>
+  new OutageReport({
+    onFailure: (reason) =>
+      log.error({ error: reason }, "the store does not tell what changes, will try again; reads wait or get a 503"),
+    onRecovery: () => log.info("the store tells what changes again"),
+  });
+
 /** How long a server without requests takes to see what a command has written to its store. */
 const pollMilliseconds = 1_000;
 
@@ -158,3 +162,12 @@ const followOtherPrograms = (store: Store): { stop(): void } =>
     // The store is closing, or fails: requests say so.
     onFailure: () => {},
   });
+
+/** Whether the store has keys that only its sealing key opens. */
+function holdsSealedKeys(records: FollowedKeyRecords): boolean {
+  const valueOf = <T>({ name, parse }: KeyRecord<T>): T | undefined => {
+    const stored = records.recordOf(name)?.value;
+    return stored === undefined ? undefined : parse(stored);
+  };
+  return sealedKeys({ ring: valueOf(keyRingRecord), authorities: valueOf(authorityRecord) }).length > 0;
+}

@@ -3,7 +3,6 @@ import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
-import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
 import { parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -20,7 +19,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
-import { isJson, YamlFault, yamlToJson, yamlToJsonInTurns } from "../yaml-to-json.ts";
+import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml-to-json.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
@@ -38,14 +37,23 @@ interface ExpectedKind {
   readonly otherVersions?: readonly GroupVersion[];
 }
 
-export interface RequestBody {
-  readonly format: Format;
+interface BodyIn<F extends Format> {
+  readonly format: F;
   readonly bytes: Buffer;
   /** The value that a caller in this process passes instead of bytes. */
   readonly value?: object;
-  /** The text of YAML as JSON, or of long JSON; the fault of YAML that cannot be converted. */
-  readonly json?: string | YamlFault;
 }
+
+/** A body as it was sent. */
+type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
+
+/** A body of which everything that may take long is done, but parsing it. */
+export type ReadableBody =
+  /** With its text where it is long. */
+  | (BodyIn<"json"> & { readonly json?: string })
+  /** With its text as JSON, or why it cannot be converted. */
+  | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
+  | BodyIn<"protobuf">;
 
 type Caller = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
 
@@ -88,13 +96,12 @@ export async function readYaml(text: string, caller: Caller): Promise<string> {
 }
 
 /** The body, with what may take long done in turns of the event loop: YAML is converted, and long text decoded. */
-export function readableBody(body: RequestBody, caller: Caller): MaybePromise<RequestBody> {
-  const { format, bytes } = body;
-  if (format === "yaml") return withYaml(body, caller);
-  return format === "json" && bytes.length > shortTextLength ? withText(body) : body;
+export function readableBody(body: RequestBody, caller: Caller): MaybePromise<ReadableBody> {
+  if (body.format === "yaml") return withYaml(body, caller);
+  return body.format === "json" && body.bytes.length > shortTextLength ? withText(body) : body;
 }
 
-async function withYaml(body: RequestBody, caller: Caller): Promise<RequestBody> {
+async function withYaml(body: BodyIn<"yaml">, caller: Caller): Promise<ReadableBody> {
   const text = await decodeUtf8InTurns(body.bytes);
   try {
     return { ...body, json: await readYaml(text, caller) };
@@ -104,7 +111,7 @@ async function withYaml(body: RequestBody, caller: Caller): Promise<RequestBody>
   }
 }
 
-const withText = async (body: RequestBody): Promise<RequestBody> => ({
+const withText = async (body: BodyIn<"json">): Promise<ReadableBody> => ({
   ...body,
   json: await decodeUtf8InTurns(body.bytes),
 });
@@ -122,7 +129,7 @@ export interface DecodeOptions<T> {
  * Decodes the object in a body. A 400 when it cannot be parsed, is of another kind or fails strict validation. Pauses between the two
  * steps when the turn of a long request is over.
  */
-export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> {
+export function decodeBody<T>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
   const parsed = parseBody(body, options);
   const pause = pauseInTurn();
   return pause === undefined ? decodeParsed(parsed, options) : pause.then(() => decodeParsed(parsed, options));
@@ -202,7 +209,7 @@ interface ParsedBody {
 }
 
 function parseBody(
-  body: RequestBody,
+  body: ReadableBody,
   { expected, schema }: Pick<DecodeOptions<unknown>, "expected" | "schema">,
 ): ParsedBody {
   const unrecognized = (fault: string): Error =>
@@ -237,16 +244,18 @@ interface ValueParsing {
 
 /** Parses the JSON value of a body in any format. */
 export function parseValue(
-  { format, bytes, value, json }: RequestBody,
+  body: ReadableBody,
   { schema, refuse, refuseContent = refuse }: ValueParsing,
 ): ReturnType<typeof parseJson> {
   let envelope: Envelope | undefined;
   try {
-    if (value !== undefined) return parsedValue(value);
-    if (json instanceof YamlFault) throw json;
-    if (format === "json") return parseJsonBytes(bytes, json);
-    if (format === "yaml") return parseJson(json ?? yamlToJson(decodeUtf8(bytes)));
-    envelope = decodeEnvelope(bytes);
+    if (body.value !== undefined) return parsedValue(body.value);
+    if (body.format === "json") return parseJsonBytes(body.bytes, body.json);
+    if (body.format === "yaml") {
+      if (body.json instanceof YamlFault) throw body.json;
+      return parseJson(body.json);
+    }
+    envelope = decodeEnvelope(body.bytes);
     const { kind, apiVersion, raw } = envelope;
     return { value: { kind, apiVersion, ...schema.protobuf.decode(raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {

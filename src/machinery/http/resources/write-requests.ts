@@ -25,7 +25,7 @@ import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { isStoredText, representStored } from "./represent-object.ts";
 import { decodeBody, readBody, readBytes, readYaml, readableBody } from "./request-object.ts";
-import type { RequestBody } from "./request-object.ts";
+import type { ReadableBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { accessDenied } from "../../api/access-denied.ts";
@@ -132,7 +132,7 @@ async function appliedJson(text: string, resourceRequest: ResourceRequest): Prom
 }
 
 interface Decoding {
-  readonly body: RequestBody;
+  readonly body: ReadableBody;
   readonly options: WriteOptions;
   readonly resourceRequest: ResourceRequest;
 }

@@ -109,7 +109,7 @@ export const compileReview = (definition: ReviewDefinition | CreateSubresource):
   return {
     group,
     version,
-    storedAs: "storedAs" in definition ? storedAs(definition) : { group, version },
+    storedAs: storedAs(definition),
     otherVersions: ("otherVersions" in definition ? definition.otherVersions : undefined) ?? [],
     kind,
     schema: new CompiledSchema(definition.schema),

@@ -43,11 +43,11 @@ export async function createObject<T extends ApiObject>(
   const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", caller });
   const placed = inRequestNamespace(sent, { scope: definition.scope, namespace });
   const write = fieldWrite(registry, { manager, subresource: "" });
-  const decoded = pauseInTurn();
-  if (decoded !== undefined) await decoded;
+  const afterDecoding = pauseInTurn();
+  if (afterDecoding !== undefined) await afterDecoding;
   const tracked = trackUpdate({ ...write, previous: undefined, next: placed }) as T; // changes only managedFields
-  const owned = pauseInTurn();
-  if (owned !== undefined) await owned;
+  const afterTracking = pauseInTurn();
+  if (afterTracking !== undefined) await afterTracking;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await createTracked(registry, { object: tracked, namespace, caller });
@@ -90,8 +90,8 @@ export async function createTracked<T extends ApiObject>(
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
   const created = definition.canonicalize?.(prepared) ?? prepared;
   const name = created.metadata.name ?? "";
-  const validated = pauseInTurn();
-  if (validated !== undefined) await validated;
+  const afterValidation = pauseInTurn();
+  if (afterValidation !== undefined) await afterValidation;
   const admitted = await validateAdmission(registry, { ...subject, name, object: created });
 
   const where = { namespace: created.metadata.namespace ?? "", name };

@@ -145,11 +145,11 @@ async function nextVersion<T extends ApiObject>(
   const { caller, namespace, name, subresource } = change;
   const oldObject = previous.object;
   const subject = { operation: "UPDATE", caller, subresource, namespace, name, oldObject } as const;
-  const decoded = pauseInTurn();
-  if (decoded !== undefined) await decoded;
+  const afterDecoding = pauseInTurn();
+  if (afterDecoding !== undefined) await afterDecoding;
   const wanted = await change.wanted(oldObject);
-  const owned = pauseInTurn();
-  if (owned !== undefined) await owned;
+  const afterTracking = pauseInTurn();
+  if (afterTracking !== undefined) await afterTracking;
   const mutated = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
     when: "after admission",
     caller,
@@ -176,8 +176,8 @@ async function nextVersion<T extends ApiObject>(
   });
   if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
   for (const warning of strategy.warningsOnUpdate?.(next, context) ?? []) caller.warn(warning);
-  const validated = pauseInTurn();
-  if (validated !== undefined) await validated;
+  const afterValidation = pauseInTurn();
+  if (afterValidation !== undefined) await afterValidation;
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
 

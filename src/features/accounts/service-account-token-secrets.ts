@@ -156,7 +156,7 @@ class ServiceAccountTokenSecrets {
   /** Whether the account of the secret's name is the one that the secret is for: a secret may leave out its uid. */
   #isOf(secret: Secret, account: ServiceAccount): boolean {
     const uid = secret.metadata.annotations?.[this.#keysOf(secret).uid] ?? "";
-    return uid === "" || account.metadata.uid === uid;
+    return account.metadata.uid === uid;
   }
 
   /** The secret with everything that it should have. Undefined: it has that already. */

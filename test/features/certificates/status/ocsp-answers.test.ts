@@ -31,9 +31,9 @@ describe("an OCSP answer", () => {
     assert.ok(found);
     ca = found;
     const certificate = { issuer: formatDistinguishedName(ca.subject), serialNumber: revoked.toString("hex") };
-    await server.client
-      .resource(revocationResource(names))
-      .create({ kind: "", apiVersion: "", metadata: { name: "one" }, spec: { certificate } });
+    const revocations = server.client.resource(revocationResource(names));
+    await revocations.create({ kind: "", apiVersion: "", metadata: { name: "one" }, spec: { certificate } });
+    await revocations.list(); // answered once the copies in memory, which OCSP reads, have the write
   });
   after(() => server.stop());
 

@@ -63,6 +63,7 @@ test("a list in the store is served only when the CA of its name has signed it",
   await write(nameOf(ours), { issuer: ours, by: ours });
   await write(nameOf(copied), { issuer: copied, by: ours });
   await write(nameOf(replaced), { issuer: ours, by: ours });
+  await registry.waitForRevision(store.latestRevision());
   await lists.ready();
   assert.deepEqual([...lists.all().keys()], [nameOf(ours)]);
   assert.deepEqual(faults, [

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync, execFile } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -53,9 +63,16 @@ async function until<T>(look: () => T | undefined): Promise<T> {
   }
 }
 
-/** Whether any process listens on the debugger's port 9229 of this machine. */
-const listensOnDebuggerPort = (): boolean =>
-  / (?:0100007F|00000000):240D \d+:\d+ 0A /.test(readFileSync("/proc/net/tcp", "utf8"));
+/** Whether a process listens on the debugger's port 9229 (0x240D). One that has ended does not. */
+function listensOnDebuggerPort(pid: number): boolean {
+  const listening = readFileSync("/proc/net/tcp", "utf8").matchAll(/:240D \S+ 0A (?:\S+\s+){5}(\d+)/g);
+  const sockets = new Set(Array.from(listening, ([, inode]) => `socket:[${inode}]`));
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((file) => sockets.has(readlinkSync(`/proc/${pid}/fd/${file}`)));
+  } catch {
+    return false;
+  }
+}
 
 /** Which signals a process catches or ignores (`SigCgt`, `SigIgn`). */
 function handles(pid: number, signal: number): boolean {
@@ -156,8 +173,10 @@ describe("SIGUSR1", hasProc, () => {
       const client = clientOf(server);
       for (let index = 0; index < 10; index++) assert.equal(await client.text("/readyz"), "ok");
       client.close();
-      assert.equal(listensOnDebuggerPort(), false);
-      for (const pid of pids) assert.ok(process.kill(pid, 0));
+      for (const pid of pids) {
+        assert.equal(listensOnDebuggerPort(pid), false);
+        assert.ok(process.kill(pid, 0));
+      }
     } finally {
       for (const other of others) other.kill("SIGKILL");
       await server.kill();
@@ -171,7 +190,7 @@ describe("SIGUSR1", hasProc, () => {
       child.kill("SIGUSR1");
       // Before Node.js has started, the signal simply ends the process.
       if (child.stdout) await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
-      await until(() => (listensOnDebuggerPort() ? undefined : true));
+      await until(() => (listensOnDebuggerPort(child.pid ?? 0) ? undefined : true));
       if (child.kill("SIGKILL")) await once(child, "exit");
     }
   });

@@ -206,8 +206,9 @@ describe("a client certificate", () => {
   });
 });
 
-it("the administrator's certificate is replaced as soon as it is revoked, and the kubeconfig keeps its namespace", async () => {
+it("the administrator's certificate is replaced as soon as it is revoked, and the kubeconfig keeps its namespace", async (t) => {
   const server = await startTestServer({ settings: { controllers: "false" } });
+  t.after(() => server.stop());
   const kubeconfig = (): string => readFileSync(server.kubeconfigFile, "utf8");
   const certificateIn = (text: string): string | undefined => /client-certificate-data: (\S+)/.exec(text)?.[1];
   const earlier = kubeconfig();
@@ -225,7 +226,6 @@ it("the administrator's certificate is replaced as soon as it is revoked, and th
     return one.spec.serialNumber !== serialNumber;
   });
   const later = kubeconfig();
-  await server.stop();
   const [renewed] = parseCertificatesPem(Buffer.from(certificateIn(later) ?? "", "base64").toString());
   assert.notEqual(certificateIn(earlier), undefined);
   assert.ok(renewed);

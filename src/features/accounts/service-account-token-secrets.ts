@@ -156,7 +156,7 @@ class ServiceAccountTokenSecrets {
   /** Whether the account of the secret's name is the one that the secret is for: a secret may leave out its uid. */
   #isOf(secret: Secret, account: ServiceAccount): boolean {
     const uid = secret.metadata.annotations?.[this.#keysOf(secret).uid] ?? "";
-    return account.metadata.uid === uid;
+    return uid === "" || account.metadata.uid === uid;
   }
 
   /** The secret with everything that it should have. Undefined: it has that already. */
@@ -165,7 +165,7 @@ class ServiceAccountTokenSecrets {
     const wanted = {
       "ca.crt": base64(this.#options.caCertificates()),
       namespace: base64(metadata.namespace ?? ""),
-      token: data["token"] || base64(await this.#options.issueToken(account, secret)),
+      token: data["token"] ?? base64(await this.#options.issueToken(account, secret)),
     };
     const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
     const uidKey = this.#keysOf(secret).uid;

@@ -19,8 +19,16 @@ const token = "[\\w!#$%&'*+.^`{|}~-]+";
 /** A parameter as Go's `mime.ParseMediaType` reads it, with blanks around its `=`. Its value is a token, or quoted. */
 const parameter = new RegExp(`[ \\t]*;[ \\t]*(${token})[ \\t]*=[ \\t]*(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, "gy");
 
-/** The format of an object in a request body. Default: JSON. Throws a 415. */
+/**
+ * The format of an object in a request body. Default: JSON. But a browser must name it: without a type it sends what a page of any
+ * server likes, with its user's client certificate, and with this type only where the server allows that. Throws a 415.
+ */
 export function bodyFormat(headers: Headers): Format {
+  if (headers["origin"] !== undefined && contentTypeOf(headers) === "") {
+    throw unsupportedMediaType(
+      "a request of a web page must name the type of its body: set Content-Type, such as application/json",
+    );
+  }
   const format = formatOf(contentTypeOf(headers));
   if (format === undefined) throw unknownFormat(acceptedTypes);
   return format;

@@ -430,3 +430,18 @@ test("an aggregated ClusterRole has the rules of the roles that it selects, as l
   await roles.delete(part);
   await becomes(whole, []);
 });
+
+test("an aggregated ClusterRole that selects nothing keeps the rules that were written into it", async () => {
+  const roles = server.client.resource(references.clusterRoles);
+  const suffix = randomBytes(4).toString("hex");
+  const [kept, part, next] = [`kept-${suffix}`, `part-${suffix}`, `next-${suffix}`];
+  const [key, apiVersion, kind] = [`example.com/${suffix}`, "rbac.authorization.platform.io/v1", "ClusterRole"];
+  const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["configmaps"] }];
+  const selecting = (value: string) => ({ clusterRoleSelectors: [{ matchLabels: { [key]: value } }] });
+  await roles.create({ apiVersion, kind, metadata: { name: kept }, rules, aggregationRule: selecting("none") });
+  await roles.create({ apiVersion, kind, metadata: { name: part, labels: { [key]: "part" } }, rules });
+  await roles.create({ apiVersion, kind, metadata: { name: next }, rules: null, aggregationRule: selecting("part") });
+  // The loop takes one role after the other: when this one has its rules, the first one has been looked at.
+  await waitForObject(server.client, references.clusterRoles, { name: next }, (found) => found?.rules?.length === 1);
+  assert.deepEqual((await roles.get(kept)).rules, rules);
+});

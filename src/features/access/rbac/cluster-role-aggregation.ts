@@ -10,10 +10,10 @@ import type { PolicyRule } from "./policy-rule.ts";
 import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { Labels, LabelSelector } from "../../../machinery/api/label-selector.ts";
 
-/** Upstream's name. Whoever else set the rules loses them to it. */
+/** Upstream's name. Whoever else set the rules loses them to it, as soon as there are any. */
 const fieldManager = "clusterrole-aggregation-controller";
 
-/** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules. */
+/** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules, where these have any. */
 export const clusterRoleAggregation: Controller = {
   name: "clusterrole-aggregation",
   start(context) {
@@ -34,7 +34,13 @@ export const clusterRoleAggregation: Controller = {
         const metadata = { name, uid, resourceVersion };
         await client.resource(resource).patch(name, {
           type: "apply",
-          body: { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, rules },
+          // Who applies no rules owns none (upstream's `omitempty`): a role that selects nothing keeps what others wrote into it.
+          body: {
+            apiVersion: apiVersionOf(resource),
+            kind: resource.kind,
+            metadata,
+            ...(rules.length > 0 && { rules }),
+          },
           fieldManager,
           isForced: true,
         });

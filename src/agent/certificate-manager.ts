@@ -102,7 +102,7 @@ export class CertificateManager {
     this.#options = options;
     const { store, log, name } = options;
     this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
-    store.removeLeftovers();
+    store.forgetUsedKey();
     this.#digest = store.wantedDigest;
     this.#use(
       readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
@@ -124,7 +124,8 @@ export class CertificateManager {
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
-      isRenewalRequested: this.#renewal === "asked" || (this.#renewal === "begun" && !this.#hasPendingKey),
+      isRenewalRequested:
+        this.#renewal === "asked" || (this.#renewal === "begun" && (this.#options.store.pendingKey() ?? "") === ""),
     };
   }
 
@@ -138,6 +139,7 @@ export class CertificateManager {
 
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
+    this.#options.store.demandNewKey();
     this.#renewal = "asked";
     this.#retryAt = 0;
     this.#wake.wake();
@@ -251,7 +253,7 @@ export class CertificateManager {
 
   #beginRenewal(): void {
     if (this.#renewal !== "asked") return;
-    this.#options.store.forgetPendingKey();
+    this.#options.store.demandNewKey(); // a try that was under way may have kept its key since
     this.#renewal = "begun";
   }
 

@@ -1,6 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { replaceLink, writeFileAtomically, writePrivateFile } from "../machinery/files/atomic-file.ts";
+import {
+  isUnfinishedFile,
+  replaceLink,
+  writeFileAtomically,
+  writePrivateFile,
+} from "../machinery/files/atomic-file.ts";
 import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
@@ -32,15 +37,11 @@ export class CertificateStore {
     makeFolder(directory, { mode: 0o700 });
   }
 
-  /** Removes what a kill left behind. Only for the owner of the folder: nothing else may write to it at the same time. */
-  removeLeftovers(): void {
-    for (const file of readdirSync(this.#directory)) {
-      // A kill interrupted the write.
-      if (file.startsWith(`${this.#name}-`) && file.endsWith(".new")) removeFile(join(this.#directory, file));
-    }
+  /** A kill came right after the pending key and its certificate were put into use: the key must not be requested again. */
+  forgetUsedKey(): void {
     const pending = this.pendingKey();
-    // A kill came right after the pending key and its certificate were put into use. The key must not be requested again.
-    if (pending !== undefined && readUnlessUnusable(this.file)?.startsWith(pending) === true) this.forgetPendingKey();
+    if (pending === undefined || pending === "") return;
+    if (readUnlessUnusable(this.file)?.startsWith(pending) === true) this.forgetPendingKey();
   }
 
   /** The file from which other programs may read the pair. Its name does not change with a renewal. */
@@ -91,7 +92,10 @@ export class CertificateStore {
     if (this.wantedDigest !== wantedDigest) writePrivateFile(this.#wantedDigestFile, wantedDigest);
   }
 
-  /** The key of the pending request. PEM, secret. A key that other users can read, or this one cannot, counts as missing. */
+  /**
+   * The key of the pending request. PEM, secret; "" when another one is to be made. A key that other users can read, or this one
+   * cannot, counts as missing.
+   */
   pendingKey(): string | undefined {
     return readUnlessUnusable(this.#pendingFile);
   }
@@ -103,6 +107,15 @@ export class CertificateStore {
 
   forgetPendingKey(): void {
     removeFile(this.#pendingFile);
+  }
+
+  /** Forgets the pending key, so that another one is made: after a restart too, if that can be written. */
+  demandNewKey(): void {
+    try {
+      this.keepPendingKey("");
+    } catch {
+      this.forgetPendingKey();
+    }
   }
 
   get #pendingFile(): string {
@@ -117,6 +130,14 @@ export class CertificateStore {
   #isDated(file: string): boolean {
     return file.startsWith(`${this.#name}-`) && datePattern.test(file.slice(this.#name.length + 1));
   }
+}
+
+/**
+ * Removes what kills have left half-written in the folder of all certificates: once for them all, since there may be thousands. Only
+ * for the folder's owner: nothing else may write to it at the same time.
+ */
+export function removeLeftovers(directory: string): void {
+  for (const file of readdirSync(directory)) if (isUnfinishedFile(file)) removeFile(join(directory, file));
 }
 
 const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;

@@ -8,7 +8,7 @@ import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { Hook } from "./agent-settings.ts";
 import { approvalAdvice, CertificateManager } from "./certificate-manager.ts";
-import { CertificateStore } from "./certificate-store.ts";
+import { CertificateStore, removeLeftovers } from "./certificate-store.ts";
 import { FailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
@@ -100,7 +100,9 @@ class Issuance {
     this.#stopping.addEventListener("abort", () => this.#first.resolve());
     const { log, monotonic, random, sleep } = options;
     this.#hooks = new HookRunner({ memory: new HookMemory(folder, log), log, monotonic, random, sleep });
-    this.#store = new CertificateStore(join(folder, "pki"), order.name);
+    const certificates = join(folder, "pki");
+    this.#store = new CertificateStore(certificates, order.name);
+    removeLeftovers(certificates);
     this.#manager = new CertificateManager({
       ...options,
       name: order.name,

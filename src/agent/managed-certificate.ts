@@ -40,13 +40,16 @@ type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "
   readonly service?: ServiceCertificate;
 };
 
+export const certificatesFolder = ({ dataDirectory }: Pick<AgentSettings, "dataDirectory">): string =>
+  join(dataDirectory, "pki");
+
 /** Reads the certificate that the data directory has, if any. `run` of both parts keeps it and its files up to date. */
 export function managedCertificate(
   { settings, metrics, hooks, certificateInstalled, serverClock, ...context }: CertificateContext,
   { name, service, onInstalled, ...identity }: CertificateParts,
 ): ManagedCertificate {
   const { sleep, log, failureLog } = context;
-  const store = new CertificateStore(join(settings.dataDirectory, "pki"), name);
+  const store = new CertificateStore(certificatesFolder(settings), name);
   const manager = new CertificateManager({
     ...context,
     ...identity,

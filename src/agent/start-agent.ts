@@ -11,11 +11,12 @@ import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
+import { removeLeftovers } from "./certificate-store.ts";
 import { FailureLog } from "./failure-log.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
-import { managedCertificate } from "./managed-certificate.ts";
+import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
 import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
@@ -99,6 +100,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     connect: options.connect,
   });
   const { client, serving, services } = ownedCertificates({ ...shared, hooks }, identity);
+  removeLeftovers(certificatesFolder(settings));
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();

@@ -450,6 +450,23 @@ describe("the certificate manager", () => {
     assert.equal(manager.status.isRenewalRequested, false);
   });
 
+  it("still renews what it was told to after a kill that came before it could begin", async (context) => {
+    const scene = new SigningScene(context);
+    const leaked = (await started(scene)).current?.keyPem;
+    for (const behaviour of ["issues", "ignores"] as const) {
+      scene.behaviour = behaviour;
+      await scene.stop();
+      const manager = scene.start();
+      manager.renewNow();
+      await scene.stop();
+      assert.equal(scene.store().pendingKey(), "");
+      await started(scene);
+      assert.equal(scene.requests.size, behaviour === "issues" ? 2 : 3);
+    }
+    assert.notEqual(scene.store().read()?.keyPem, leaked);
+    assert.notEqual(scene.store().pendingKey(), "");
+  });
+
   it("does not request endlessly when its clock takes new certificates for not yet valid or expired", async (context) => {
     for (const hours of [20, -20]) {
       const scene = new SigningScene(context);

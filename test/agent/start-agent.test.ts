@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
@@ -131,6 +131,14 @@ describe("an agent", () => {
       const { commonName } = stores("client").read()?.certificate.subject ?? {};
       return commonName === "system:node:n1";
     });
+  });
+
+  it("removes what a kill has left half-written, also of a certificate that its settings do not name any more", async (context) => {
+    const { start, withToken, stores } = await scene(context);
+    const left = join(dirname(stores("client").file), "web-current.pem.0123456789ab.new");
+    writeFileSync(left, "");
+    await start(withToken);
+    assert.ok(!existsSync(left));
   });
 
   it("can be introduced by a client certificate, such as the administrator's", async (context) => {

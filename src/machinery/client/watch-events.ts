@@ -1,6 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { ByteAccumulator } from "../http2/byte-accumulator.ts";
+import { splitLines } from "../api/split-lines.ts";
 import { receivedStatus } from "./received-status.ts";
 import { UnreadableAnswer } from "./transport.ts";
 
@@ -14,25 +14,15 @@ export interface WatchEvent<T extends ApiObject = ApiObject> {
 
 /** A line of a watch contains at most one object and its frame. A longer one does not come from this API. */
 const longestLineBytes = 16 * 1024 * 1024;
-const newline = 10;
 
 /** Splits the bytes of a watch into events. Throws the ApiError of an ERROR event (410: list again), and UnreadableAnswer. */
 export async function* watchEvents<T extends ApiObject>(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent<T>> {
-  const line = new ByteAccumulator();
-  for await (const bytes of body) {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    let begin = 0;
-    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
-      line.add(chunk.subarray(begin, end));
-      begin = end + 1;
-      const whole = line.take();
-      const text = whole.toString("utf8");
-      if (text.trim() !== "") yield { ...eventOf<T>(text), bytes: whole.length };
-    }
-    if (begin < chunk.length) line.add(chunk.subarray(begin));
-    if (line.length > longestLineBytes) throw new UnreadableAnswer("a watch event is longer than any object may be");
+  const tooLong = () => new UnreadableAnswer("a watch event is longer than any object may be");
+  for await (const { bytes, isWhole } of splitLines(body, { maximumBytes: longestLineBytes, tooLong })) {
+    const text = bytes.toString("utf8");
+    if (isWhole && text.trim() !== "") yield { ...eventOf<T>(text), bytes: bytes.length };
   }
 }
 

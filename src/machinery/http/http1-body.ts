@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/api-error.ts";
-import { ByteAccumulator } from "../http2/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/byte-accumulator.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { incompleteBody } from "./exchange.ts";
 import { takeBody } from "./node-http.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
-import { noBytes } from "../http2/byte-accumulator.ts";
+import { noBytes } from "../api/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { Http1Body } from "./http1-body.ts";

@@ -2,7 +2,7 @@ import { bodyTooLarge } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
-import { noBytes } from "../http2/byte-accumulator.ts";
+import { noBytes } from "../api/byte-accumulator.ts";
 import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";

@@ -4,7 +4,7 @@ import type { WebSocket } from "ws";
 import type { HttpResponse } from "../api/http-message.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
-import { noBytes } from "../http2/byte-accumulator.ts";
+import { noBytes } from "../api/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { endWith } from "./http1-exchange.ts";

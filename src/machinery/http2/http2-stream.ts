@@ -1,4 +1,4 @@
-import { ByteAccumulator, noBytes } from "./byte-accumulator.ts";
+import { ByteAccumulator, noBytes } from "../api/byte-accumulator.ts";
 import type { ResponseHead } from "./frame-writer.ts";
 import { PendingBytes } from "./pending-bytes.ts";
 import { errorCodes } from "./protocol.ts";

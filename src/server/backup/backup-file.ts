@@ -2,6 +2,7 @@ import { createReadStream, statSync } from "node:fs";
 import { createGunzip, createGzip } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
+import { splitLines } from "../../machinery/api/split-lines.ts";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { openReplacement } from "../../machinery/files/atomic-file.ts";
 import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";
@@ -9,7 +10,6 @@ import type { BackupHeader, BackupItem } from "./backup-format.ts";
 
 /** An object of 3 MiB in which each character is escaped, and some room. */
 const longestLineBytes = 32 * 2 ** 20;
-const newline = 0x0a;
 
 /**
  * Writes a backup (0600). An older file of that name is replaced once the new one is complete, checked and on the disk; until then,
@@ -55,22 +55,11 @@ export async function verifyBackupFile(
 }
 
 async function* linesOf(file: string): AsyncIterable<string> {
-  let parts: Buffer[] = [];
-  let partBytes = 0;
-  for await (const bytes of uncompressed(file)) {
-    let start = 0;
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      parts.push(bytes.subarray(start, end));
-      yield Buffer.concat(parts).toString("utf8");
-      parts = [];
-      partBytes = 0;
-      start = end + 1;
-    }
-    parts.push(bytes.subarray(start));
-    partBytes += bytes.length - start;
-    if (partBytes > longestLineBytes) throw new DamagedBackup("it is not a backup of Signet: a line is too long");
+  const tooLong = () => new DamagedBackup("it is not a backup of Signet: a line is too long");
+  for await (const { bytes, isWhole } of splitLines(uncompressed(file), { maximumBytes: longestLineBytes, tooLong })) {
+    if (!isWhole) throw new DamagedBackup("it was not written or copied to the end");
+    yield bytes.toString("utf8");
   }
-  if (partBytes > 0) throw new DamagedBackup("it was not written or copied to the end");
 }
 
 async function* uncompressed(file: string): AsyncIterable<Buffer> {

@@ -1,6 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
+import { splitLines } from "../../api/split-lines.ts";
+import type { Line } from "../../api/split-lines.ts";
 import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
 import { startOfChain, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
@@ -62,11 +64,6 @@ async function inOrder(files: readonly string[]): Promise<string[]> {
     found.push({ file, first });
   }
   return found.toSorted((one, other) => one.first - other.first).map(({ file }) => file);
-}
-
-interface Line {
-  readonly bytes: Buffer;
-  readonly isWhole: boolean;
 }
 
 class Verification {
@@ -194,30 +191,11 @@ async function* readLines(file: string): AsyncGenerator<Line> {
     await handle.read(magic, 0, 2, 0);
     const source = handle.createReadStream({ start: 0, autoClose: false });
     const bytes: AsyncIterable<Buffer> = magic.equals(gzipMagic) ? source.pipe(createGunzip()) : source;
-    yield* splitLines(bytes);
+    yield* splitLines(bytes, { maximumBytes: longestLineBytes, tooLong });
   } finally {
     await handle.close();
   }
 }
 
 const gzipMagic = Buffer.of(0x1f, 0x8b);
-const newline = 0x0a;
-
-async function* splitLines(source: AsyncIterable<Buffer>): AsyncGenerator<Line> {
-  let parts: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of source) {
-    let begin = 0;
-    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
-      yield { bytes: Buffer.concat([...parts, chunk.subarray(begin, end)]), isWhole: true };
-      parts = [];
-      length = 0;
-      begin = end + 1;
-    }
-    length += chunk.length - begin;
-    if (length > longestLineBytes)
-      throw new UnusableFile(`a line is longer than ${longestLineBytes} bytes; name an audit log`);
-    if (begin < chunk.length) parts.push(chunk.subarray(begin));
-  }
-  if (length > 0) yield { bytes: Buffer.concat(parts), isWhole: false };
-}
+const tooLong = () => new UnusableFile(`a line is longer than ${longestLineBytes} bytes; name an audit log`);

@@ -21,7 +21,7 @@ import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
 import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml-to-json.ts";
 import type { Warnings } from "../warnings.ts";
-import { noBytes } from "../../http2/byte-accumulator.ts";
+import { noBytes } from "../../api/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";

@@ -59,8 +59,8 @@ const defaultLimits: ListenerLimits = {
   handshakeSeconds: 15,
   idleSeconds: 120,
   unsentBytes: 512 * 1024 * 1024,
-  resetBurst: 1000,
-  resetsPerSecond: 100,
+  emptyFrameBurst: 1000,
+  emptyFramesPerSecond: 100,
 };
 
 export interface ListenerTls {

@@ -41,8 +41,8 @@ export interface Http2Limits extends HeadLimits {
    * that make the server reset a stream (CVE-2025-8671), empty frames (CVE-2019-9518), settings, answers to pings that nobody has sent,
    * headers of a stream that is closed.
    */
-  readonly resetBurst: number;
-  readonly resetsPerSecond: number;
+  readonly emptyFrameBurst: number;
+  readonly emptyFramesPerSecond: number;
 }
 
 export interface Http2SessionOptions {
@@ -107,8 +107,8 @@ export class Http2Session implements StreamSession {
     this.#nowSeconds = nowSeconds;
     this.#onRequest = onRequest;
     this.#allowance = new FrameAllowance({
-      burst: limits.resetBurst,
-      perSecond: limits.resetsPerSecond,
+      burst: limits.emptyFrameBurst,
+      perSecond: limits.emptyFramesPerSecond,
       nowSeconds,
     });
     this.#output = new FrameOutput({ socket, onAnswered: (stream) => this.#answered(stream) });

@@ -28,14 +28,18 @@ interface Decoder {
   readonly acceptsEnd: Uint8Array;
 }
 
-const { transitions, acceptsEnd } = compileDecoder();
+/** What follows a zero and a one: the index of another node, a leaf, or 0 for nothing, as no code leads back to the root. */
+type Node = [afterZero: number, afterOne: number];
 
-/** The nodes of the code's tree are the states. No code is shorter than four bits, so four bits complete one symbol at most. */
-function compileDecoder(): Decoder {
-  const leaf = (symbol: number): number => -1 - symbol;
-  const tree: [number, number][] = [[0, 0]];
-  const symbols = codeLengths.map((_, symbol) => symbol);
+const leafOf = (symbol: number): number => -1 - symbol;
+
+const { transitions, acceptsEnd } = compileDecoder(codeTree());
+
+/** The tree of the codes. Its first node is the root. */
+function codeTree(): readonly Node[] {
+  const tree: Node[] = [[0, 0]];
   const lengthOf = (symbol: number): number => codeLengths[symbol] ?? 0;
+  const symbols = codeLengths.map((_, symbol) => symbol);
   symbols.sort((one, other) => lengthOf(one) - lengthOf(other) || one - other);
   let code = 0;
   let length = 0;
@@ -46,7 +50,7 @@ function compileDecoder(): Decoder {
     for (let bit = length - 1; bit >= 0; bit--) {
       const node = tree[at] ?? [0, 0];
       const side = Math.floor(code / 2 ** bit) % 2 === 0 ? 0 : 1;
-      if (bit === 0) node[side] = leaf(symbol);
+      if (bit === 0) node[side] = leafOf(symbol);
       else {
         if (node[side] === 0) node[side] = tree.push([0, 0]) - 1;
         at = node[side];
@@ -54,29 +58,41 @@ function compileDecoder(): Decoder {
     }
     code++;
   }
+  return tree;
+}
+
+/** The nodes are the states. No code is shorter than four bits, so four bits complete one symbol at most. */
+function compileDecoder(tree: readonly Node[]): Decoder {
   const decoder = { transitions: new Int32Array(tree.length * nibbles), acceptsEnd: new Uint8Array(tree.length) };
   for (let state = 0; state < tree.length; state++) {
-    for (let nibble = 0; nibble < nibbles; nibble++) {
-      let at = state;
-      let emitted = 0;
-      for (let bit = 3; bit >= 0 && at !== failure; bit--) {
-        const side = ((nibble >> bit) & 1) as 0 | 1; // one bit
-        const next: number = tree[at]?.[side] ?? 0;
-        if (next >= 0) at = next;
-        else if (next === leaf(endOfString)) at = failure;
-        else {
-          emitted = -next;
-          at = 0;
-        }
-      }
-      decoder.transitions[state * nibbles + nibble] = at === failure ? failure : (at << 9) | emitted;
-    }
+    for (let nibble = 0; nibble < nibbles; nibble++)
+      decoder.transitions[state * nibbles + nibble] = transitionFrom(tree, { state, nibble });
   }
   for (let ones = 0, at = 0; ones < 8; ones++) {
     decoder.acceptsEnd[at] = 1;
     at = tree[at]?.[1] ?? 0;
   }
   return decoder;
+}
+
+/** What four bits lead to: see Decoder. */
+function transitionFrom(
+  tree: readonly Node[],
+  { state, nibble }: { readonly state: number; readonly nibble: number },
+): number {
+  let at = state;
+  let emitted = 0;
+  for (let bit = 3; bit >= 0; bit--) {
+    const side = ((nibble >> bit) & 1) as 0 | 1; // one bit
+    const next = tree[at]?.[side] ?? 0;
+    if (next === leafOf(endOfString)) return failure;
+    if (next >= 0) at = next;
+    else {
+      emitted = -next; // the symbol plus one
+      at = 0;
+    }
+  }
+  return (at << 9) | emitted;
 }
 
 /** The shortest code has five bits. */

@@ -103,6 +103,15 @@ export interface WriteRequest {
   readonly signal?: AbortSignal;
 }
 
+/**
+ * Whether a write happens where its key has a modRevision (0: the key does not exist): it is the expected one, and a delete has something to
+ * delete.
+ */
+export const isExpected = (
+  { value, expectedRevision }: Pick<WriteRequest, "value" | "expectedRevision">,
+  modRevision: number,
+): boolean => modRevision === expectedRevision && !(value === undefined && modRevision === 0);
+
 export type WriteResult =
   | { readonly isWritten: true; readonly revision: number }
   /**

@@ -1,7 +1,7 @@
 import { TransactionRefused } from "../api/transaction.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import { asError } from "../api/thrown-error.ts";
-import { TransactionsUnsupported } from "./store.ts";
+import { TransactionsUnsupported, isExpected } from "./store.ts";
 import type { Store, WriteRequest, WriteResult } from "./store.ts";
 
 /**
@@ -33,9 +33,7 @@ async function writeAll(store: Store, requests: readonly WriteRequest[]): Promis
 
 /** Whether it answers this write: it was written, or its key has another revision than it expects. */
 const isOwnOutcome = (request: WriteRequest | undefined, result: WriteResult): boolean =>
-  result.isWritten ||
-  (result.current?.modRevision ?? 0) !== request?.expectedRevision ||
-  (request.value === undefined && request.expectedRevision === 0);
+  result.isWritten || request === undefined || !isExpected(request, result.current?.modRevision ?? 0);
 
 async function writeInTurn(store: Store, requests: readonly WriteRequest[]): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];

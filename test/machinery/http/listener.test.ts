@@ -755,7 +755,7 @@ describe("the listener", () => {
     }));
 
   it("ends a connection that opens and resets streams without end (CVE-2023-44487)", () =>
-    withListener({ limits: { resetBurst: 50, resetsPerSecond: 1 } }, async (port) => {
+    withListener({ limits: { emptyFrameBurst: 50, emptyFramesPerSecond: 1 } }, async (port) => {
       const session = openHttp2(port);
       await sendHttp2(session, { path: "/" });
       const ended = once(session, "goaway");

@@ -68,7 +68,7 @@ describe("a request that is answered before its body has ended", () => {
 
   it("may be reset by the client any number of times", async () => {
     const client = new FrameClient(answerNo).open();
-    for (let at = 0; at < limits.resetBurst * 2; at++) {
+    for (let at = 0; at < limits.emptyFrameBurst * 2; at++) {
       client.send(post(at * 2 + 1));
       await client.settle();
       client.send(reset(at * 2 + 1));

@@ -13,8 +13,8 @@ export const limits: Http2Limits = {
   headerBytes: 4096,
   headerCount: 20,
   concurrentStreams: 10,
-  resetBurst: 50,
-  resetsPerSecond: 10,
+  emptyFrameBurst: 50,
+  emptyFramesPerSecond: 10,
 };
 
 export interface RawFrame {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
-import { WriteAbandoned } from "../store.ts";
+import { WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
 import { counterOf } from "./lmdb-environment.ts";
@@ -151,15 +151,16 @@ export class WriteQueue {
   #plan(transactions: readonly Transaction[], latestRevision: number): Plan {
     const heads = new Map<string, Head>();
     const planned = new Map<number, PlannedWrite>();
+    const results: WriteResult[][] = [];
     const changes: Change[][] = [];
     let revision = latestRevision;
-    const results: WriteResult[][] = [];
     for (const requests of transactions) {
-      const found: { readonly request: WriteRequest; readonly head: Head }[] = [];
       // The keys of a transaction differ, so none of its writes changes what was found of another.
-      for (const request of requests)
-        found.push({ request, head: heads.get(request.key) ?? this.#headOf(request.key) });
-      if (!found.every(isExpected)) {
+      const found = requests.map((request) => ({
+        request,
+        head: heads.get(request.key) ?? this.#headOf(request.key),
+      }));
+      if (!found.every(({ request, head }) => isExpected(request, head.modRevision))) {
         results.push(found.map(({ head }) => ({ isWritten: false, current: this.#entryOf(head, planned) })));
         continue;
       }
@@ -242,15 +243,6 @@ const bytesOf = (writes: readonly PlannedWrite[]): number => {
 };
 
 const shortPause = (): Promise<void> => delay(Math.random() * maximumPauseMilliseconds);
-
-/** The key has the revision that the write expects, and a delete has something to delete. */
-const isExpected = ({
-  request: { value, expectedRevision },
-  head,
-}: {
-  readonly request: WriteRequest;
-  readonly head: Head;
-}): boolean => head.modRevision === expectedRevision && !(value === undefined && expectedRevision === 0);
 
 const isAbandoned = ({ requests }: PendingTransaction): boolean =>
   requests.some(({ signal }) => signal?.aborted === true);

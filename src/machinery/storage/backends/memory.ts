@@ -1,4 +1,4 @@
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned, isExpected } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -58,9 +58,8 @@ export class MemoryStore implements Store {
     if (this.#isClosed) throw new StoreUnavailable("the store is closed");
     if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
     const found = requests.map(({ key }) => this.#current(key));
-    const isExpected = ({ value, expectedRevision }: WriteRequest, index: number): boolean =>
-      (found[index]?.modRevision ?? 0) === expectedRevision && !(value === undefined && expectedRevision === 0);
-    if (!requests.every(isExpected)) return found.map((current) => ({ isWritten: false, current }));
+    const areExpected = requests.every((request, index) => isExpected(request, found[index]?.modRevision ?? 0));
+    if (!areExpected) return found.map((current) => ({ isWritten: false, current }));
     const changes = requests.map((request, index) => this.#append(request, found[index]));
     this.#watches.deliver(changes);
     return changes.map(({ revision }) => ({ isWritten: true, revision }));

@@ -3,6 +3,7 @@ import { commitFailure } from "./lmdb-commit-failure.ts";
 import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeRevision } from "./lmdb-records.ts";
+import type { LogHead } from "./lmdb-records.ts";
 
 /** How many log records one transaction examines. */
 const stepLength = 500;
@@ -11,6 +12,12 @@ const stepLength = 500;
 const pagesOfARemoval = 2;
 
 const nothing = Buffer.alloc(0);
+
+/** A record of the log without its value, by its revision. */
+interface LoggedHead {
+  readonly key: number;
+  readonly value: LogHead;
+}
 
 export interface SweepOptions {
   readonly environment: LmdbEnvironment;
@@ -44,36 +51,37 @@ async function sweepStep(
   environment: LmdbEnvironment,
   { after, upTo }: { readonly after: number; readonly upTo: number },
 ): Promise<void> {
-  const { root, log, scannedLogHeads, heads, meta, opening } = environment;
-  const writes: Promise<unknown>[] = [];
-  let looked = 0;
-  let last = after;
+  const { root, scannedLogHeads, meta, opening, files, room } = environment;
   const records = [...scannedLogHeads.getRange({ start: after + 1, end: upTo + 1, limit: stepLength })];
-  const sweep = (): Promise<unknown> =>
-    root.batch(() => {
-      for (const { key: revision, value } of records) {
-        const { key, previousRevision, isDelete } = value;
-        last = revision;
-        looked += 1;
-        if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
-        if (!isDelete) continue;
-        writes.push(log.remove(encodeRevision(revision)));
-        // Only if the key has not been created again since.
-        writes.push(heads.remove(Buffer.from(key), last));
-      }
-      writes.push(meta.put("swept", nothing, looked < stepLength ? upTo : last));
-    });
+  const sweptTo = records.length < stepLength ? upTo : (records.at(-1)?.key ?? upTo);
   try {
-    environment.files.check();
-    environment.room.check({ bytes: 0, pages: records.length * pagesOfARemoval });
+    files.check();
+    room.check({ bytes: 0, pages: records.length * pagesOfARemoval });
     const outcomes = await opening.commit(() => {
-      const batch = sweep(); // fills the writes
+      const writes: Promise<unknown>[] = [];
+      const batch = root.batch(() => {
+        for (const record of records) writes.push(...removeUnreachable(environment, record));
+        writes.push(meta.put("swept", nothing, sweptTo));
+      });
       return Promise.allSettled([batch, ...writes]);
     });
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   } catch (error) {
     throw await commitFailure(environment, error);
   }
+}
+
+/** Removes what a write makes unreachable, in the transaction that is being made. */
+function removeUnreachable(
+  { log, heads }: LmdbEnvironment,
+  { key: revision, value: { key, previousRevision, isDelete } }: LoggedHead,
+): Promise<unknown>[] {
+  const removals: Promise<unknown>[] = [];
+  if (previousRevision > 0) removals.push(log.remove(encodeRevision(previousRevision)));
+  if (!isDelete) return removals;
+  // The head only if the key has not been created again since.
+  removals.push(log.remove(encodeRevision(revision)), heads.remove(Buffer.from(key), revision));
+  return removals;
 }
 
 /**

@@ -165,7 +165,7 @@ class ServiceAccountTokenSecrets {
     const wanted = {
       "ca.crt": base64(this.#options.caCertificates()),
       namespace: base64(metadata.namespace ?? ""),
-      token: data["token"] ?? base64(await this.#options.issueToken(account, secret)),
+      token: data["token"] || base64(await this.#options.issueToken(account, secret)),
     };
     const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
     const uidKey = this.#keysOf(secret).uid;

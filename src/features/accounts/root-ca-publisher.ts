@@ -1,14 +1,9 @@
 import type { ConfigMap } from "../core/index.ts";
 import type { NewObject } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
-import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
-
-/** How often to see whether the server has other CAs. */
-const pollMilliseconds = 5_000;
-/** A key of the queue that cannot be the name of a namespace. */
-const everyNamespace = "";
+import { authorityQueue } from "./authority-queue.ts";
 
 /** Keeps a ConfigMap with the server's CAs in every namespace: creates, restores and corrects it. */
 export function rootCaPublisher({ caCertificates }: { readonly caCertificates: () => string }): Controller {
@@ -18,7 +13,6 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
       const { client, informers, names } = context;
       const namespaces = informers.of(namespaceResource(names));
       const configMaps = informers.of(configMapResource(names));
-      let published = caCertificates();
       const descriptionKey = names.key("description");
       const described = { [descriptionKey]: "The CA bundle that verifies this API server's certificate." };
       const wanted = (): NewObject<ConfigMap> => ({
@@ -30,16 +24,11 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         Object.keys(data).length === 1 &&
         data["ca.crt"] === caCertificates() &&
         (metadata.annotations?.[descriptionKey] ?? "") !== "";
-      const queue = controllerQueue(context, {
+      const started = authorityQueue(context, {
         name: this.name,
+        caCertificates,
+        everyKey: () => Array.from(namespaces.list(), ({ metadata }) => metadata.name ?? ""),
         reconcile: async (name) => {
-          if (name === everyNamespace) {
-            queue.addAfter(everyNamespace, pollMilliseconds);
-            if (published === caCertificates()) return "nothing to do: the server has the same CAs";
-            published = caCertificates();
-            for (const { metadata } of namespaces.list()) queue.add(metadata.name ?? "");
-            return "the server has other CAs: looks at every namespace";
-          }
           const namespace = namespaces.get(name);
           if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
             return "nothing to do: the namespace is gone or being deleted";
@@ -56,6 +45,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
           return "corrected the ConfigMap";
         },
       });
+      const { queue } = started;
       namespaces.addHandler({
         onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),
         onUpdate: ({ metadata }) => queue.add(metadata.name ?? ""),
@@ -64,7 +54,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         if (metadata.name === names.rootCaConfigMap) queue.add(metadata.namespace ?? "");
       };
       configMaps.addHandler({ onAdd: onConfigMap, onUpdate: onConfigMap, onDelete: onConfigMap });
-      return { queue, onSynced: () => queue.add(everyNamespace) };
+      return started;
     },
   };
 }

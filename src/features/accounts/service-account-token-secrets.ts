@@ -5,11 +5,12 @@ import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Secret } from "../core/index.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
-import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { secretResource } from "../core/index.ts";
+import { authorityQueue } from "./authority-queue.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 export interface TokenSecretsOptions {
@@ -18,11 +19,6 @@ export interface TokenSecretsOptions {
   /** Signs a token without expiration for an account, bound to the secret that will contain it. */
   issueToken(account: ServiceAccount, secret: Secret): MaybePromise<string>;
 }
-
-/** How often to see whether the server has other CAs. */
-const pollMilliseconds = 5_000;
-/** A key of the queue that cannot be the name of a secret. */
-const everySecret = "";
 
 const controllerName = "serviceaccount-token";
 
@@ -42,13 +38,12 @@ class ServiceAccountTokenSecrets {
   readonly #client: ApiClient;
   readonly #secrets: FollowedObjects<Secret>;
   readonly #accounts: FollowedObjects<ServiceAccount>;
+  readonly #started: StartedController;
   readonly #queue: WorkQueue;
   /** The keys of the secrets of this type, by the namespace and name of their account. */
-  readonly #secretsOf = new Map<string, Set<string>>();
+  readonly #secretsOf = new GroupedKeys();
   /** Deleted secrets that their accounts may still list, by their keys. */
   readonly #deleted = new Map<string, Secret>();
-  /** The CAs that the secrets were last filled with, as PEM. */
-  #published: string;
 
   constructor(context: ControllerContext, options: TokenSecretsOptions) {
     const { client, informers, names } = context;
@@ -57,11 +52,13 @@ class ServiceAccountTokenSecrets {
     this.#client = client;
     this.#secrets = informers.of(secretResource(names));
     this.#accounts = informers.of(serviceAccountResource(names));
-    this.#published = options.caCertificates();
-    this.#queue = controllerQueue(context, {
+    this.#started = authorityQueue(context, {
       name: controllerName,
-      reconcile: (key) => (key === everySecret ? this.#lookAtAuthorities() : this.#reconcile(key)),
+      caCertificates: () => options.caCertificates(),
+      everyKey: () => [...this.#secrets.list()].filter((secret) => this.#isOfType(secret)).map(keyOf),
+      reconcile: (key) => this.#reconcile(key),
     });
+    this.#queue = this.#started.queue;
   }
 
   run(): StartedController {
@@ -80,32 +77,20 @@ class ServiceAccountTokenSecrets {
     });
     this.#accounts.addHandler({
       onDelete: ({ metadata }) => {
-        for (const key of this.#secretsOf.get(`${metadata.namespace}/${metadata.name}`) ?? []) this.#queue.add(key);
+        for (const key of this.#secretsOf.of(`${metadata.namespace}/${metadata.name}`)) this.#queue.add(key);
       },
     });
-    return { queue: this.#queue, onSynced: () => this.#queue.add(everySecret) };
+    return this.#started;
   }
 
   #add(secret: Secret): void {
     if (!this.#isOfType(secret)) return;
-    const account = this.#accountOf(secret);
-    this.#secretsOf.set(account, (this.#secretsOf.get(account) ?? new Set()).add(keyOf(secret)));
+    this.#secretsOf.add(this.#accountOf(secret), keyOf(secret));
     this.#queue.add(keyOf(secret));
   }
 
   #remove(secret: Secret): void {
-    const account = this.#accountOf(secret);
-    const ofAccount = this.#secretsOf.get(account);
-    ofAccount?.delete(keyOf(secret));
-    if (ofAccount?.size === 0) this.#secretsOf.delete(account);
-  }
-
-  async #lookAtAuthorities(): Promise<string> {
-    this.#queue.addAfter(everySecret, pollMilliseconds);
-    if (this.#published === this.#options.caCertificates()) return "nothing to do: the server has the same CAs";
-    this.#published = this.#options.caCertificates();
-    for (const keys of this.#secretsOf.values()) for (const key of keys) this.#queue.add(key);
-    return "the server has other CAs: looks at every secret";
+    this.#secretsOf.delete(this.#accountOf(secret), keyOf(secret));
   }
 
   async #reconcile(key: string): Promise<string> {

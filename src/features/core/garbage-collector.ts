@@ -7,6 +7,7 @@ import type { ApiClient, ResourceClient } from "../../machinery/client/api-clien
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
 import type { InformerSet } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
@@ -227,7 +228,8 @@ interface GraphNode {
 /** The owners and dependents of objects, by uid. */
 class DependencyGraph {
   readonly #nodes = new Map<string, GraphNode>();
-  readonly #dependents = new Map<string, Set<string>>();
+  /** The uids of the dependents of each owner. */
+  readonly #dependents = new GroupedKeys();
 
   get(uid: string): GraphNode | undefined {
     return this.#nodes.get(uid);
@@ -237,11 +239,7 @@ class DependencyGraph {
     const uid = node.object.metadata.uid ?? "";
     this.#unlink(uid);
     this.#nodes.set(uid, node);
-    for (const owner of ownersOf(node.object)) {
-      let dependents = this.#dependents.get(owner.uid);
-      if (dependents === undefined) this.#dependents.set(owner.uid, (dependents = new Set()));
-      dependents.add(uid);
-    }
+    for (const owner of ownersOf(node.object)) this.#dependents.add(owner.uid, uid);
   }
 
   remove(uid: string): void {
@@ -255,18 +253,14 @@ class DependencyGraph {
 
   /** For a reader that takes several turns of the event loop: a dependent that is added meanwhile comes too. */
   *dependentsOf(uid: string): Generator<GraphNode> {
-    for (const dependent of this.#dependents.get(uid) ?? []) {
+    for (const dependent of this.#dependents.of(uid)) {
       const node = this.#nodes.get(dependent);
       if (node !== undefined) yield node;
     }
   }
 
   #unlink(uid: string): void {
-    for (const owner of ownersOf(this.#nodes.get(uid)?.object)) {
-      const dependents = this.#dependents.get(owner.uid);
-      dependents?.delete(uid);
-      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
-    }
+    for (const owner of ownersOf(this.#nodes.get(uid)?.object)) this.#dependents.delete(owner.uid, uid);
   }
 }
 

@@ -4,6 +4,7 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import { GroupedKeys } from "../../../machinery/loops/grouped-keys.ts";
 import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import type { Node } from "../nodes/node-schema.ts";
@@ -36,7 +37,7 @@ class PodGarbageCollector {
   /** The names of nodes, and the keys of Pods, which have a slash. */
   readonly #queue: WorkQueue;
   /** The keys of the Pods that are bound to each node. */
-  readonly #podsOf = new Map<string, Set<string>>();
+  readonly #podsOf = new GroupedKeys();
   /** Since when nodes are missing, by the monotonic clock. */
   readonly #missingSince = new Map<string, number>();
 
@@ -75,16 +76,12 @@ class PodGarbageCollector {
     this.#queueLeftOver(pod);
     const node = pod.spec.nodeName ?? "";
     if (node === "") return;
-    const bound = this.#podsOf.get(node) ?? new Set();
-    this.#podsOf.set(node, bound.add(keyOf(pod)));
+    this.#podsOf.add(node, keyOf(pod));
     if (this.#nodes.get(node) === undefined) this.#queue.add(node);
   }
 
   #unbind(pod: Pod): void {
-    const node = pod.spec.nodeName ?? "";
-    const bound = this.#podsOf.get(node);
-    bound?.delete(keyOf(pod));
-    if (bound?.size === 0) this.#podsOf.delete(node);
+    this.#podsOf.delete(pod.spec.nodeName ?? "", keyOf(pod));
   }
 
   #queueLeftOver(pod: Pod): void {
@@ -93,8 +90,7 @@ class PodGarbageCollector {
 
   /** Removes the Pods of a node that stays away. */
   async #collect(node: string): Promise<string> {
-    const bound = this.#podsOf.get(node);
-    if (bound === undefined || this.#nodes.get(node) !== undefined) {
+    if (!this.#podsOf.has(node) || this.#nodes.get(node) !== undefined) {
       this.#missingSince.delete(node);
       return "nothing to do: the Node is there, or no Pod is bound to it";
     }
@@ -107,7 +103,7 @@ class PodGarbageCollector {
     }
     const found = await this.#client.resource(nodeResource(this.#names)).find(node);
     if (found !== undefined) return "nothing to do: the Node is back";
-    for (const key of bound) await this.#remove(this.#pods.get(key));
+    for (const key of this.#podsOf.of(node)) await this.#remove(this.#pods.get(key));
     return "removed the Pods of a Node that is gone";
   }
 

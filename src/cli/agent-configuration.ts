@@ -1,13 +1,13 @@
 import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
+import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
 import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
-import { isServerUrl } from "./agent-server-access.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
@@ -122,7 +122,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
 }
 
 const serverFault = (text: string): string | undefined =>
-  isServerUrl(text) ? undefined : "must be a URL that begins with https://";
+  isHttpsUrl(text) ? undefined : "must be a URL that begins with https://";
 
 function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
   const [name, signer, file] = [fields.text("name"), fields.text("signer"), fields.text("file")];

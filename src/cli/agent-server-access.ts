@@ -1,3 +1,4 @@
+import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import type { KubeconfigContext } from "../machinery/client/kubeconfig.ts";
@@ -21,16 +22,13 @@ export interface ServerAccessFlags {
   readonly clientKey?: string;
 }
 
-/** Whether a text is the URL of a server. Node.js 20, on which agents run too, has no `URL.parse`. */
-export const isServerUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === "https:";
-
 /** Reads the server, its CA and the credentials from the flags, else from the kubeconfig. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
   const { transport, files = [] } = kubeconfig === undefined ? {} : contextOf(kubeconfig);
   const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
-  const wrong = servers.find((server) => !isServerUrl(server));
+  const wrong = servers.find((server) => !isHttpsUrl(server));
   if (wrong !== undefined) {
     throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL that begins with https://`);
   }

@@ -1,3 +1,4 @@
+import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
@@ -129,6 +130,6 @@ function socketPath(endpoint: string): string {
 }
 
 function httpsUrl(text: string | undefined): string | undefined {
-  if (text === undefined || URL.parse(text)?.protocol === "https:") return text;
+  if (text === undefined || isHttpsUrl(text)) return text;
   throw new UsageError(`--service-account-jwks-uri: ${JSON.stringify(text)} is not an https URL`);
 }

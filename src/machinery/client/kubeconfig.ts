@@ -1,3 +1,4 @@
+import { isHttpsUrl } from "../api/is-https-url.ts";
 import { X509Certificate } from "node:crypto";
 import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -198,7 +199,7 @@ function contextOf(
 function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOptions {
   const server = nonEmpty(cluster.fields["server"]);
   if (server === undefined) throw new KubeconfigError(`${where}: the cluster has no server; write its URL there`);
-  if (!URL.canParse(server) || new URL(server).protocol !== "https:") {
+  if (!isHttpsUrl(server)) {
     throw new KubeconfigError(`${where}: the server ${JSON.stringify(server)} is not a URL that begins with https://`);
   }
   const { username, password } = new URL(server);

@@ -1,3 +1,4 @@
+import { isHttpsUrl } from "../../../machinery/api/is-https-url.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
@@ -192,7 +193,7 @@ function keysUrlOf(document: unknown, issuer: string): string {
   if (named !== issuer) {
     throw new Error(`the issuer's document is that of another issuer, ${JSON.stringify(named)}: correct issuer.url`);
   }
-  if (typeof url !== "string" || URL.parse(url)?.protocol !== "https:") {
+  if (typeof url !== "string" || !isHttpsUrl(url)) {
     throw new Error("the issuer's document names no https URL as jwks_uri");
   }
   return url;

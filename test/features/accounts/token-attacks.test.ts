@@ -3,7 +3,17 @@ import { createHmac, createPublicKey } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
-import { apiAudience, bob, encode, fixedTokenKeys, forge, goodClaims, newKeyPem, scene } from "./token-scene.ts";
+import {
+  apiAudience,
+  bob,
+  encode,
+  fixedTokenKeys,
+  forge,
+  goodClaims,
+  newKeyPem,
+  scene,
+  signedTexts,
+} from "./token-scene.ts";
 import type { Scene } from "./token-scene.ts";
 
 const header = (test: Scene): Record<string, unknown> => ({ alg: "ES256", kid: test.key.kid });
@@ -108,6 +118,25 @@ describe("a forged token", () => {
       JSON.stringify(goodClaims(test.clock.now())).replace('"platform.io":', '"__proto__":'),
     ) as unknown;
     assert.equal(outcomeOf(test, forge(test.pem, { header: header(test), payload })), "refused");
+  });
+
+  it("with a name twice in its header or its claims is refused, whichever of the two would be good", () => {
+    const test = scene();
+    const [head, claims] = [header(test), goodClaims(test.clock.now())].map((one) => JSON.stringify(one)) as [
+      string,
+      string,
+    ];
+    const twice = (json: string, member: string): string[] => [
+      `{${member},${json.slice(1)}`,
+      `${json.slice(0, -1)},${member}}`,
+    ];
+    const headers = [...twice(head, '"alg":"ES256"'), ...twice(head, '"kid":"other"')];
+    const payloads = [...twice(claims, '"exp":4102444800'), ...twice(claims, '"platform.io":{}')];
+    for (const [one, other] of [...headers.map((text) => [text, claims]), ...payloads.map((text) => [head, text])]) {
+      const token = signedTexts(test.pem, { header: one ?? "", payload: other ?? "" });
+      assert.notEqual(outcomeOf(test, token), "authenticated", `${one}.${other}`);
+    }
+    assert.equal(outcomeOf(test, signedTexts(test.pem, { header: head, payload: claims })), "authenticated");
   });
 
   it("with r or s of zero is refused", () => {

@@ -231,6 +231,16 @@ describe("a token of an OpenID Connect issuer", () => {
     }
   });
 
+  it("is not read when a claim is in it twice: programs differ in which of the two counts", async () => {
+    using issuers = disposable(await ready());
+    const claims = Buffer.from((await tokenOf()).split(".")[1] ?? "", "base64url").toString();
+    for (const claim of ['"sub":"eve"', '"groups":["admins"],"groups":[]', '"a":{"b":1},"a":{"c":2}']) {
+      const token = await issuer.signText(`${claims.slice(0, -1)},${claim}}`);
+      assert.equal(messageOf(await issuers.verify(token, api)), "notApplicable", claim);
+    }
+    assert.equal(messageOf(await issuers.verify(await issuer.signText(claims), api)), "authenticated");
+  });
+
   it("is refused as soon as it has expired, though its signature is cached", async () => {
     using issuers = disposable(await ready());
     const token = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 2 }, clock.now());

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { SignJWT } from "jose";
+import { CompactSign } from "jose";
 import type { JWTPayload } from "jose";
 import type { FetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
 
@@ -55,10 +55,14 @@ export class TestIssuer {
 
   /** Signs claims; `iss`, `aud` and `exp` have values that are good until ten minutes after `now`. */
   sign(claims: JWTPayload, now: number): Promise<string> {
+    const seconds = Math.floor(now / 1000);
+    return this.signText(JSON.stringify({ iss: this.url, aud: "signet", exp: seconds + 600, sub: "ada", ...claims }));
+  }
+
+  signText(payload: string): Promise<string> {
     const [key] = this.#keys;
     if (key === undefined) throw new Error("the issuer has no key");
-    const seconds = Math.floor(now / 1000);
-    return new SignJWT({ iss: this.url, aud: "signet", exp: seconds + 600, sub: "ada", ...claims })
+    return new CompactSign(Buffer.from(payload))
       .setProtectedHeader({ alg: "ES256", kid: key.kid })
       .sign(key.privateKey);
   }

@@ -45,7 +45,8 @@ const knownHeaders = new Map<string, TokenHeader>();
 
 /**
  * Parses a compact JWS. Undefined when it is not canonical base64url, and for a header without `alg` or with `crit`: no
- * extension is supported, and an empty list is malformed (RFC 7515 section 4.1.11).
+ * extension is supported, and an empty list is malformed (RFC 7515 section 4.1.11). Undefined also where a name is twice in an
+ * object: readers disagree which of the two counts (RFC 7519 section 4).
  */
 export function parseToken(token: string): ParsedToken | undefined {
   if (token.length > maximumTokenCharacters) return undefined;
@@ -90,7 +91,8 @@ function jsonOf(part: string): unknown {
   if (bytes === undefined) return undefined;
   try {
     // As bodies are read: a name with half of a surrogate pair would be another name for those who read it.
-    return parseJson(bytes.toString("utf8")).value;
+    const { value, duplicateFields } = parseJson(bytes.toString("utf8"));
+    return duplicateFields.length === 0 ? value : undefined;
   } catch {
     return undefined;
   }

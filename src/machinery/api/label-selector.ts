@@ -102,7 +102,8 @@ const isBinaryOperator = (token: Token): token is BinaryOperator => binaryOperat
 
 function scan(text: string): ScannedToken[] {
   const tokens: ScannedToken[] = [];
-  for (const literal of text.match(/==|!=|[=!(),<>]|[^=!(),<>\s]+/g) ?? []) {
+  // Not \s: JavaScript's white space has no-break spaces and more, which upstream refuses as parts of a word.
+  for (const literal of text.match(/==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+/g) ?? []) {
     const isWord = literal === "in" || literal === "notin";
     tokens.push({ token: isWord || isSymbol(literal) ? literal : "identifier", literal });
   }

@@ -80,6 +80,20 @@ describe("a label selector", () => {
     for (const [text, expected] of cases) assert.equal(matchesLabels(parseLabelSelector(text), map), expected, text);
   });
 
+  it("has spaces, tabs and ends of lines between its words, and no other white space", () => {
+    for (const space of [" ", "\t", "\r", "\n"]) {
+      assert.deepEqual(
+        parseLabelSelector(`${space}tier${space}in${space}(back${space})`),
+        parseLabelSelector("tier in (back)"),
+      );
+    }
+    for (const other of ["\u000b", "\u00a0", "\u2028", "\ufeff"]) {
+      for (const text of [`tier${other}`, `tier=back${other}`, `tier in (${other}back)`, `tier${other}=back`]) {
+        assert.throws(() => parseLabelSelector(text), { code: 400 }, JSON.stringify(text));
+      }
+    }
+  });
+
   it("is refused in upstream's words", () => {
     const refusals: readonly [string, string][] = [
       ["a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],

@@ -114,6 +114,14 @@ describe("the audit log with a policy", () => {
     assert.match((await lastOf(configMaps, { method: "POST", body: generated })).objectRef?.name ?? "", /^made-\w{5}$/);
   });
 
+  it("has the message of a read that is refused, which quotes no body", async () => {
+    const list = await lastOf(`${configMaps}?labelSelector=a%20in%20(`, {});
+    assert.deepEqual([list.responseStatus?.["code"], list.responseStatus?.["reason"]], [400, "BadRequest"]);
+    assert.match(String(list.responseStatus?.["message"]), /^unable to parse requirement: /);
+    const create = await lastOf(configMaps, { method: "POST", body: configMap("quoting") });
+    assert.deepEqual([create.responseStatus?.["code"], create.responseStatus?.["message"]], [400, undefined]);
+  });
+
   it("takes a list and a watch of one name for requests for that object, and a deletion of a collection for none", async () => {
     const selected = (name: string): string => `${configMaps}?fieldSelector=metadata.name%3D${name}`;
     for (const [target, method, expected] of [

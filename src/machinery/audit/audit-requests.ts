@@ -221,9 +221,13 @@ class RecordedRequest implements AuditedRequest {
     if (annotations !== undefined) this.#annotations = { ...this.#annotations, ...annotations };
   }
 
-  /** A failure quotes a body that cannot be read, and may quote one that holds a secret: only its reason is recorded. */
+  /**
+   * A failure quotes a body that cannot be read, and may quote one that holds a secret: only its reason is recorded. A read has no
+   * body, and its 400 quotes the API's own parameters.
+   */
   #mayQuote(status: number): boolean {
-    return status === 400 || (status > 400 && this.#bodyRule.type !== "whole" && status !== 403 && status !== 404);
+    if (status === 400) return this.#received.request.method !== "GET";
+    return status > 400 && this.#bodyRule.type !== "whole" && status !== 403 && status !== 404;
   }
 
   #statusOf({ response, isPanic }: RecordedAnswer): Failure {

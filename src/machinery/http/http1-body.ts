@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/api-error.ts";
 import { ByteAccumulator } from "../api/byte-accumulator.ts";
-import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { incompleteBody } from "./exchange.ts";
 import { takeBody } from "./node-http.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
@@ -17,8 +16,7 @@ interface BodyReader {
 }
 
 /**
- * The body of a request over HTTP/1.1. It takes memory for its bytes, however small the parts are in which it comes. One turn of the event loop can
- * bring hundreds of thousands of these: then the connection is read on in another one.
+ * The body of a request over HTTP/1.1. It takes memory for its bytes, however small the parts are in which it comes.
  */
 export class Http1Body {
   readonly #request: IncomingMessage;
@@ -70,7 +68,6 @@ export class Http1Body {
     if (!this.#isDropped) this.#bytes.add(part);
     if (this.#reader !== undefined) this.#check(this.#reader);
     else if (this.#bytes.length > maximumUnreadBytes) this.#waitForReader();
-    if (mustWaitForTurn()) this.#waiting().readInTurn();
   }
 
   #end(): void {

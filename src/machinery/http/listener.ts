@@ -27,6 +27,7 @@ import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
+import { readInTurns } from "./read-in-turns.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -258,7 +259,11 @@ function serveBothProtocols({ server, context, limits, sessions, connections, to
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
-    if (socket.alpnProtocol !== "h2") return parseHttp1(socket);
+    if (socket.alpnProtocol !== "h2") {
+      parseHttp1(socket);
+      const parse = takeListener(socket, "data");
+      return readInTurns(socket, { waiting: () => pipelinedRequests(connection, socket), read: parse });
+    }
     const onRequest = (stream: Http2Stream, head: RequestHead): void => {
       // One read brings hundreds, and many connections are read in one turn of the event loop.
       const waiting = mustWaitForTurn() ? (connection.waiting ??= new WaitingRequests(socket)) : undefined;
@@ -269,6 +274,10 @@ function serveBothProtocols({ server, context, limits, sessions, connections, to
       serveStream(stream, { head, context, connection, turn: waiting?.turn() });
     };
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
+    readInTurns(socket, {
+      waiting: () => (connection.waiting ??= new WaitingRequests(socket)),
+      read: (bytes) => session.read(bytes),
+    });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));
     // Its handshake was under way when the listener began to close: its requests are refused as not taken.
@@ -417,14 +426,17 @@ const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | {
     : { host: address.host, port: address.port, backlog: 1024, reusePort: address.isPortShared === true };
 
 /**
- * Removes Node.js's own listener from an HTTPS server. For connections: only those within the limits may start TLS. For
- * HTTP/1.1: the negotiated protocol decides who serves the connection.
+ * Removes Node.js's own listener from an HTTPS server, or from one of its connections, and returns it. For connections: only those within
+ * the limits may start TLS. After the handshake: the negotiated protocol decides who serves the connection. For data: it is read in turns.
  */
-function takeListener(server: EventEmitter, event: "connection" | "secureConnection"): (socket: Socket) => void {
-  const [listener] = server.listeners(event);
+function takeListener(
+  emitter: EventEmitter,
+  event: "connection" | "secureConnection" | "data",
+): (socketOrBytes: Socket | Buffer) => void {
+  const [listener] = emitter.listeners(event);
   if (listener === undefined) throw new Error("this version of Node.js serves HTTPS in another way");
-  server.removeAllListeners(event);
-  return (socket) => {
-    listener.call(server, socket);
+  emitter.removeAllListeners(event);
+  return (socketOrBytes) => {
+    listener.call(emitter, socketOrBytes);
   };
 }

@@ -42,10 +42,11 @@ const answerOn = (socket: Socket): ServerResponse | undefined =>
 export const isBehindUnanswered = ({ socket }: IncomingMessage): boolean => answerOn(socket)?.writableEnded === false;
 
 /**
- * For a connection that Node.js has let go. Calls `next` when the earlier answers have left: often at once. Never when the connection ends
+ * For a connection that Node.js has let go: what still comes waits for its next reader. Calls `next` when the earlier answers have left: often at once. Never when the connection ends
  * before.
  */
 export function afterAnswers(socket: Socket, next: () => void): void {
+  socket.removeAllListeners("data");
   // Node.js does not tell the answers any more that they may go on.
   socket.on("drain", () => answerOn(socket)?.emit("drain"));
   const goOn = (): void => {
@@ -68,17 +69,6 @@ export function endWhileParsing(socket: Socket): void {
 
 /** Whether Node.js reads no more of a connection until its client has taken answers. Its parser then fails on more. */
 export const isPausedByServer = (socket: Socket): boolean => "_paused" in socket && socket._paused === true;
-
-/**
- * Call it for a client that sends requests before it has read the answers to earlier ones. Node.js pauses the parser of such a
- * connection, but passes it what TLS has already decrypted, on which it fails (HPE_PAUSED). With a reader of its own, the socket keeps
- * those bytes until the parser goes on.
- */
-export function keepWhilePaused(socket: Socket): void {
-  socket.on("data", () => {});
-  // Node.js may have just stopped to read, and starts again only where there is no other reader. This lets the stream ask for more.
-  socket.push("");
-}
 
 /**
  * Hands on the parts of a request's body as Node.js parses them, and null at its end. The request itself, which is a stream, would keep an

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { isPausedByServer, keepWhilePaused } from "./node-http.ts";
+import { isPausedByServer } from "./node-http.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 
@@ -10,7 +10,6 @@ import { WaitingRequests } from "./waiting-requests.ts";
 export class PipelinedRequests extends WaitingRequests {
   constructor(socket: Socket) {
     super(socket);
-    keepWhilePaused(socket);
     // Node.js reads on when an answer has left, and for the rest of a body.
     socket.on("resume", () => {
       if (this.isWaiting) socket.pause();

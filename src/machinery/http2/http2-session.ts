@@ -46,7 +46,7 @@ export interface Http2Limits extends HeadLimits {
 }
 
 export interface Http2SessionOptions {
-  /** The connection. The session reads all of it, and ends it. */
+  /** The connection. The session writes to it, and ends it. */
   readonly socket: Duplex;
   readonly limits: Http2Limits;
   readonly nowSeconds: () => number;
@@ -118,7 +118,6 @@ export class Http2Session implements StreamSession {
         [settingIds.maxHeaderListSize, limits.headerBytes],
       ]),
     );
-    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     // A client that closes its side waits for no answer.
     socket.on("end", () => this.destroy());
     socket.on("error", () => this.destroy());
@@ -154,7 +153,8 @@ export class Http2Session implements StreamSession {
 
   // What comes in
 
-  #receive(bytes: Buffer): void {
+  /** Call it with all that comes on the connection. */
+  read(bytes: Buffer): void {
     if (this.#isOver) {
       this.#ignoredBytes += bytes.length;
       if (this.#ignoredBytes > maximumIgnoredBytes) this.#socket.destroy();

@@ -7,7 +7,6 @@ import type { TestContext } from "node:test";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { Http1Body } from "../../../src/machinery/http/http1-body.ts";
 import { PipelinedRequests } from "../../../src/machinery/http/pipelined-requests.ts";
-import { takeTurnForEachLook } from "../../turns-during.ts";
 
 interface Scene {
   readonly request: IncomingMessage;
@@ -98,27 +97,6 @@ describe("the body of a request over HTTP/1.1", () => {
       await readOn(scene.socket);
     });
   }
-
-  it("has its connection read on in another turn when its parts have taken as long as one", async (t) => {
-    const { socket, body, receive, end } = newScene(t);
-    takeTurnForEachLook(t);
-    const reading = read(body);
-    receive(2, 1);
-    assert.ok(socket.isPaused());
-    await readOn(socket);
-    receive(1, 1);
-    end();
-    assert.equal((await reading).length, 3);
-  });
-
-  it("does so also when it is dropped", async (t) => {
-    const { socket, body, receive } = newScene(t);
-    takeTurnForEachLook(t);
-    body.drop();
-    receive(2, 1);
-    assert.ok(socket.isPaused());
-    await readOn(socket);
-  });
 
   it("is refused as soon as it is too long, and the rest is dropped", async (t) => {
     const { socket, body, receive } = newScene(t);

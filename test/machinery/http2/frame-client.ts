@@ -159,6 +159,7 @@ export class FrameClient {
         onRequest(stream, head);
       },
     });
+    server.on("data", (bytes: Buffer) => this.session.read(bytes));
   }
 
   /** Sends the preface and empty settings. */

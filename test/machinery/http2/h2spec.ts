@@ -20,12 +20,13 @@ const answer = (stream: Http2Stream): void =>
   });
 
 const server = createServer((socket) => {
-  void new Http2Session({
+  const session = new Http2Session({
     socket,
     limits: { ...limits, headerBytes: 64 * 1024, concurrentStreams: 100 },
     nowSeconds: () => 0,
     onRequest: answer,
   });
+  socket.on("data", (bytes: Buffer) => session.read(bytes));
 });
 server.listen(0, "127.0.0.1");
 await once(server, "listening");

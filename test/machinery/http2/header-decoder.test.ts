@@ -126,7 +126,7 @@ describe("the decoder of header blocks", () => {
     let received: Record<string, string | string[]> = {};
     before(async () => {
       const [near, far] = duplexPair();
-      void new Http2Session({
+      const session = new Http2Session({
         socket: far,
         limits: { ...limits, headerBytes: 64 * 1024, headerCount: 500 },
         nowSeconds: () => 0,
@@ -135,6 +135,7 @@ describe("the decoder of header blocks", () => {
           stream.respond({ status: 204, headers: {} }, undefined);
         },
       });
+      far.on("data", (bytes: Buffer) => session.read(bytes));
       client = connect("http://localhost", { createConnection: () => near });
       await once(client, "remoteSettings");
     });

@@ -21,6 +21,7 @@ import { ConnectionBound, pathOfAddress } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
+import { HandshakeTurns } from "./handshake-turns.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
@@ -235,6 +236,7 @@ function createHttpsServer(
 /** Lets only as many connections as the limits allow begin their handshake. */
 function boundConnections({ server, limits, log, sockets }: ListenerParts): void {
   const bound = new ConnectionBound(limits);
+  const handshakes = new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds });
   const startTls = takeListener(server, "connection");
   const refused = rateLimitedReport<string | undefined>((address, count) =>
     log.warn({ address, count }, "too many connections: new ones are closed"),
@@ -243,7 +245,7 @@ function boundConnections({ server, limits, log, sockets }: ListenerParts): void
     if (bound.admits(socket)) {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
-      return startTls(socket);
+      return handshakes.add(socket, () => startTls(socket));
     }
     refused(socket.remoteAddress);
     // Close it before the handshake, which would cost more than the connection.

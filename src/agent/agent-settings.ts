@@ -27,8 +27,8 @@ export interface ServerAccess {
   readonly serverName?: string;
   /** The proxy for all servers, in place of what the environment says. */
   readonly proxyUrl?: string;
-  /** The kubeconfig, and the PEM files that it names. Empty: there is no kubeconfig. */
-  readonly kubeconfigFiles: readonly string[];
+  /** The kubeconfig, the PEM files that it names, and those of `bootstrap`: all settings are read again when one changes. */
+  readonly followedFiles: readonly string[];
   readonly bootstrap: BootstrapCredential;
 }
 

@@ -17,7 +17,7 @@ import type { RunningAgent } from "./start-agent.ts";
 export interface SettingsSource {
   /** Reads and checks everything again. Throws an error with one line for people. */
   readonly load: () => AgentSettings;
-  /** Everything is read again when it changes, and when the kubeconfig or a file that it names does. */
+  /** Everything is read again when it changes, and when one of the settings' `followedFiles` does. */
   readonly configurationFile: string | undefined;
 }
 
@@ -39,8 +39,8 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
-  const filesOf = ({ kubeconfigFiles }: AgentSettings): readonly string[] =>
-    source.configurationFile === undefined ? kubeconfigFiles : [source.configurationFile, ...kubeconfigFiles];
+  const filesOf = ({ followedFiles }: AgentSettings): readonly string[] =>
+    source.configurationFile === undefined ? followedFiles : [source.configurationFile, ...followedFiles];
   const events = new AgentEvents({ first: filesOf(settings), load: () => filesOf(source.load()) }, log);
   process.on(
     "SIGUSR2",

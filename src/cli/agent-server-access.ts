@@ -32,7 +32,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   if (wrong !== undefined) {
     throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL that begins with https://`);
   }
-  const { caFile } = flags;
+  const { caFile, clientCertificate, clientKey } = flags;
   return {
     servers,
     caCertificates: caFile === undefined ? () => transport?.caCertificates : rereadCaFile(caFile),
@@ -41,7 +41,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
       : transport !== undefined && { caSource: "the kubeconfig" as const }),
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
     ...(transport?.proxyUrl !== undefined && { proxyUrl: transport.proxyUrl }),
-    kubeconfigFiles: files,
+    followedFiles: [...files, ...[clientCertificate, clientKey].filter((file) => file !== undefined)],
     bootstrap: bootstrapCredential(flags, transport),
   };
 }

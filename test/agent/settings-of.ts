@@ -3,10 +3,10 @@ import type { AgentSettings, ServerAccess } from "../../src/agent/agent-settings
 /** Settings of a node n1 that only says what a test is about. */
 export const settingsOf = (
   settings: Partial<AgentSettings> &
-    Omit<ServerAccess, "serverName" | "kubeconfigFiles"> & { readonly dataDirectory: string },
+    Omit<ServerAccess, "serverName" | "followedFiles"> & { readonly dataDirectory: string },
 ): AgentSettings => ({
   nodeName: "n1",
-  kubeconfigFiles: [],
+  followedFiles: [],
   listenAddress: "127.0.0.1",
   port: 0,
   nodeIpAddresses: [],

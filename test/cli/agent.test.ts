@@ -54,7 +54,7 @@ describe("the flags of an agent", () => {
     assert.equal(bootstrap.type === "token" && bootstrap.token(), "t");
     assert.deepEqual(settings, {
       servers: [server],
-      kubeconfigFiles: [],
+      followedFiles: [],
       nodeName: "n1",
       dataDirectory: "d",
       listenAddress: "127.0.0.1",
@@ -68,6 +68,17 @@ describe("the flags of an agent", () => {
       leaseDurationSeconds: 120,
       log: { level: "info", format: undefined },
     });
+  });
+
+  it("name the files after whose change all settings are read again", async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-agent-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const [certificate, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+    const { certificatePem, keyPem } = newPair();
+    writeFileSync(certificate, certificatePem);
+    writeFileSync(key, keyPem, { mode: 0o600 });
+    const { followedFiles } = await settingsOf("--client-certificate", certificate, "--client-key", key);
+    assert.deepEqual(followedFiles, [certificate, key]);
   });
 
   it("come from environment variables where the command line does not give them", async (context) => {

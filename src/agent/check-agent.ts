@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { monotonicClock, systemClock } from "../machinery/api/clock.ts";
@@ -65,6 +65,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
         `${name}: ${outputPath(output)}`,
         await foundBy(() => {
           checkPlace(output);
+          if (output.type !== "folder") checkNotMounted(output.file);
           return checkFolder(outputFolder(output));
         }),
       );
@@ -78,6 +79,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
       `the file ${file}`,
       await foundBy(() => {
         checkReplaceable(file);
+        checkNotMounted(file);
         checkWay(dirname(file), {});
         return checkFolder(dirname(file));
       }),
@@ -119,6 +121,22 @@ function checkFolder(folder: string): Finding {
   }
   return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
 }
+
+/** Throws UnusableFile for a file that is mounted by itself, as one of a container may be: no other can take its place. */
+function checkNotMounted(file: string): void {
+  if (!existsSync(file) || !existsSync(mountsFile)) return;
+  const place = join(realpathSync(dirname(file)), basename(file));
+  const isMounted = readFileSync(mountsFile, "utf8")
+    .split("\n")
+    .some((line) => unescaped(line.split(" ", 5)[4] ?? "") === place);
+  if (isMounted)
+    throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
+}
+
+/** Linux' list of mounts: the fifth field of a line is the place, where spaces and the like are octal digits (proc(5)). */
+const mountsFile = "/proc/self/mountinfo";
+const unescaped = (field: string): string =>
+  field.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 async function portFinding({ listenAddress, port, dataDirectory }: AgentSettings): Promise<Finding> {
   try {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -95,6 +96,23 @@ describe("the check of an agent's settings", () => {
     assert.deepEqual(await check({ bootstrap }), [
       `FAULT  the server ${server.url}: it accepts this credential, which may not request certificates; ` +
         "signet bootstrap-token create makes one that may",
+    ]);
+  });
+
+  it("finds files that are mounted by themselves, which no agent can replace", async (context) => {
+    const [certificate, anchors] = [join(folder, "of a container.pem"), join(folder, "anchors.pem")];
+    for (const file of [certificate, anchors]) {
+      writeFileSync(file, "");
+      if (spawnSync("mount", ["--bind", file, file]).status !== 0) return context.skip("files can't be mounted");
+      context.after(() => spawnSync("umount", [file]));
+    }
+    const outputs = [{ type: "pem", file: certificate, ownership: { mode: 0o600 } }] as const;
+    const trustBundles = [{ source: { signerName: "example.com/none" }, file: anchors, hook: undefined }];
+    const lines = await check({ certificates: [serviceOf(...outputs)], trustBundles });
+    const why = "is mounted by itself, so it cannot be replaced; mount its folder in its place";
+    assert.deepEqual(lines.slice(0, 2), [
+      `FAULT  web: ${certificate}: ${certificate} ${why}`,
+      `FAULT  the file ${anchors}: ${anchors} ${why}`,
     ]);
   });
 

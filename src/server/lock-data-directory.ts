@@ -28,7 +28,7 @@ export const administratorFile = (dataDirectory: string): string => join(dataDir
  * Throws UnusableFile for an empty file where a server has had a store: it would begin with nothing, not even with what was revoked.
  * Before a server has served, a kill may have left such a file.
  */
-function refuseEmptiedStore(directory: string): void {
+export function refuseEmptiedStore(directory: string): void {
   const store = storeDirectory(directory);
   const file = storeFileIn(store);
   if (!existsSync(administratorFile(directory)) || !isEmptyFile(file)) return;

@@ -15,7 +15,7 @@ import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { etcdTlsFiles } from "./etcd-tls-files.ts";
 import type { EtcdSettings } from "./etcd-tls-files.ts";
-import { storeDirectory } from "./lock-data-directory.ts";
+import { refuseEmptiedStore, storeDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
@@ -93,6 +93,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
 export function namesOfStore(directory: string): Names {
   const profile = orExplain(storeDirectory(directory), () => {
     refuseMovedStore(directory);
+    refuseEmptiedStore(directory);
     return storedProfile(storeDirectory(directory));
   });
   if (profile === "platform" || profile === "kubernetes") return namesFor(profile);

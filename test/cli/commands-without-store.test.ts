@@ -95,6 +95,30 @@ describe("a command on the store of a server", () => {
     assert.equal(readFileSync(keyFile, "utf8"), encryptionKeys);
   });
 
+  it("refuses a store whose file is empty with one line, and leaves it", async () => {
+    const data = mkdtempSync(join(folder, "empty-"));
+    const file = join(data, "store/store.mdb");
+    mkdirSync(join(data, "store"), { mode: 0o700 });
+    writeFileSync(file, "", { mode: 0o600 });
+    const refusal = async (args: readonly string[]): Promise<string> => {
+      const { code, stdout, stderr } = await signet.run([
+        ...absolute(args),
+        ...["--data-dir", data, "--encryption-key-file", keyFile],
+      ]);
+      assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
+      return stderr;
+    };
+    for (const args of commands) assert.match(await refusal(args), /holds no store of a server/, args.join(" "));
+    // A server has served from it.
+    writeFileSync(join(data, "admin.pem"), "", { mode: 0o600 });
+    for (const args of commands)
+      assert.match(await refusal(args), /store\.mdb is empty, and a server has/, args.join(" "));
+    const { code, stdout } = await signet.run(["doctor", "--data-dir", data]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^BAD +storage +\S+store\.mdb is empty, and a server has had objects there/m);
+    assert.deepEqual(readdirSync(join(data, "store")), ["store.mdb"]);
+  });
+
   it("refuses an etcd without a server's data, and keeps the keys", { skip: skipsEtcd }, async () => {
     const etcd = await startEtcd();
     try {

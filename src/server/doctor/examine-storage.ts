@@ -3,7 +3,7 @@ import { storedProfile } from "../../machinery/storage/backends/lmdb-environment
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { storeDirectory } from "../lock-data-directory.ts";
+import { refuseEmptiedStore, storeDirectory } from "../lock-data-directory.ts";
 import { openExistingStore, openStore, refuseMovedStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
@@ -34,6 +34,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
     refuseMovedStore(location.dataDirectory);
+    refuseEmptiedStore(location.dataDirectory);
     if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
       return warning("storage", {
         found: `${location.dataDirectory} has no store`,

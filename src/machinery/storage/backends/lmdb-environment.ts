@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, realpathSync } from "node:fs";
+import { chmodSync, realpathSync } from "node:fs";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
@@ -6,7 +6,7 @@ import { checkAddressSpace } from "./check-address-space.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
-import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
+import { makeStoreFiles, makeStoreFolder, openingLockIn, storeBytes, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
 import { OpeningLock } from "./opening-lock.ts";
@@ -195,11 +195,12 @@ function orExplain<T>(opening: OpeningLock, open: () => T): T {
 }
 
 /**
- * The naming profile that a store belongs to; undefined when there is no store. Reads only, also while a server uses it.
+ * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Reads only, also while a server uses it.
  * Throws when the file is damaged or has another format.
  */
 export function storedProfile(directory: string): string | undefined {
-  if (!existsSync(storeFileIn(directory))) return undefined;
+  // LMDB ends the process when it opens an empty file to read.
+  if ((storeBytes(directory) ?? 0) === 0) return undefined;
   const format = formatIn(directory);
   return format === undefined ? undefined : String(profileOf(format));
 }

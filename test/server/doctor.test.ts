@@ -264,7 +264,7 @@ describe("signet doctor beside a running server", () => {
     execFileSync("mkfifo", [pipe]);
     assert.deepEqual(await newTroubles(), [
       `bad files: ${folderPath} is a folder, a pipe or a device`,
-      `bad certificate: ${pipe} holds no key with a certificate`,
+      `bad files: ${pipe} is no file`,
     ]);
   });
 
@@ -273,6 +273,8 @@ describe("signet doctor beside a running server", () => {
       "nodeagent-client-ca.key":
         /^bad key files: \S+client-ca\.crt, \S+client-ca\.key: .*; restore both from a backup$/,
       "service-account.key": /^bad key files: \S+service-account\.key: .*; restore it from a backup/,
+      "client-authorities.json":
+        /^bad key files: \S+client-authorities\.json cannot be read: .*; correct it, or move it away/,
       "encryption.key": /^bad encryption: \S+encryption\.key, line 1: must be the base64 of 32 bytes/,
     };
     for (const [name, fault] of Object.entries(faults)) {

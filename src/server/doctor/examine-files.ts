@@ -133,14 +133,22 @@ export function examinePermissions(directory: string): Finding[] {
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
 
-/** What is in place of keys and certificates. */
-export const examineOddFiles = (directory: string): Finding[] =>
-  filesThatAreNone(directory).map(({ path, kind }) =>
+/** What a server writes at each start, over a link too. */
+const writtenAtStart = ["admin.kubeconfig", "admin.pem", "serving.pem", "owner.json"];
+
+/** What is in place of files. */
+export const examineOddFiles = (directory: string): Finding[] => [
+  ...filesThatAreNone(directory).map(({ path, kind }) =>
     bad("files", {
       found: `${path} is ${kind}`,
       advice: "put back the file, or remove what is there: no server starts with it",
     }),
-  );
+  ),
+  ...writtenAtStart
+    .map((name) => join(directory, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    .map((path) => bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })),
+];
 
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
 export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
@@ -275,7 +283,8 @@ function examine(file: string, { what, now }: { readonly what: string; readonly 
   const advice = "restart the server, which makes a new one, and copy admin.kubeconfig again to where it is used";
   let certificate: Certificate | undefined;
   try {
-    if (!existsSync(file)) return []; // the server has not started yet
+    // The server has not started yet, or it is the subject of another finding.
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
     const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
     [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");

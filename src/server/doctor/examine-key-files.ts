@@ -5,7 +5,10 @@ import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
 import { readTokenKeyFile } from "../../features/accounts/keys/stored-token-keys.ts";
 import { authorityFiles } from "../../features/certificates/authorities/cluster-authorities.ts";
 import { openClusterAuthority } from "../../features/certificates/authorities/cluster-authority.ts";
+import { readReplacedAuthorities } from "../../features/certificates/authorities/replaced-authorities.ts";
+import { replacedAuthoritiesFile } from "../../features/certificates/authorities/signing-authorities.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
@@ -39,13 +42,14 @@ export async function examineKeyFiles(store: Store, dataDirectory: string): Prom
     ...(sealedKeys({ ring, authorities }).length === 0 && existsSync(join(dataDirectory, sealingKeyFile))
       ? [() => SealingKey.open(dataDirectory, { makesKey: false })]
       : []),
+    () => readReplacedAuthorities(replacedAuthoritiesFile(dataDirectory)),
   ];
   const findings = reads.flatMap((read) => {
     try {
       read();
       return [];
     } catch (error) {
-      if (!(error instanceof UnusableFile)) throw error;
+      if (!(error instanceof UnusableFile || error instanceof UsageError)) throw error;
       return [bad(subject, { found: error.message, advice: "no server starts with it" })];
     }
   });

@@ -44,7 +44,7 @@ export class ReplacedAuthorities {
   /** Throws UsageError for a file that cannot be read: people remove CAs from it by hand. */
   constructor(options: ReplacedAuthoritiesOptions) {
     this.#options = options;
-    this.#known = read(options.file);
+    this.#known = readReplacedAuthorities(options.file);
     this.#written = format(this.#known);
   }
 
@@ -110,7 +110,8 @@ const format = (known: readonly KnownAuthority[]): string =>
     2,
   )}\n`;
 
-function read(file: string): KnownAuthority[] {
+/** Throws UsageError for a file that cannot be read. */
+export function readReplacedAuthorities(file: string): KnownAuthority[] {
   if (!existsSync(file)) return [];
   try {
     return parse(readFileSync(file, "utf8"));

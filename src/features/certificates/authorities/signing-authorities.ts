@@ -60,6 +60,10 @@ export interface SigningAuthorities {
   clientAuthorities(): readonly Certificate[];
 }
 
+/** The CAs of client certificates that were replaced. */
+export const replacedAuthoritiesFile = (dataDirectory: string): string =>
+  join(dataDirectory, "client-authorities.json");
+
 /** How often requests with a client certificate check the CA files for changes. */
 const pollMilliseconds = 1000;
 
@@ -76,7 +80,7 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
   const { settings, dataDirectory, names, clock, own, log } = options;
   const fallback = (shortName: SignerShortName) => () => own[shortName].current();
   const authorities = openAuthorities({ ...options, fallback });
-  const file = join(dataDirectory, "client-authorities.json");
+  const file = replacedAuthoritiesFile(dataDirectory);
   const replaced = new ReplacedAuthorities({
     file,
     writing: new OutageReport({

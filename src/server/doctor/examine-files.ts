@@ -133,8 +133,8 @@ export function examinePermissions(directory: string): Finding[] {
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
 
-/** What a server writes at each start, over a link too. */
-const writtenAtStart = ["admin.kubeconfig", "admin.pem", "serving.pem", "owner.json"];
+/** What a server writes or locks at each start, also where a link leads. */
+const openedAtStart = ["admin.kubeconfig", "admin.pem", "serving.pem", "owner.json", "owner.lock", "members.lock"];
 
 /** What is in place of files. */
 export const examineOddFiles = (directory: string): Finding[] => [
@@ -144,7 +144,7 @@ export const examineOddFiles = (directory: string): Finding[] => [
       advice: "put back the file, or remove what is there: no server starts with it",
     }),
   ),
-  ...writtenAtStart
+  ...openedAtStart
     .map((name) => join(directory, name))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     .map((path) => bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })),

@@ -163,7 +163,8 @@ export class CertificateManager {
       const step = this.#nextStep();
       if (step.do === "request") {
         const either = this.#wake.or(signal);
-        await traced("certificate", () => this.#request(step.cause, either))(this.#options.name);
+        const request = traced("certificate", () => this.#request(step.cause, either));
+        await request(this.#options.name).catch((error: unknown) => this.#fail(error));
       } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
         await this.#options.sleep(milliseconds, this.#wake.or(signal));
@@ -199,7 +200,7 @@ export class CertificateManager {
     });
   }
 
-  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Returns what was done. */
+  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Resolves with what was done. */
   async #request(reason: RequestCause, signal: AbortSignal): Promise<string> {
     const { name, requestClient, clock, store, log, onInstalled, lifetimeSeconds } = this.#options;
     const specification = this.#specification;
@@ -246,8 +247,7 @@ export class CertificateManager {
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
-      this.#fail(error);
-      return `failed, will retry: ${this.#failure}`;
+      throw error;
     }
   }
 

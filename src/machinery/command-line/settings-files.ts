@@ -20,10 +20,7 @@ export const readSettingsFile = (flag: string, file: string): string =>
 export const readFollowedFile = (flag: string, file: string): string =>
   readBounded({ flag, file, largestBytes: largestFollowedBytes });
 
-/**
- * Reads a file that a flag names and that is read again while the server runs. It may have been replaced by something
- * that never ends, such as a pipe or a device. Throws UsageError unless it is a regular file of at most 1 MiB.
- */
+/** In place of the file there may be something that never ends, such as a pipe or a device. */
 function readBounded({
   flag,
   file,

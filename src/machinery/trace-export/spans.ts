@@ -103,7 +103,7 @@ export function requestSpans(
 
 /** One look of a loop at one object. */
 export const loopSpan = (
-  { controller, key, outcome, microseconds }: TracedReconcile,
+  { controller, key, outcome, error, microseconds }: TracedReconcile,
   { context: { traceId, spanId }, endedAt }: Omit<Placed, "parent">,
 ): Span => ({
   traceId,
@@ -112,7 +112,7 @@ export const loopSpan = (
   kind: internal,
   ...times(endedAt * 1000 - microseconds, endedAt * 1000),
   attributes: attributes({ "signet.key": key, "signet.outcome": outcome }),
-  status: outcome.startsWith("failed") ? { code: 2 } : {},
+  status: error === undefined ? {} : { code: 2 },
 });
 
 /** A request to a server, until its answer began. */

@@ -7,8 +7,10 @@ import type { Activity } from "./activity.ts";
 export interface TracedReconcile {
   readonly controller: string;
   readonly key: string;
-  /** What the loop did, or why it did nothing. */
+  /** What the loop did, or why it did nothing, or that it failed. For people. */
   readonly outcome: string;
+  /** What the run threw: it is tried again. Absent: it did not fail. */
+  readonly error?: unknown;
   readonly microseconds: number;
   /** This run. The client requests that it sent refer to it too. */
   readonly activity: Activity;
@@ -29,15 +31,15 @@ export function traced(
     }
     const startedAt = performance.now();
     const activity: Activity = {};
-    const publish = (outcome: string): void => {
+    const publish = (result: Pick<TracedReconcile, "outcome" | "error">): void => {
       const microseconds = Math.round((performance.now() - startedAt) * 1000);
-      const message: TracedReconcile = { controller, key, outcome, microseconds, activity };
+      const message: TracedReconcile = { controller, key, ...result, microseconds, activity };
       loopChannel.publish(message);
     };
     try {
-      publish(await currentActivity.run(activity, () => reconcile(key)));
+      publish({ outcome: await currentActivity.run(activity, () => reconcile(key)) });
     } catch (error) {
-      publish(`failed, will retry: ${messageOf(error)}`);
+      publish({ outcome: `failed, will retry: ${messageOf(error)}`, error });
       throw error;
     }
   };

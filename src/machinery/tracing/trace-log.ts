@@ -17,7 +17,7 @@ export function logTraces(log: TraceLog): void {
     log.debug({ ...request, steps: steps.map(stepText) }, "request");
   });
   loopChannel.subscribe((message) => {
-    const { activity: _, ...reconcile } = message as TracedReconcile; // its only kind of message
+    const { activity: _, error: _said, ...reconcile } = message as TracedReconcile; // its only kind of message
     log.debug(reconcile, "loop");
   });
 }

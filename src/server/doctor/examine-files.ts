@@ -274,11 +274,14 @@ const largestPairBytes = 2 ** 20;
 export function examineOwnCertificates({ dataDirectory, listener }: ServerConfig, now: number): Finding[] {
   const served = listener.certificate === undefined ? { "serving.pem": "the serving certificate" } : {};
   return Object.entries({ ...served, "admin.pem": "the certificate in admin.kubeconfig" }).flatMap(([name, what]) =>
-    examine(join(dataDirectory, name), { what, now }),
+    examineOwnCertificate(join(dataDirectory, name), { what, now }),
   );
 }
 
-function examine(file: string, { what, now }: { readonly what: string; readonly now: number }): Finding[] {
+function examineOwnCertificate(
+  file: string,
+  { what, now }: { readonly what: string; readonly now: number },
+): Finding[] {
   const subject = "certificate";
   const advice = "restart the server, which makes a new one, and copy admin.kubeconfig again to where it is used";
   let certificate: Certificate | undefined;

@@ -132,8 +132,10 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     const left = writtenWithOneOf(survey, old);
     const unreadable = objectsOf(survey, "unreadable");
     // What no key of the file decrypts may be of another server, with another file.
-    if (unreadable > 0) throw commandRefused(`${unreadable} objects can't be decrypted: signet encryption status`);
-    if (left > 0) throw commandRefused(`${left} objects still need an old key: signet encryption rewrite`);
+    if (unreadable > 0)
+      throw commandRefused(`${counted(unreadable, "object")} can't be decrypted: signet encryption status`);
+    if (left > 0)
+      throw commandRefused(`${counted(left, "object")} to write with the current key first: signet encryption rewrite`);
     // Earlier versions of objects have the old keys. Clients that follow them start again.
     await opened.stored.compact(await opened.stored.latestRevision());
   });

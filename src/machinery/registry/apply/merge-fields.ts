@@ -131,10 +131,8 @@ export function removeFields({ schema, value }: TypedValue, fields: FieldSet): u
     );
     if (rest !== undefined) setMember(kept, name, rest);
   }
-  return isEmptyObject(kept) ? null : kept;
+  return Object.keys(kept).length === 0 ? null : kept;
 }
-
-const isEmptyObject = (object: JsonObject): boolean => Object.keys(object).length === 0;
 
 /** `part` is what the set has of the value. Undefined when the value itself is removed. */
 function withoutPart(typed: TypedValue, part: ReturnType<typeof below>): unknown {

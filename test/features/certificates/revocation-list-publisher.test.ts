@@ -115,9 +115,9 @@ describe("revocation-list-publisher", () => {
   const configMaps = () => server.client.resource(configMapResource(names), names.namespaces.system);
   const stored = async (shard?: string): Promise<RevocationList | undefined> => {
     const { items } = await configMaps().list();
-    const found = await readStoredList(storedListName(id, shard), {
-      find: (name) => items.find(({ metadata }) => metadata.name === name),
-    });
+    const found = await readStoredList(storedListName(id, shard), (name) =>
+      items.find(({ metadata }) => metadata.name === name),
+    );
     return found?.der && parseRevocationList(found.der);
   };
   const list = async (shard?: string): Promise<RevocationList> => {

@@ -97,7 +97,7 @@ export class ListWriter {
     const find = (one: string): ConfigMap | undefined => this.#find(one);
     const written = this.#written.get(name);
     if (written !== undefined && written.version === storedListVersion(name, find)) return written;
-    const stored = await readStoredList(name, { find });
+    const stored = await readStoredList(name, find);
     if (stored === undefined) return undefined;
     const { der, issuer, number } = stored;
     const none = { entries: Buffer.alloc(0), thisUpdate: 0, nextUpdate: 0 };

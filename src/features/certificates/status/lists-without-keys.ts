@@ -55,7 +55,7 @@ export class ListsWithoutKeys {
     { name, id }: { readonly name: string; readonly id: string },
     find: (name: string) => ConfigMap | undefined,
   ): Promise<void> {
-    const stored = await readStoredList(name, { find });
+    const stored = await readStoredList(name, find);
     if (stored?.der === undefined) return;
     try {
       const { subject, notAfter } = parseCertificate(stored.issuer);

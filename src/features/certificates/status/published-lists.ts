@@ -94,9 +94,9 @@ export class PublishedLists {
   }
 
   async #readOne(name: string): Promise<void> {
-    const stored = await readStoredList(name, {
-      find: (one) => this.#registry.peek({ namespace: this.#namespace, name: one })?.object,
-    });
+    const find = (one: string): ConfigMap | undefined =>
+      this.#registry.peek({ namespace: this.#namespace, name: one })?.object;
+    const stored = await readStoredList(name, find);
     if (stored === undefined) return void this.#lists.delete(name);
     const { der } = stored;
     // The rest is being written: until then the one before is served.

@@ -43,15 +43,13 @@ export interface StoredList {
 type FindConfigMap = (name: string) => ConfigMap | undefined;
 
 /** Reads a list, in turns. Undefined when there is none. What it says is not checked. */
-export async function readStoredList(
-  name: string,
-  { find, work = new LongWork() }: { readonly find: FindConfigMap; readonly work?: LongWork },
-): Promise<StoredList | undefined> {
+export async function readStoredList(name: string, find: FindConfigMap): Promise<StoredList | undefined> {
   const head = find(name);
   if (head === undefined) return undefined;
   const { number, chunks, sha256 = "" } = head.data ?? {};
   const bytes = ({ binaryData }: ConfigMap, key: string): Buffer => Buffer.from(binaryData?.[key] ?? "", "base64");
   const parts: Buffer[] = [];
+  const work = new LongWork();
   for (let index = 0; index < Math.min(Number(chunks), maximumChunks); index++) {
     const chunk = find(chunkName(name, index));
     if (chunk === undefined || chunk.data?.["sha256"] !== sha256) break;

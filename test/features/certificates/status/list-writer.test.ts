@@ -77,7 +77,7 @@ test("a writer that was suspended while it signed does not take back what anothe
   await assert.rejects(late, (error) => error instanceof ApiError && error.reason === "Conflict");
 
   const { der = assert.fail() } =
-    (await readStoredList(name, { find: (one) => known.get(`${names.namespaces.system}/${one}`) })) ?? {};
+    (await readStoredList(name, (one) => known.get(`${names.namespaces.system}/${one}`))) ?? {};
   await hear();
   assert.ok(parseRevocationList(der).entries.equals(newest));
 });

@@ -13,7 +13,8 @@ import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { plainName } from "../../machinery/command-line/plain-name.ts";
 import { revocationsCommand } from "../revocation/index.ts";
-import { readTokenInput, revokeToken } from "./token-revoke-command.ts";
+import { readTokenInput } from "./read-token-input.ts";
+import { revokeToken } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 interface TokenRequest extends ApiObject {

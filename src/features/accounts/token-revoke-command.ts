@@ -9,6 +9,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
 import { issuedBeforeOption, reasonOption, revoke } from "../revocation/index.ts";
 import type { RevocationFlags, RevocationTargetAt } from "../revocation/index.ts";
+import { readTokenInput } from "./read-token-input.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
@@ -97,19 +98,4 @@ function adviceForToken(token: string, { isJwt }: { readonly isJwt: boolean }): 
     "this is not a token with an id: give the whole token. A static token ends when its line is removed from the file of " +
     "--token-auth-file; a token that a webhook accepts is revoked where the webhook asks"
   );
-}
-
-const longestTokenBytes = 64 * 1024;
-
-/** Reads a token from standard input, which keeps it out of the process list. Throws UsageError when there is none. */
-export async function readTokenInput(): Promise<string> {
-  if (process.stdin.isTTY) console.error("reading the token from the terminal: end it with a new line and Ctrl-D");
-  let text = "";
-  for await (const chunk of process.stdin) {
-    text += String(chunk);
-    if (text.length > longestTokenBytes)
-      throw new UsageError("standard input is too long for a token: pipe only the token into this command");
-  }
-  if (text.trim() === "") throw new UsageError("there is no token: give one, or write it to standard input");
-  return text.trim();
 }

@@ -128,11 +128,15 @@ export function withLifetime(
 export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSeconds: number): boolean =>
   longest === null || lifetimeSeconds <= longest;
 
+/** Of the tokens that can be requested. */
+const shortestLifetimeSeconds = 600;
+
 /**
  * Rounds a lifetime up to one of four steps for each doubling. Otherwise a caller who asks for one second more
  * each time would cost a write each time; so there are at most 92 writes in the life of a key.
  */
 export function lifetimeStep(lifetimeSeconds: number): number {
-  const power = 2 ** Math.floor(Math.log2(Math.max(lifetimeSeconds, 600)));
-  return Math.ceil(Math.max(lifetimeSeconds, 600) / (power / 4)) * (power / 4);
+  const seconds = Math.max(lifetimeSeconds, shortestLifetimeSeconds);
+  const step = 2 ** Math.floor(Math.log2(seconds)) / 4;
+  return Math.ceil(seconds / step) * step;
 }

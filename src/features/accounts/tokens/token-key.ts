@@ -89,6 +89,7 @@ export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[
 export function verificationKeyOf(publicKey: KeyObject, givenId?: string): VerificationKey {
   const info = publicKeyInfoOf(publicKey);
   const algorithm = algorithmOf(info);
+  if (info.weakness !== undefined) throw new Error(`a token key must be fit for use: ${info.weakness}`);
   const digest = digests[algorithm];
   const key = { key: publicKey, dsaEncoding: "ieee-p1363" as const };
   const kid = givenId ?? createHash("sha256").update(info.spki).digest("base64url");
@@ -133,14 +134,8 @@ const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([
   ["P-521", "ES512"],
 ]);
 
-/** The only algorithm for a key. Throws an Error with the reason when the key may not sign tokens. */
-function algorithmOf(key: PublicKeyInfo): SigningAlgorithm {
-  const algorithm = algorithmFor(key);
-  if (key.weakness !== undefined) throw new Error(`a token key must be fit for use: ${key.weakness}`);
-  return algorithm;
-}
-
-function algorithmFor({ algorithm, curve, sizeBits }: PublicKeyInfo): SigningAlgorithm {
+/** The only algorithm for a key. Throws an Error with the reason for a key that is too small, or of another type. */
+function algorithmOf({ algorithm, curve, sizeBits }: PublicKeyInfo): SigningAlgorithm {
   switch (algorithm) {
     case "Ed25519":
       return "EdDSA";

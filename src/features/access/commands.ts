@@ -1,4 +1,3 @@
-export { auth } from "./commands/auth-command.ts";
+export { auth, whoami } from "./commands/auth-command.ts";
 export { clusterRole, role } from "./commands/role-commands.ts";
 export { clusterRoleBinding, roleBinding } from "./commands/binding-commands.ts";
-export { whoami } from "./commands/auth-command.ts";

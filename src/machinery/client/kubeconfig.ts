@@ -1,9 +1,9 @@
-import { isHttpsUrl } from "../api/is-https-url.ts";
 import { X509Certificate } from "node:crypto";
 import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
+import { isHttpsUrl } from "../api/is-https-url.ts";
 import { parse } from "yaml";
 import { messageOf } from "../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";

@@ -184,7 +184,7 @@ function ofConfiguration(file: string): OperatorAuthority[] {
 }
 
 /** The certificate of such a CA, without its chain. Throws UsageError for a file that can't be used. */
-export function certificateOf({ flag, certificateFile }: OperatorAuthority): Certificate {
+function certificateOf({ flag, certificateFile }: OperatorAuthority): Certificate {
   const [certificate] = readCertificates(flag, certificateFile);
   if (certificate === undefined) throw new Error("a file without certificates was read"); // readCertificates refuses it
   return certificate;

@@ -3,6 +3,9 @@ import { parseDuration } from "../../machinery/api/duration.ts";
 /** The shortest lifetime that a CertificateSigningRequest may ask for (upstream: `validateCertificateSigningRequest`). */
 export const minimumExpirationSeconds = 600;
 
+/** The same as flags and files have it. */
+export const minimumExpirationText = `${minimumExpirationSeconds / 60}m`;
+
 /** The most whole days that a request's `expirationSeconds` has room for: it has 32 bits. */
 const longestLifetimeDays = 24_855;
 
@@ -12,4 +15,4 @@ export function lifetimeSecondsOf(text: string): number | undefined {
   return seconds >= minimumExpirationSeconds && seconds <= longestLifetimeDays * 86_400 ? seconds : undefined;
 }
 
-export const lifetimeFault = `must be a duration such as 24h, from 10m to ${longestLifetimeDays}d`;
+export const lifetimeFault = `must be a duration such as 24h, from ${minimumExpirationText} to ${longestLifetimeDays}d`;

@@ -1,5 +1,5 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
-import { minimumExpirationSeconds } from "./resources.ts";
+import { minimumExpirationSeconds, minimumExpirationText } from "./resources.ts";
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
 import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
@@ -101,7 +101,7 @@ export interface RevocationSettings {
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
   const { "cluster-signing-duration": maximumLifetimeMilliseconds } = values;
   if (maximumLifetimeMilliseconds < minimumExpirationSeconds * 1000) {
-    throw new UsageError(`--cluster-signing-duration must be at least ${minimumExpirationSeconds / 60}m`);
+    throw new UsageError(`--cluster-signing-duration must be at least ${minimumExpirationText}`);
   }
   return {
     maximumLifetimeMilliseconds,

@@ -18,6 +18,7 @@ import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { subjectFaults } from "../signers/subject-requirements.ts";
+import { isAuthorityUsage } from "../signers/usages.ts";
 
 export type ApprovalDecision =
   | { readonly type: "undecided" }
@@ -94,9 +95,6 @@ function ruleAbout({ signerName, username, groups }: RequestIdentity, { policy, 
   );
 }
 
-/** Whether a usage makes a certificate valid for every purpose, or for signing others. */
-const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign"].includes(usage);
-
 /** One hour, the default lifetime of a service account's token. */
 const longestForAccountSeconds = 3600;
 
@@ -106,7 +104,7 @@ function otherFaults(
 ): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of input.usages) {
-    if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
+    if (require.usages === undefined ? isAuthorityUsage(usage) : !require.usages.includes(usage)) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }

@@ -8,10 +8,11 @@ import type { KeyType } from "../../../pki/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
+import { minimumExpirationSeconds, minimumExpirationText } from "../resources.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { revocationUrlFault } from "../settings.ts";
-import { certificateUsagesOf } from "./usages.ts";
+import { certificateUsagesOf, isAuthorityUsage } from "./usages.ts";
 
 const apiVersion = "signet.platform.io/v1";
 const kind = "SignerConfiguration";
@@ -25,7 +26,6 @@ const maximumSigners = 100;
 const maximumEntries = 100;
 
 const defaultUsages = ["digital signature", "key encipherment", "server auth"];
-const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);
 const keyTypes: readonly KeyType[] = [
   "ECDSA P-256",
   "ECDSA P-384",
@@ -38,7 +38,6 @@ const keyTypes: readonly KeyType[] = [
 const defaultKeyTypes: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "Ed25519", "RSA 2048"];
 
 const hourMilliseconds = 3_600_000;
-const shortestLifetime = { text: "10m", milliseconds: 600_000 };
 const longestLifetime = { text: "262800h (30 years)", milliseconds: 262_800 * hourMilliseconds };
 const defaultMaximumLifetime = "2160h";
 const defaultAuthorityLifetime = "87600h";
@@ -183,7 +182,7 @@ function parseUsages(fields: PatternFields, usages: readonly string[] = defaultU
 }
 
 function usageFault(usage: string): string | undefined {
-  if (authorityUsages.has(usage)) return `${usage} is only for CA certificates`;
+  if (isAuthorityUsage(usage)) return `${usage} is only for CA certificates`;
   return certificateUsagesOf([usage]).unrecognized.length > 0 ? `unknown usage ${JSON.stringify(usage)}` : undefined;
 }
 
@@ -218,9 +217,9 @@ function parseLifetimeOf(
   { name, byDefault }: { readonly name: string; readonly byDefault: string },
 ): number {
   const milliseconds = parseDuration(fields.text(name) ?? byDefault) ?? 0;
-  if (milliseconds >= shortestLifetime.milliseconds && milliseconds <= longestLifetime.milliseconds)
+  if (milliseconds >= minimumExpirationSeconds * 1000 && milliseconds <= longestLifetime.milliseconds)
     return milliseconds;
-  fields.fault(name, `must be a duration such as 720h, from ${shortestLifetime.text} to ${longestLifetime.text}`);
+  fields.fault(name, `must be a duration such as 720h, from ${minimumExpirationText} to ${longestLifetime.text}`);
   return longestLifetime.milliseconds;
 }
 

@@ -77,24 +77,10 @@ export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
-  const { settings, dataDirectory, names, clock, own, log } = options;
+  const { names, clock, own } = options;
   const fallback = (shortName: SignerShortName) => () => own[shortName].current();
   const authorities = openAuthorities({ ...options, fallback });
-  const file = replacedAuthoritiesFile(dataDirectory);
-  const replaced = new ReplacedAuthorities({
-    file,
-    writing: new OutageReport({
-      onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known in memory alone"),
-      onRecovery: () => log.info({ file }, "the CAs of client certificates are written down again"),
-    }),
-    clock,
-    overlapMilliseconds: settings.maximumLifetimeMilliseconds,
-    onReplaced: (current) =>
-      log.info(
-        { fingerprints: current.map((certificate) => fingerprintOf(certificate)) },
-        "the CAs of client certificates were replaced; certificates of the old ones stay valid until they expire",
-      ),
-  });
+  const replaced = openReplacedAuthorities(options);
   const clientSignerNames = clientSigners(names);
   const ownClientAuthorities = wellKnownSigners
     .filter(({ isClientAuthenticating }) => isClientAuthenticating)
@@ -129,4 +115,23 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
         ? refreshed.certificates
         : refresh(),
   };
+}
+
+/** The CAs of client certificates that signed before, as the data directory has them. The log tells when there are more. */
+function openReplacedAuthorities({ settings, dataDirectory, clock, log }: ServerAuthorityOptions): ReplacedAuthorities {
+  const file = replacedAuthoritiesFile(dataDirectory);
+  return new ReplacedAuthorities({
+    file,
+    writing: new OutageReport({
+      onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known in memory alone"),
+      onRecovery: () => log.info({ file }, "the CAs of client certificates are written down again"),
+    }),
+    clock,
+    overlapMilliseconds: settings.maximumLifetimeMilliseconds,
+    onReplaced: (current) =>
+      log.info(
+        { fingerprints: current.map((certificate) => fingerprintOf(certificate)) },
+        "the CAs of client certificates were replaced; certificates of the old ones stay valid until they expire",
+      ),
+  });
 }

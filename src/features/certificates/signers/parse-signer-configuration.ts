@@ -10,6 +10,7 @@ import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "../resources.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
+import type { NamePatterns } from "./alternative-name-requirements.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { revocationUrlFault } from "../settings.ts";
 import { certificateUsagesOf, isAuthorityUsage } from "./usages.ts";
@@ -72,51 +73,13 @@ function parseSigner(
   { context, folder }: { readonly context: FieldContext; readonly folder: string },
 ): SignerSpecification {
   const fields = new PatternFields(value, context);
-  const bounded = <T>(name: string, list: T[] | undefined): T[] | undefined => {
-    if (list !== undefined && list.length > maximumEntries)
-      fields.fault(name, `must have at most ${maximumEntries} entries`);
-    return list?.slice(0, maximumEntries);
-  };
-
   const name = fields.text("name") ?? "";
   for (const fault of nameFaults(name)) fields.fault("name", fault);
-  const subject = fields.fields("subject");
-  const commonNames = bounded(
-    "subject.commonNames",
-    subject.patterns("commonNames", { separator: "", mayBeEmpty: true }),
-  );
-  const organizations = bounded(
-    "subject.organizations",
-    subject.patterns("organizations", { separator: "", mayBeEmpty: true }),
-  );
-  subject.refuseOthers();
-  const dnsNames = bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault }));
-  const ipRanges = bounded(
-    "ipRanges",
-    fields.list("ipRanges", (range, path) => fields.ipRange(range, path)),
-  );
-  const emailAddresses = bounded(
-    "emailAddresses",
-    fields.patterns("emailAddresses", { separator: "@", faultOf: emailPatternFault }),
-  );
-  const uris = bounded("uris", fields.patterns("uris", { separator: "/", faultOf: uriPatternFault }));
-  if (
-    [commonNames, dnsNames, ipRanges, emailAddresses, uris].every((list) => list === undefined || list.length === 0)
-  ) {
-    fields.fault(
-      "dnsNames",
-      "is required: set the names that it may sign here or in ipRanges, emailAddresses, uris or subject.commonNames",
-    );
-  }
+  const bounded = boundedLists(fields);
   const specification = {
     name,
+    ...parseAllowedNames(fields, bounded),
     certificateAuthority: parseAuthority(fields.fields("certificateAuthority"), folder),
-    commonNames,
-    organizations,
-    dnsNames,
-    ipRanges,
-    emailAddresses,
-    uris,
     usages: parseUsages(fields, bounded("usages", fields.texts("usages", usageFault))),
     keyTypes: parseKeyTypes(fields, bounded("keyTypes", fields.texts("keyTypes", keyTypeFault))),
     lifetime: parseLifetime(fields),
@@ -131,6 +94,48 @@ function parseSigner(
   }
   fields.refuseOthers();
   return specification;
+}
+
+/** Cuts a list of the file after the last entry that is allowed. A longer one is a fault. */
+type BoundedList = <T>(name: string, list: T[] | undefined) => T[] | undefined;
+
+const boundedLists =
+  (fields: PatternFields): BoundedList =>
+  (name, list) => {
+    if (list !== undefined && list.length > maximumEntries)
+      fields.fault(name, `must have at most ${maximumEntries} entries`);
+    return list?.slice(0, maximumEntries);
+  };
+
+/** The names that the signer may sign. It is a fault when there are none. */
+function parseAllowedNames(
+  fields: PatternFields,
+  bounded: BoundedList,
+): NamePatterns & Pick<SignerSpecification, "commonNames" | "organizations"> {
+  const subject = fields.fields("subject");
+  const [commonNames, organizations] = (["commonNames", "organizations"] as const).map((name) =>
+    bounded(`subject.${name}`, subject.patterns(name, { separator: "", mayBeEmpty: true })),
+  );
+  subject.refuseOthers();
+  const names = {
+    dnsNames: bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault })),
+    ipRanges: bounded(
+      "ipRanges",
+      fields.list("ipRanges", (range, path) => fields.ipRange(range, path)),
+    ),
+    emailAddresses: bounded(
+      "emailAddresses",
+      fields.patterns("emailAddresses", { separator: "@", faultOf: emailPatternFault }),
+    ),
+    uris: bounded("uris", fields.patterns("uris", { separator: "/", faultOf: uriPatternFault })),
+  };
+  if ([commonNames, ...Object.values(names)].every((list) => list === undefined || list.length === 0)) {
+    fields.fault(
+      "dnsNames",
+      "is required: set the names that it may sign here or in ipRanges, emailAddresses, uris or subject.commonNames",
+    );
+  }
+  return { commonNames, organizations, ...names };
 }
 
 function nameFaults(name: string): string[] {

@@ -36,10 +36,10 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
   ["netscape sgc", "netscapeServerGatedCrypto"],
 ]);
 
-const authorityUsages: readonly string[] = ["any", "cert sign", "crl sign"];
+const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);
 
 /** Whether a usage makes a certificate valid for every purpose, or for signing others. */
-export const isAuthorityUsage = (usage: string): boolean => authorityUsages.includes(usage);
+export const isAuthorityUsage = (usage: string): boolean => authorityUsages.has(usage);
 
 const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
 

@@ -197,8 +197,9 @@ describe("the objects that a token is bound to", () => {
       );
       const deletionTimestamp = new Date(test.clock.now()).toISOString();
       put({ uid: "x-uid", deletionTimestamp });
+      test.clock.passSeconds(60);
       assert.equal(refusal(test, token), "authenticated");
-      test.clock.passSeconds(61);
+      test.clock.passSeconds(1);
       assert.equal(refusal(test, token), "service account token has been invalidated");
     });
   }
@@ -227,6 +228,16 @@ describe("issuers and keys", () => {
     assert.equal(test.verify(old.issue(bob, hour), [apiAudience]).outcome, "authenticated");
     const token = forge(old.pem, { header: { alg: "ES256" }, payload: goodClaims(test.clock.now()) });
     assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
+  });
+
+  it("that are retired end their tokens at once, also those whose verification is cached", () => {
+    const pem = newKeyPem.ES256();
+    let keys = fixedTokenKeys(parseTokenSigningKey(pem));
+    const test = scene({ keys: { verification: () => keys.verification() } }, pem);
+    const token = test.issue(bob, hour);
+    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
+    keys = fixedTokenKeys(parseTokenSigningKey(newKeyPem.ES256()));
+    assert.equal(test.verify(token, [apiAudience]).outcome, "refused");
   });
 
   it("that a token names by an unknown kid lead to a refusal", () => {

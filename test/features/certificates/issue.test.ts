@@ -28,6 +28,7 @@ import {
 import type { IssueOptions } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateUsagesOf } from "../../../src/features/certificates/signers/usages.ts";
 import { encodeExtension } from "../../../src/pki/extension.ts";
+import { intermediateOf } from "./certificate-loop-scene.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);
 const hour = 3600;
@@ -150,16 +151,36 @@ describe("issueCertificate", () => {
   });
 
   it("refuses a name that programs read in different ways, whoever asks for it", () => {
-    const pem = (dnsNames: readonly string[]): string =>
-      createCertificateRequestPem({
-        privateKey,
-        subject: { commonName: "a" },
-        subjectAltNames: { ...noSubjectAltNames, dnsNames },
-      });
-    const issueFor = (name: string) => issue({ request: parseCertificateRequestPem(pem(["a.example.com", name])) });
-    assert.deepEqual(issueFor("b.example.com").subjectAltNames.dnsNames, ["a.example.com", "b.example.com"]);
-    for (const name of ["", " a", "a ", "a\0b"])
-      assert.throws(() => issueFor(name), /a blank or a control character/, name);
+    const issueFor = (type: "dnsNames" | "emailAddresses", name: string) => {
+      const subjectAltNames = { ...noSubjectAltNames, [type]: ["a.example.com", name] };
+      const pem = createCertificateRequestPem({ privateKey, subject: { commonName: "a" }, subjectAltNames });
+      return issue({ request: parseCertificateRequestPem(pem) }).subjectAltNames[type];
+    };
+    for (const type of ["dnsNames", "emailAddresses"] as const) {
+      assert.deepEqual(issueFor(type, "b.example.com"), ["a.example.com", "b.example.com"]);
+      for (const name of ["", " a", "a ", "a\0b"]) {
+        assert.throws(() => issueFor(type, name), /a blank or a control character/, `${type} ${name}`);
+      }
+    }
+  });
+
+  it("refuses a subject with a control character, and a key that is not fit for use", () => {
+    const subject = { commonName: "a", organizations: ["system:masters\0"] };
+    const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
+    assert.throws(() => issue({ request: parseCertificateRequestPem(pem) }), /has a control character in it/);
+    const weak = { ...request, publicKey: { ...request.publicKey, weakness: "it is even" } };
+    assert.throws(() => issue({ request: weak }), { message: "the key is not fit for use: it is even" });
+  });
+
+  it("refuses an extended key usage that a CA does not pass on", () => {
+    const issueBelow = (...usages: ("clientAuth" | "serverAuth" | "any")[]) =>
+      issue({ authority: intermediateOf(authority, "below", { extendedKeyUsages: usages }) }).extendedKeyUsages;
+    for (const passedOn of [[], ["clientAuth"], ["serverAuth", "any"]] as const) {
+      assert.deepEqual(issueBelow(...passedOn), [extendedKeyUsages.clientAuth]);
+    }
+    assert.throws(() => issueBelow("serverAuth"), {
+      message: "the extended key usages of the CA do not include clientAuth",
+    });
   });
 
   it("refuses unknown usages", () => {

@@ -201,6 +201,13 @@ describe("another spelling of a good token", () => {
     }
   });
 
+  it("is refused with a further character that decoders leave out", () => {
+    const of96Octets = scene({}, newKeyPem.ES384());
+    const token = of96Octets.issue(bob, { audiences: [apiAudience], lifetimeSeconds: 600 });
+    assert.equal(outcomeOf(of96Octets, token), "authenticated");
+    assert.notEqual(outcomeOf(of96Octets, `${token}A`), "authenticated");
+  });
+
   it("is refused with white space, padding, the other alphabet or a further part", () => {
     const [head, body, signature] = good.split(".") as [string, string, string];
     for (const token of [

@@ -203,6 +203,18 @@ describe("an approval policy that allows everything", () => {
       assert.deepEqual(outcome(anything, { altNames }), ["serverNames"], JSON.stringify(altNames));
   });
 
+  it("approves none as the common name of a server without DNS names, which OpenSSL takes for one", () => {
+    const asked = (commonName: string, ...usages: string[]) => ({ subject: { commonName }, usages });
+    for (const name of ["localhost", "*.example.com", "API.Example.Com", "127.0.0.1"]) {
+      assert.deepEqual(outcome(anything, asked(name, "server auth")), ["serverNames"], name);
+      assert.deepEqual(outcome(anything, asked(name, "digital signature")), ["serverNames"], name);
+      const named = { altNames: { dnsNames: ["a.test"] } };
+      assert.deepEqual(outcome(anything, { ...asked(name, "server auth"), ...named }), ["approved"], name);
+      assert.deepEqual(outcome(anything, asked(name, "client auth")), ["approved"], name);
+    }
+    assert.deepEqual(outcome(anything, asked("a.test", "server auth")), ["approved"]);
+  });
+
   it("approves no reserved user or group, except what a node's signers are for", () => {
     for (const name of [
       "system:serviceaccount:kube-system:root",

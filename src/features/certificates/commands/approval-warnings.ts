@@ -9,7 +9,7 @@ import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesNotOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
-import { serverNamesIn } from "../signers/server-names.ts";
+import { hostNamesOf, serverNamesIn } from "../signers/server-names.ts";
 
 export interface ApprovalWarningInput {
   readonly names: Names;
@@ -60,7 +60,7 @@ function identityWarnings({ names, spec, request }: ApprovalWarningInput): strin
 }
 
 /** Warnings about the names that the holder could serve under. */
-function nameWarnings({ request, context }: ApprovalWarningInput): string[] {
+function nameWarnings({ spec, request, context }: ApprovalWarningInput): string[] {
   const { subjectAltNames } = request;
   const { server, node } = context;
   const odd = subjectAltNames.dnsNames.flatMap((name) => {
@@ -68,7 +68,7 @@ function nameWarnings({ request, context }: ApprovalWarningInput): string[] {
     return fault === undefined ? [] : [`${quoted(name)} is not a DNS name: it ${fault}`];
   });
   return [
-    ...serverNamesIn(subjectAltNames, server.names).map(
+    ...serverNamesIn(hostNamesOf(request, spec.usages ?? []), server.names).map(
       (name) => `${quoted(name)} is a name of the API server: the holder could impersonate it`,
     ),
     ...(node === "not registered" ? ["the requesting node is not registered"] : []),

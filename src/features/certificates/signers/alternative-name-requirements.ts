@@ -5,7 +5,7 @@ import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../p
 import { matchesAny } from "../policy/name-pattern.ts";
 import { namesNotOfNode } from "./node-names.ts";
 import type { NodeNames } from "./node-names.ts";
-import { serverNamesIn } from "./server-names.ts";
+import { hostNamesOf, serverNamesIn } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 
 export interface RequesterNode {
@@ -25,7 +25,7 @@ export interface NameRequirements {
 
 /** Returns the subject alternative names that break a rule's requirements. */
 export function alternativeNameFaults(
-  { request }: ApprovalInput,
+  { request, usages }: ApprovalInput,
   { require, node, isNode, serverNames }: NameRequirements,
 ): FailedRequirement[] {
   const owner = require.namesBelongToNode ? node() : undefined;
@@ -42,7 +42,7 @@ export function alternativeNameFaults(
       field: "namesBelongToNode" as const,
       message: `${JSON.stringify(name)} is the name of another node`,
     })),
-    ...serverNamesIn(request.subjectAltNames, serverNames).map((name) => ({
+    ...serverNamesIn(hostNamesOf(request, usages), serverNames).map((name) => ({
       field: "serverNames" as const,
       message: `${JSON.stringify(name)} is a name of the API server: no policy can approve it`,
     })),

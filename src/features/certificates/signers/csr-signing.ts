@@ -8,6 +8,7 @@ import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { issuingFaults, usageFaults } from "./issue.ts";
 import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
+import { hostNamesOf } from "./server-names.ts";
 import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
 import { awaitedConcurrency, requestQueue } from "../requests/request-queue.ts";
@@ -105,7 +106,7 @@ class CsrSigning {
       ...signer.faults(request, usages),
       ...issuingFaults(request, authority.path),
       ...usageFaults(usages, authority.path),
-      ...serverNameFaults(request.subjectAltNames, { authority, server: this.#options.server() }),
+      ...serverNameFaults(hostNamesOf(request, usages), { authority, server: this.#options.server() }),
     ];
   }
 

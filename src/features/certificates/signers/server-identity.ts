@@ -1,8 +1,7 @@
 import type { Certificate } from "../../../pki/certificate.ts";
 import { parseIpAddress } from "../../../pki/ip-address.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { serverNamesIn } from "./server-names.ts";
-import type { ServerNames } from "./server-names.ts";
+import type { HostNames, ServerNames } from "./server-names.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 
 /** The API server's names and CAs, as its clients see them. */
@@ -58,7 +57,7 @@ export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly C
  * the holder could impersonate the API server.
  */
 export const serverNameFaults = (
-  wanted: SubjectAltNames,
+  wanted: HostNames,
   { authority, server }: { readonly authority: SigningAuthority; readonly server: ServerIdentity },
 ): string[] =>
   isTrustedByClients(authority, server)

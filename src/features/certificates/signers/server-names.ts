@@ -1,5 +1,12 @@
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
+import { attributeTypes } from "../../../pki/object-identifiers.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { certificateUsagesOf } from "./usages.ts";
+
+/** Names and addresses of servers. */
+export type HostNames = Pick<SubjectAltNames, "dnsNames" | "ipAddresses">;
 
 /** The names and addresses in the serving certificate of the API server. */
 export interface ServerNames {
@@ -24,14 +31,29 @@ const isFixedAddress = (address: Buffer): boolean =>
     : address.subarray(0, 15).every((octet) => octet === 0) && (address[15] ?? 0) <= 1;
 
 /**
+ * The names that a server could have with the certificate of a request. Where it has no DNS name, OpenSSL and what is built on it take
+ * each common name for one (RFC 6125 section 6.4.4), unless the usages leave servers out.
+ */
+export function hostNamesOf(
+  { subject, subjectAltNames }: Pick<CertificateRequest, "subject" | "subjectAltNames">,
+  usages: readonly string[],
+): HostNames {
+  const { extendedKeyUsages: purposes } = certificateUsagesOf(usages);
+  const isForServers = purposes.length === 0 || purposes.includes("serverAuth") || purposes.includes("any");
+  if (subjectAltNames.dnsNames.length > 0 || !isForServers) return subjectAltNames;
+  const commonNames = subject.relativeNames
+    .flat()
+    .flatMap(({ type, value }) => (type === attributeTypes.commonName ? [value] : []));
+  const { ipAddresses } = subjectAltNames;
+  return { dnsNames: commonNames.filter((name) => nodeNameOf(name) === undefined), ipAddresses };
+}
+
+/**
  * Returns the wanted names that belong to the server, as they were written: a certificate for one of them would let its
  * holder impersonate the server. Names are compared without case and final dot, and wildcards in both directions.
  * Addresses are compared by their octets, also when they are written as a DNS name.
  */
-export function serverNamesIn(
-  wanted: Pick<SubjectAltNames, "dnsNames" | "ipAddresses">,
-  server: ServerNames,
-): string[] {
+export function serverNamesIn(wanted: HostNames, server: ServerNames): string[] {
   if (wanted.dnsNames.length + wanted.ipAddresses.length === 0) return []; // as in most requests of clients
   const serverDnsNames = server.dnsNames.map(comparable);
   const serverAddresses = new Set(

@@ -20,8 +20,12 @@ export type LabelSelector = readonly LabelRequirement[];
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Parses upstream's selector language (apimachinery `labels.Parse`), with its messages. Throws a 400 ApiError. */
-export const parseLabelSelector = (text: string): LabelSelector => new Parser(scan(text)).parse();
+/**
+ * Parses upstream's selector language (apimachinery `labels.Parse`), with its messages and its order: by key. Throws a 400
+ * ApiError.
+ */
+export const parseLabelSelector = (text: string): LabelSelector =>
+  new Parser(scan(text)).parse().toSorted((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
 
 /** A selector as objects have it (`metav1.LabelSelector`). */
 export interface LabelSelectorObject {

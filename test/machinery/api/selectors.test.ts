@@ -40,6 +40,17 @@ describe("a label selector", () => {
     );
   });
 
+  it("has its requirements in the order of their keys, and those of one key as they were written", () => {
+    const written = "tier in (b,a),!Zone,allow=true,tier!=c,tier";
+    assert.deepEqual(parseLabelSelector(written).map(printRequirement), [
+      "!Zone",
+      "allow=true",
+      "tier in (a,b)",
+      "tier!=c",
+      "tier",
+    ]);
+  });
+
   it("is parsed or refused with a 400, whatever it is", () => {
     const pieces = fc.array(fc.constantFrom("a", "in", "notin", "(", ")", ",", "!", "=", "==", ">", " ", "1"), {
       maxLength: 10,

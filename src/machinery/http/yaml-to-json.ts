@@ -1,7 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from "yaml";
 import { atOnce, inTurns } from "../scheduling/request-turn.ts";
-import { isTooDeep } from "../schema/value-limit.ts";
+import { isTooDeep, maximumValues, tooManyValues } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
 import { isOverflow, upstreamTags } from "./yaml-tags.ts";
 
@@ -138,6 +138,7 @@ class JsonWriter {
   /** The line of the output that is being written. Starts at 1. */
   #line = 1;
   #aliases = 0;
+  #values = 0;
   #length = 0;
 
   constructor(document: Document.Parsed, lines: LineCounter) {
@@ -151,10 +152,11 @@ class JsonWriter {
 
   #value(node: ParsedNode | null | undefined, depth: number): string {
     if (depth > maximumDepth) throw yamlFault("nested too deeply");
-    if (isMap(node)) return `{${this.#members(node, depth)}}`;
-    if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
     // The depth limit also stops an alias to a node that contains the alias.
     if (isAlias(node)) return this.#value(this.#target(node), depth + 1);
+    if (depth > 0 && ++this.#values > maximumValues) throw tooManyValues();
+    if (isMap(node)) return `{${this.#members(node, depth)}}`;
+    if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
     return this.#counted(isScalar(node) ? scalarJson(node) : "null");
   }
 

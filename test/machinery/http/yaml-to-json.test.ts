@@ -213,6 +213,9 @@ describe("YAML", () => {
     const expanded = (count: number): string => aliases(count).replace("1", `"${"x".repeat(100_000)}"`);
     assert.equal(fault(expanded(30)), "string");
     assert.match(fault(expanded(32)), /too large when expanded$/);
+    const values = (count: number): string => aliases(count).replace("1", `[${"1,".repeat(8000)}]`);
+    assert.equal(fault(values(2)), "string");
+    refuses(values(3), 413);
     assert.equal(fault(`${"- ".repeat(256)}x`), "string");
     assert.match(fault(`${"- ".repeat(257)}x`), /nested too deeply$/);
     const merged = (count: number): string => `${"<<: {".repeat(count).replace("{", "\n  {")}a: 1${"}".repeat(count)}`;

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { errorCode } from "../api/thrown-error.ts";
 
 const portFlags = "signet serve: --secure-port or --revocation-http-address, signet agent: --port";
@@ -32,10 +33,15 @@ interface Place {
   readonly hostname?: string;
 }
 
-/** Listens for a moment. Rejects with the system's error, which `listenFault` explains, when that is not possible. */
-export async function tryListening(address: { readonly host: string; readonly port: number }): Promise<void> {
+/**
+ * Listens for a moment. Resolves with the port, a free one for 0. Rejects with the system's error, which `listenFault` explains, when that is
+ * not possible.
+ */
+export async function tryListening(address: { readonly host: string; readonly port: number }): Promise<number> {
   const server = createServer().listen(address);
   await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // it listens on TCP
   server.close();
   await once(server, "close");
+  return port;
 }

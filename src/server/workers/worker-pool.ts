@@ -1,8 +1,7 @@
 import cluster from "node:cluster";
 import type { Worker } from "node:cluster";
 import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { tryListening } from "../../machinery/command-line/listen-fault.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 import { sleep } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
@@ -58,7 +57,8 @@ export class WorkerFailed extends Error {
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
   const { count, host, port, log, graceMilliseconds } = options;
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
-  const pool = new Pool({ port: await freePort({ host, port }), log, graceMilliseconds });
+  // Not where another program listens: the workers would share the port with it.
+  const pool = new Pool({ port: await tryListening({ host, port }), log, graceMilliseconds });
   try {
     // The first worker creates CA, keys, store, default policy and kubeconfig. The others use them.
     const { url, kubeconfigFile } = await pool.add();
@@ -127,11 +127,7 @@ class Pool {
       worker.process.kill("SIGKILL");
     }, startingMilliseconds);
     worker.on("message", (message: FromWorker) => {
-      if (message.type === "written") return this.#tellOthers(worker);
-      if (message.type === "alive") return this.#watchdog.answered(worker);
-      if (message.type === "metrics") return this.#metrics.answered(worker, message);
-      if (message.type === "asks-to-stop") return this.#stopOne(worker);
-      if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message);
+      if (message.type !== "ready") return this.#receive(worker, message);
       this.#ready.add(worker);
       this.#chooseLeader();
       resolve(message);
@@ -157,6 +153,21 @@ class Pool {
       return ready;
     } finally {
       clearTimeout(late);
+    }
+  }
+
+  #receive(worker: Worker, message: Exclude<FromWorker, Ready>): void {
+    switch (message.type) {
+      case "written":
+        return this.#tellOthers(worker);
+      case "alive":
+        return this.#watchdog.answered(worker);
+      case "asks-to-stop":
+        return this.#stopOne(worker);
+      case "metrics":
+        return this.#metrics.answered(worker, message);
+      case "collect-metrics":
+        return void this.#collectMetrics(worker, message);
     }
   }
 
@@ -234,17 +245,4 @@ class Pool {
 /** A dying worker cannot receive messages: its exit event is handled instead. */
 function send(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
-}
-
-/**
- * Returns the port, or a free one for 0. Rejects when another program listens there: workers would share the port with
- * it.
- */
-async function freePort(address: { readonly host: string; readonly port: number }): Promise<number> {
-  const probe = createServer().listen(address);
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo; // it listens on TCP
-  probe.close();
-  await once(probe, "close");
-  return port;
 }

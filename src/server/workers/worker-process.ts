@@ -88,11 +88,23 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
         return void catchUp(server?.store);
     }
   });
-  const port = await portToServe;
+  server = await serve(config, { port: await portToServe, log, tell, others });
+  tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
+}
+
+interface WorkerParts {
+  readonly port: number;
+  readonly log: Logger;
+  readonly tell: (message: FromWorker) => void;
+  readonly others: OtherMetrics;
+}
+
+/** Starts the server of a worker. Rejects as `startServer`. */
+async function serve(config: ServerConfig, { port, log, tell, others }: WorkerParts): Promise<RunningServer> {
   try {
     const folder = joinFolder(config.dataDirectory);
     const store = await openStore(config, { ...endingProcess(log), onWritten: () => tell({ type: "written" }) });
-    server = await startServer(
+    return await startServer(
       { ...config, listener: { ...config.listener, port } },
       {
         log,
@@ -108,7 +120,6 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     process.channel?.unref();
     throw error;
   }
-  tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }
 
 /** Lets watches deliver what other processes have written. Its errors appear in the next request that reads it. */

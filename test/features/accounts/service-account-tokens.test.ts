@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createHash, createPublicKey } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, it } from "node:test";
 import { compactVerify, importJWK } from "jose";
 import {
@@ -267,6 +267,22 @@ describe("issuers and keys", () => {
       assert.throws(() => parseTokenSigningKey(pem), message);
     }
     assert.throws(() => parseVerificationKeys("nothing"), /contains no PEM key/);
+  });
+
+  it("that are too weak, or of another type or curve, are refused for signing and for verifying", () => {
+    for (const [{ privateKey, publicKey }, message] of [
+      [generateKeyPairSync("rsa", { modulusLength: 1024 }), /must have at least 2048 bits, not 1024/],
+      [
+        generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 0x8000_0001 }),
+        /must be fit for use: crypto\/rsa: public exponent too large/,
+      ],
+      [generateKeyPairSync("ec", { namedCurve: "P-224" }), /may not be on curve P-224/],
+      [generateKeyPairSync("ed448"), /may not be of this type: use EC, RSA or Ed25519/],
+    ] as const) {
+      const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+      assert.throws(() => parseTokenSigningKey(pem), message);
+      assert.throws(() => parseVerificationKeys(publicKey.export({ type: "spki", format: "pem" })), message);
+    }
   });
 });
 

@@ -9,6 +9,7 @@ import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
+import type { MigrateOptions } from "../../src/server/backup/migrate-storage.ts";
 import { runEncryption } from "../../src/server/encryption/encryption-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import type { ServerConfig } from "../../src/server/server-config.ts";
@@ -44,6 +45,13 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
   });
   const configOf = (name: string): ServerConfig =>
     parseServerConfig({ commandLine: { "data-dir": dataOf(name), ...settingsOf(name) }, file: {} });
+  const migrate = (ends: Pick<MigrateOptions, "from" | "to">): Promise<unknown> =>
+    migrateStorage(configOf("first"), {
+      ...ends,
+      sleep: async () => {},
+      onWait: () => {},
+      signal: new AbortController().signal,
+    });
   const start = (name: string): Promise<TestServer> =>
     startTestServer({ storage: "lmdb", dataDirectory: dataOf(name), settings: settingsOf(name) });
   const writeKeys = (...lines: readonly string[]): void => {
@@ -81,13 +89,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     await create(new InProcess(single), "from-lmdb");
     await single.stop();
     writeKeys(oldKey);
-    await migrateStorage(configOf("first"), {
-      from: "lmdb",
-      to: "etcd",
-      sleep: async () => {},
-      onWait: () => {},
-      signal: new AbortController().signal,
-    });
+    await migrate({ from: "lmdb", to: "etcd" });
     cpSync(dataOf("first"), dataOf("second"), { recursive: true });
     first = await start("first");
     second = await start("second");
@@ -187,18 +189,19 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     }
   });
 
-  it("go back to a store of one server, which encrypts with its own key", async () => {
+  it("go back to a store of one server, which has their Secrets, encrypted", async (t) => {
     await first.stop();
     await second.stop();
-    await migrateStorage(configOf("first"), {
-      from: "etcd",
-      to: "lmdb",
-      sleep: async () => {},
-      onWait: () => {},
-      signal: new AbortController().signal,
-    });
+    await migrate({ from: "etcd", to: "lmdb" });
     for (const file of readdirSync(join(dataOf("first"), "store"))) {
       hasNoPlainText(readFileSync(join(dataOf("first"), "store", file)));
     }
+    const single = await startTestServer({
+      storage: "lmdb",
+      dataDirectory: dataOf("first"),
+      settings: { "encryption-key-file": keyFileOf("first") },
+    });
+    t.after(() => single.stop());
+    assert.equal((await new InProcess(single).json(`${secrets}/from-lmdb`)).data?.["password"], password);
   });
 });

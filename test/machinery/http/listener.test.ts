@@ -785,6 +785,7 @@ describe("the listener", () => {
       await gone.promise;
     });
   });
+
   it("makes one error for all requests whose clients have disconnected", async () => {
     const reasons: unknown[] = [];
     const arrived = Promise.withResolvers<void>();

@@ -42,8 +42,8 @@ const answerOn = (socket: Socket): ServerResponse | undefined =>
 export const isBehindUnanswered = ({ socket }: IncomingMessage): boolean => answerOn(socket)?.writableEnded === false;
 
 /**
- * For a connection that Node.js has let go: what still comes waits for its next reader. Calls `next` when the earlier answers have left: often at once. Never when the connection ends
- * before.
+ * For a connection that Node.js has let go: what still comes waits for its next reader. Calls `next` when the earlier answers have left:
+ * often at once. Never when the connection ends before.
  */
 export function afterAnswers(socket: Socket, next: () => void): void {
   socket.removeAllListeners("data");

@@ -139,10 +139,14 @@ export class CertificateManager {
 
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
-    this.#options.store.demandNewKey();
     this.#renewal = "asked";
     this.#retryAt = 0;
     this.#wake.wake();
+    try {
+      this.#options.store.demandNewKey();
+    } catch {
+      // The request demands it again, and its failure says why the folder cannot be written.
+    }
   }
 
   /** Writes the pair in use again when somebody has removed it. Throws UnusableFile when that cannot be done. */

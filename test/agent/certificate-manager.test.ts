@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
@@ -224,6 +225,21 @@ describe("the certificate manager", () => {
     await settle();
     assert.equal(scene.failures, 0);
     assert.equal(scene.store().read()?.keyPem, manager.current?.keyPem);
+  });
+
+  it("says why it cannot be renewed when its folder cannot be written, and is renewed once it can", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const first = serial(manager);
+    const pending = join(scene.directory, "serving-pending.key");
+    mkdirSync(pending);
+    manager.renewNow();
+    await settle();
+    assert.equal(serial(manager), first);
+    assert.notEqual(manager.status.failure, undefined);
+    rmdirSync(pending);
+    await scene.time.advance(hour);
+    assert.notEqual(serial(manager), first);
   });
 
   it("continues with its key when a server that was away is back", async (context) => {

@@ -26,7 +26,7 @@ function withoutStack(error: Error): LoggedError {
   const code = errorCode(error);
   return {
     type: error.constructor.name,
-    message: messages(error).join(": ") || code,
+    message: messages(error).join(": "),
     ...(code !== "" && { code }),
   };
 }
@@ -35,8 +35,8 @@ function messages(error: Error): string[] {
   const said: string[] = [];
   let next: unknown = error;
   for (let depth = 0; depth < mostCauses && next instanceof Error; depth++) {
-    const message = messageOf(next);
-    if (!said.some((one) => one.includes(message))) said.push(message);
+    const message = messageOf(next) || errorCode(next);
+    if (message !== "" && !said.some((one) => one.includes(message))) said.push(message);
     next = next.cause;
   }
   return said;

@@ -38,9 +38,10 @@ export function hostNamesOf(
   { subject, subjectAltNames }: Pick<CertificateRequest, "subject" | "subjectAltNames">,
   usages: readonly string[],
 ): HostNames {
+  if (subjectAltNames.dnsNames.length > 0) return subjectAltNames;
   const { extendedKeyUsages: purposes } = certificateUsagesOf(usages);
   const isForServers = purposes.length === 0 || purposes.includes("serverAuth") || purposes.includes("any");
-  if (subjectAltNames.dnsNames.length > 0 || !isForServers) return subjectAltNames;
+  if (!isForServers) return subjectAltNames;
   const commonNames = subject.relativeNames
     .flat()
     .flatMap(({ type, value }) => (type === attributeTypes.commonName ? [value] : []));

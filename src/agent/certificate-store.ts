@@ -1,11 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import {
-  isUnfinishedFile,
-  replaceLink,
-  writeFileAtomically,
-  writePrivateFile,
-} from "../machinery/files/atomic-file.ts";
+import { replaceLink, writeFileAtomically, writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
@@ -130,14 +125,6 @@ export class CertificateStore {
   #isDated(file: string): boolean {
     return file.startsWith(`${this.#name}-`) && datePattern.test(file.slice(this.#name.length + 1));
   }
-}
-
-/**
- * Removes what kills have left half-written in the folder of all certificates: once for them all, since there may be thousands. Only
- * for the folder's owner: nothing else may write to it at the same time.
- */
-export function removeLeftovers(directory: string): void {
-  for (const file of readdirSync(directory)) if (isUnfinishedFile(file)) removeFile(join(directory, file));
 }
 
 const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;

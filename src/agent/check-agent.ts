@@ -18,6 +18,7 @@ import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
 import { checkPlace, outputFolder, outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { certificatesFolder } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { ServerClock } from "./server-clock.ts";
 import { bundleSelector, mostBundles } from "./trust-bundle-follower.ts";
@@ -211,7 +212,7 @@ function bundleFinding(
 
 /** The client certificate of an agent that has run there. Throws UnusableFile when this user may not use the agent's files. */
 function savedPair(dataDirectory: string): KeyPair | undefined {
-  const pki = join(dataDirectory, "pki");
+  const pki = certificatesFolder({ dataDirectory });
   if (!existsSync(pki)) return undefined;
   checkFolder(pki);
   const store = new CertificateStore(pki, "client");

@@ -3,12 +3,12 @@ import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { CommandFailure, commandRefused } from "../machinery/command-line/command-failure.ts";
-import { ownFolder } from "../machinery/files/owned-folder.ts";
+import { ownFolder, removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { Hook } from "./agent-settings.ts";
 import { approvalAdvice, CertificateManager } from "./certificate-manager.ts";
-import { CertificateStore, removeLeftovers } from "./certificate-store.ts";
+import { CertificateStore } from "./certificate-store.ts";
 import { FailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
@@ -102,7 +102,7 @@ class Issuance {
     this.#hooks = new HookRunner({ memory: new HookMemory(folder, log), log, monotonic, random, sleep });
     const certificates = join(folder, "pki");
     this.#store = new CertificateStore(certificates, order.name);
-    removeLeftovers(certificates);
+    removeUnfinishedFiles(certificates);
     this.#manager = new CertificateManager({
       ...options,
       name: order.name,

@@ -5,13 +5,13 @@ import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/ap
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentParts } from "./agent-parts.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
-import { removeLeftovers } from "./certificate-store.ts";
 import { FailureLog } from "./failure-log.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
@@ -100,7 +100,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     connect: options.connect,
   });
   const { client, serving, services } = ownedCertificates({ ...shared, hooks }, identity);
-  removeLeftovers(certificatesFolder(settings));
+  removeUnfinishedFiles(certificatesFolder(settings));
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();

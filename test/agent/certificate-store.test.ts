@@ -19,7 +19,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { CertificateStore, readUsable, removeLeftovers } from "../../src/agent/certificate-store.ts";
+import { CertificateStore, readUsable } from "../../src/agent/certificate-store.ts";
+import { removeUnfinishedFiles } from "../../src/machinery/files/owned-folder.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -225,7 +226,7 @@ describe("the files of a certificate", () => {
       await once(writer, "exit");
       parseKeyPair(readFileSync(join(folder, "client-current.pem"), "utf8"));
       const store = new CertificateStore(folder, "client");
-      removeLeftovers(folder);
+      removeUnfinishedFiles(folder);
       assert.ok(store.read());
       assert.ok(!readdirSync(folder).some((file) => file.endsWith(".new")));
     }

@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { DerReader, tags } from "./der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
 import { attributeTypes } from "./object-identifiers.ts";
@@ -154,7 +155,7 @@ function decodeString(tag: number, content: Buffer): string {
       return text;
     }
     case tags.ia5String: {
-      if (content.some((octet) => octet >= 0x80)) throw invalid("invalid IA5String");
+      if (!isAscii(content)) throw invalid("invalid IA5String");
       return content.toString("latin1");
     }
     case tags.numericString: {
@@ -173,13 +174,9 @@ function decodeString(tag: number, content: Buffer): string {
 
 function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): string {
   if (content.length % 2 !== 0) throw invalid("invalid BMPString");
-  const codes: number[] = [];
-  for (let index = 0; index < content.length; index += 2) codes.push(content.readUInt16BE(index));
-  if (codes.at(-1) === 0) codes.pop();
-  const isReserved = (code: number): boolean =>
-    code >= 0xfffe || (code >= 0xfdd0 && code <= 0xfdef) || (code >= 0xd800 && code <= 0xdfff);
-  if (codes.some(isReserved)) throw invalid("invalid BMPString");
-  return codes.map((code) => String.fromCharCode(code)).join("");
+  const text = Buffer.from(content).swap16().toString("utf16le").replace(/\0$/, "");
+  if (/[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/.test(text)) throw invalid("invalid BMPString");
+  return text;
 }
 
 /** The encoded forms of names that are in use. A name never changes. */

@@ -10,10 +10,13 @@ const beginMark = "-----BEGIN ";
 const endMark = "\n-----END ";
 const dashes = "-----";
 
+/** A block with more is an attack: those of encrypted keys have two. */
+const maximumHeaders = 100;
+
 /**
  * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged
  * block. A marker must start its line: an indented block, or one directly after a byte order mark, counts as text.
- * Everything after an unfinished block is ignored. Time is linear in the input.
+ * Everything after an unfinished block, or one with more than a hundred headers, is ignored. Time is linear in the input.
  */
 export function decodePemBlocks(input: string | Uint8Array): PemBlock[] {
   let text = asLatin1(input);
@@ -55,8 +58,8 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
 
     const headers = new Map<string, string>();
     let bodyStart = typeLine.next;
-    for (;;) {
-      if (bodyStart >= rest.length) return undefined;
+    for (let count = 0; ; count++) {
+      if (bodyStart >= rest.length || count > maximumHeaders) return undefined;
       const line = lineAt(rest, bodyStart);
       const colon = line.text.indexOf(":");
       if (colon < 0) break;
@@ -93,9 +96,10 @@ function lineAt(text: string, start: number): { text: string; next: number } {
 
 /** Decodes standard base64 with padding. Blanks and line breaks are allowed anywhere. */
 function decodeBase64(text: string): Buffer | undefined {
-  const digits = text.replace(/[ \t\r\n]+/g, "");
-  if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits)) return undefined;
-  return Buffer.from(digits, "base64");
+  if (!/^[A-Za-z0-9+/ \t\r\n]*(?:=[ \t\r\n]*){0,2}$/.test(text)) return undefined;
+  let digits = 0;
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x20) digits++;
+  return digits % 4 === 0 ? Buffer.from(text, "base64") : undefined;
 }
 
 /** Encodes a block without headers, with 64 base64 digits per line. */

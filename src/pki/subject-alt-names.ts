@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
 import { encodeElement, encodeSequence } from "./der-writer.ts";
 import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
@@ -66,7 +67,7 @@ export function parseSubjectAltNames(value: Buffer): SubjectAltNames {
 }
 
 function ia5(content: Buffer, kind: string): string {
-  if (content.some((octet) => octet >= 0x80)) throw new PkiError(`x509: SAN ${kind} is malformed`);
+  if (!isAscii(content)) throw new PkiError(`x509: SAN ${kind} is malformed`);
   return content.toString("latin1");
 }
 

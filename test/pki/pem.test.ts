@@ -65,8 +65,20 @@ describe("decodePemBlocks", () => {
     );
   });
 
+  it("reads a hundred headers, and ignores a block with more and what comes after it", () => {
+    const withHeaders = (count: number): string => block.replace("-----\n", `-----\n${"a: b\n".repeat(count)}\n`);
+    assert.deepEqual(types(withHeaders(100)), ["CERTIFICATE"]);
+    assert.deepEqual(types(withHeaders(101) + block), []);
+  });
+
+  it("accepts blanks between all digits, and between those that fill up", () => {
+    const spread = "-----BEGIN A-----\nQ U\tI\r\n = \n-----END A-----\n";
+    assert.equal(decodeFirstPemBlock(spread)?.bytes.toString(), "AB");
+    assert.equal(decodeFirstPemBlock(spread.replace("I\r\n =", "= ="))?.bytes.toString("latin1"), "A");
+  });
+
   it("treats a damaged block as text", () => {
-    for (const digits of ["not base64!", "QUI", "QU-D", "QU=J", "Q==="]) {
+    for (const digits of ["not base64!", "QUI", "QU-D", "QU=J", "Q===", "QU=", "QUJDR", "Q U\fI=", "Q\u00a0UI="]) {
       const damaged = `-----BEGIN CERTIFICATE-----\n${digits}\n-----END CERTIFICATE-----\n`;
       assert.deepEqual(types(damaged), [], digits);
       assert.deepEqual(types(damaged + block), ["CERTIFICATE"], digits);

@@ -78,6 +78,8 @@ export class Http1Exchange extends Exchange {
     if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
     if (this.#isLast()) headers["connection"] = "close";
     response.writeHead(status, headers);
+    // Node.js would put the head of bytes before the 100 Continue that waits with them for earlier answers.
+    if (this.headers["expect"] !== undefined) response.write("", "latin1");
     endWith(response, this.method === "HEAD" ? "" : body);
   }
 

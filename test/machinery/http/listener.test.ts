@@ -462,6 +462,18 @@ describe("the listener", () => {
       );
     }));
 
+  it("sends 100 Continue before the head of an answer, also behind an earlier one", () =>
+    withListener({}, async (port) => {
+      const post = (more = ""): string =>
+        `POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n${more}\r\nbody`;
+      const received = await sendRaw(port, `${post()}${get}\r\n${post()}${post("Connection: close\r\n")}`);
+      for (const answer of received.split(/(?=HTTP\/1\.1 200 )/).slice(1)) {
+        const [head = "", rest = ""] = answer.split("\r\n\r\n", 2);
+        assert.match(head, new RegExp(`content-length: ${rest.replace("HTTP/1.1 100 Continue", "").length}\\b`, "i"));
+      }
+      assert.deepEqual(statusesOf(received), ["100", "200", "200", "100", "200", "100", "200"]);
+    }));
+
   it("reads on after a request that came while the answer to an earlier one was not read", async () => {
     const second = Promise.withResolvers<void>();
     const handler: Handler = async ({ path }) => {

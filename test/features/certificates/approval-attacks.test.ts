@@ -208,6 +208,8 @@ describe("an approval policy that allows everything", () => {
     for (const name of ["localhost", "*.example.com", "API.Example.Com", "127.0.0.1"]) {
       assert.deepEqual(outcome(anything, asked(name, "server auth")), ["serverNames"], name);
       assert.deepEqual(outcome(anything, asked(name, "digital signature")), ["serverNames"], name);
+      for (const sgc of ["microsoft sgc", "netscape sgc"])
+        assert.deepEqual(outcome(anything, asked(name, "client auth", sgc)), ["serverNames"], name);
       const named = { altNames: { dnsNames: ["a.test"] } };
       assert.deepEqual(outcome(anything, { ...asked(name, "server auth"), ...named }), ["approved"], name);
       assert.deepEqual(outcome(anything, asked(name, "client auth")), ["approved"], name);

@@ -1,7 +1,7 @@
-import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
 import { attributeTypes } from "../../../pki/object-identifiers.ts";
+import type { ExtendedKeyUsageName } from "../../../pki/object-identifiers.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
@@ -30,6 +30,14 @@ const isFixedAddress = (address: Buffer): boolean =>
     ? address[0] === 127 || address[0] === 0
     : address.subarray(0, 15).every((octet) => octet === 0) && (address[15] ?? 0) <= 1;
 
+/** With one of these, or with none, clients take a certificate for a server's: OpenSSL with the last two, too. */
+const purposesOfServers: ReadonlySet<ExtendedKeyUsageName> = new Set([
+  "any",
+  "serverAuth",
+  "microsoftServerGatedCrypto",
+  "netscapeServerGatedCrypto",
+]);
+
 /**
  * The names that a server could have with the certificate of a request. Where it has no DNS name, OpenSSL and what is built on it take
  * each common name for one (RFC 6125 section 6.4.4), unless the usages leave servers out.
@@ -40,13 +48,11 @@ export function hostNamesOf(
 ): HostNames {
   if (subjectAltNames.dnsNames.length > 0) return subjectAltNames;
   const { extendedKeyUsages: purposes } = certificateUsagesOf(usages);
-  const isForServers = purposes.length === 0 || purposes.includes("serverAuth") || purposes.includes("any");
-  if (!isForServers) return subjectAltNames;
+  if (purposes.length > 0 && !purposes.some((purpose) => purposesOfServers.has(purpose))) return subjectAltNames;
   const commonNames = subject.relativeNames
     .flat()
     .flatMap(({ type, value }) => (type === attributeTypes.commonName ? [value] : []));
-  const { ipAddresses } = subjectAltNames;
-  return { dnsNames: commonNames.filter((name) => nodeNameOf(name) === undefined), ipAddresses };
+  return { dnsNames: commonNames, ipAddresses: subjectAltNames.ipAddresses };
 }
 
 /**

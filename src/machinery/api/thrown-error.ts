@@ -1,6 +1,9 @@
-/** What was thrown, as text for a log line or a message. Of an error of OpenSSL, the reason. */
+/**
+ * What was thrown, as text for a log line or a message. Of an error of OpenSSL, the reason. Of one without a message, its code: Node.js
+ * has none for a connection that no address of a host takes.
+ */
 export const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message.replace(opensslError, "$1") : String(thrown);
+  thrown instanceof Error ? thrown.message.replace(opensslError, "$1") || errorCode(thrown) : String(thrown);
 
 /** The thread, the number, the library, the function, the reason, and where in its source, with a line feed. */
 const opensslError = /(?<![0-9A-F])[0-9A-F]{1,16}:error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]*):.*/s;

@@ -1,4 +1,4 @@
-import { errorCode, messageOf } from "../api/thrown-error.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
@@ -26,9 +26,9 @@ export async function postJson(
   }
 }
 
-/** The failure of a connection, before the answer or in the middle of it. That of several addresses has only a code. */
+/** The failure of a connection, before the answer or in the middle of it. */
 export const noAnswer = (cause: unknown): TransientFailure =>
-  new TransientFailure((cause instanceof Error && (messageOf(cause) || errorCode(cause))) || "no answer", { cause });
+  new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
 
 /** The failure of an answer with a status that is no success. */
 export const statusFailure = (status: number): Error => {

@@ -2,6 +2,7 @@ import type { ClientRequest } from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 import { isLoopback } from "../api/is-loopback.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { isExemptFromProxy } from "./is-exempt-from-proxy.ts";
 import type { TlsServer } from "./tls-options.ts";
 
@@ -93,11 +94,12 @@ interface TunnelBounds {
 
 /**
  * An error of a request that got no connection. Without a proxy it has a socket before it is connected, so the proxy was not
- * reached: the error then has the code of a proxy that makes no tunnel.
+ * reached: the error then has the code of a proxy that makes no tunnel. Several addresses of a proxy that all fail are one error.
  */
 export function proxyFault(error: NodeJS.ErrnoException): Error {
-  const isOfConnecting = error.syscall === "connect" || error.syscall === "getaddrinfo";
+  const isOfConnecting =
+    error instanceof AggregateError || error.syscall === "connect" || error.syscall === "getaddrinfo";
   return isOfConnecting
-    ? Object.assign(new Error(error.message, { cause: error }), { code: "ERR_PROXY_TUNNEL" })
+    ? Object.assign(new Error(messageOf(error), { cause: error }), { code: "ERR_PROXY_TUNNEL" })
     : error;
 }

@@ -35,7 +35,7 @@ function messages(error: Error): string[] {
   const said: string[] = [];
   let next: unknown = error;
   for (let depth = 0; depth < mostCauses && next instanceof Error; depth++) {
-    const message = messageOf(next) || errorCode(next);
+    const message = messageOf(next);
     if (message !== "" && !said.some((one) => one.includes(message))) said.push(message);
     next = next.cause;
   }

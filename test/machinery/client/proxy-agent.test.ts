@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ignoredProxy, mayUseProxy } from "../../../src/machinery/client/proxy-agent.ts";
+import { ignoredProxy, mayUseProxy, proxyFault } from "../../../src/machinery/client/proxy-agent.ts";
 
 test("the proxy of the environment is said to be unused where Node.js is too old to go through one", () => {
   const environment = { HTTPS_PROXY: "http://proxy.example:3128" };
@@ -25,4 +25,16 @@ test("an empty variable for the proxy or its exceptions is none, as for kubectl:
   assert.ok(mayUseProxy({ server }));
   process.env["no_proxy"] = "example";
   assert.ok(!mayUseProxy({ server }));
+});
+
+test("a proxy that cannot be reached at any of its addresses is the fault of the proxy, not of the server behind it", () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:3128"), {
+    code: "ECONNREFUSED",
+    syscall: "connect",
+  });
+  for (const error of [refused, Object.assign(new AggregateError([refused]), { code: "ECONNREFUSED" })]) {
+    const fault = proxyFault(error);
+    assert.equal((fault as NodeJS.ErrnoException).code, "ERR_PROXY_TUNNEL");
+    assert.match(fault.message, /ECONNREFUSED/);
+  }
 });

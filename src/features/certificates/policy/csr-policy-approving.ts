@@ -12,8 +12,8 @@ import { lifetimeSeconds } from "../signers/issue.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
-import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { awaitedConcurrency, requestQueue } from "../requests/request-queue.ts";
+import { withCondition } from "../requests/certificate-request-state.ts";
+import { requestStateQueue } from "../requests/request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
@@ -38,13 +38,11 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
     name: "csrpolicyapproving",
     start(context) {
       const { client, clock, informers, names } = context;
-      const requests = informers.of(certificateSigningRequestResource(names));
       const nodes = informers.of(nodeResource(names));
 
-      const queue = requestQueue(context, {
+      const queue = requestStateQueue(context, {
         name: this.name,
         state: "pending",
-        concurrency: awaitedConcurrency,
         reconcile: async (request) => {
           const decision = await decide(request);
           if (decision.type === "undecided") {
@@ -73,10 +71,6 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         return decideApproval(input, { ...context, findNode });
       }
 
-      const add = (request: CertificateSigningRequest): void => {
-        if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
-      };
-      requests.addHandler({ onAdd: add, onUpdate: add });
       return { queue };
     },
   };

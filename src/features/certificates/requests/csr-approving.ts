@@ -4,8 +4,8 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
-import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
-import { awaitedConcurrency, requestQueue } from "./request-queue.ts";
+import { withCondition } from "./certificate-request-state.ts";
+import { requestStateQueue } from "./request-queue.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -42,12 +42,12 @@ interface CsrApprovingOptions {
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csrapproving",
   start(context) {
-    const { client, clock, informers, names } = context;
-    const requests = informers.of(certificateSigningRequestResource(names));
-    const queue = requestQueue(context, {
+    const { client, clock, names } = context;
+    const queue = requestStateQueue(context, {
       name: this.name,
       state: "pending",
-      concurrency: awaitedConcurrency,
+      // Other signers' requests are not even parsed.
+      isConcerned: ({ spec }) => findWellKnownSigner(names, spec.signerName)?.isApprovedAutomatically === true,
       reconcile: async (request) => {
         if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
         const subresources = possibleApprovals(request, context);
@@ -67,12 +67,6 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
         return `waits for a person or a permission: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
       },
     });
-    const add = (request: CertificateSigningRequest): void => {
-      // Other signers' requests are not even parsed.
-      if (findWellKnownSigner(names, request.spec.signerName)?.isApprovedAutomatically !== true) return;
-      if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
-    };
-    requests.addHandler({ onAdd: add, onUpdate: add });
     return { queue };
   },
 });

@@ -6,35 +6,55 @@ import { certificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
+interface RequestQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
+  /** The controller's name. */
+  readonly name: string;
+  /** See `controllerQueue`. */
+  readonly reconcile: (request: CertificateSigningRequest) => Promise<string>;
+}
+
+/** The queue of a loop over certificate requests, whose keys are their names. There is nothing to do for a request that is gone. */
+export function requestQueue(context: ControllerContext, { reconcile, ...options }: RequestQueueOptions): WorkQueue {
+  const requests = context.informers.of(certificateSigningRequestResource(context.names));
+  return controllerQueue(context, {
+    ...options,
+    reconcile: async (name) => {
+      const request = requests.get(name);
+      return request === undefined ? "nothing to do: the request is gone" : await reconcile(request);
+    },
+  });
+}
+
 /**
  * How many requests the loops that approve and sign work on at a time, because somebody waits for the certificate. Each waits for a disk
  * write, and concurrent ones share it.
  */
 export const awaitedConcurrency = 64;
 
-interface RequestQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
-  /** The controller's name. */
-  readonly name: string;
-  /** The state of the requests that the loop is for. Absent: any. */
-  readonly state?: CertificateRequestState;
-  /** See `controllerQueue`. */
-  readonly reconcile: (request: CertificateSigningRequest) => Promise<string>;
+interface StateQueueOptions extends Omit<RequestQueueOptions, "concurrency"> {
+  /** The state of the requests that the loop is for. */
+  readonly state: CertificateRequestState;
+  /** Which of them. Absent: all. */
+  readonly isConcerned?: (request: CertificateSigningRequest) => boolean;
 }
 
-/** The queue of a loop over certificate requests, whose keys are their names. There is nothing to do for a request that is gone. */
-export function requestQueue(
+/** The queue of a loop that approves or signs the requests in one state. It has those that are made, and those that change. */
+export function requestStateQueue(
   context: ControllerContext,
-  { state: wanted, reconcile, ...options }: RequestQueueOptions,
+  { name, state, isConcerned = () => true, reconcile }: StateQueueOptions,
 ): WorkQueue {
-  const requests = context.informers.of(certificateSigningRequestResource(context.names));
-  return controllerQueue(context, {
-    ...options,
-    reconcile: async (name) => {
-      const request = requests.get(name);
-      if (request === undefined) return "nothing to do: the request is gone";
-      const state = certificateRequestState(request);
-      if (wanted !== undefined && state !== wanted) return `nothing to do: the request is ${state}`;
-      return await reconcile(request);
+  const queue = requestQueue(context, {
+    name,
+    concurrency: awaitedConcurrency,
+    reconcile: async (request) => {
+      const found = certificateRequestState(request);
+      return found === state ? await reconcile(request) : `nothing to do: the request is ${found}`;
     },
   });
+  const add = (request: CertificateSigningRequest): void => {
+    if (isConcerned(request) && certificateRequestState(request) === state) queue.add(request.metadata.name ?? "");
+  };
+  const requests = context.informers.of(certificateSigningRequestResource(context.names));
+  requests.addHandler({ onAdd: add, onUpdate: add });
+  return queue;
 }

@@ -10,8 +10,8 @@ import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import { hostNamesOf } from "./server-names.ts";
 import type { RunningSigner } from "./running-signers.ts";
-import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { awaitedConcurrency, requestQueue } from "../requests/request-queue.ts";
+import { withCondition } from "../requests/certificate-request-state.ts";
+import { requestStateQueue } from "../requests/request-queue.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
@@ -38,43 +38,31 @@ const endedMessage = "the certificate for this request expired before it could b
 /** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
 export const csrSigning = (options: CsrSigningOptions): Controller => ({
   name: controllerName,
-  start: (context) => new CsrSigning(context, options).run(),
+  start: (context) => new CsrSigning(context, options),
 });
 
-class CsrSigning {
+class CsrSigning implements StartedController {
+  readonly queue: WorkQueue;
   readonly #context: ControllerContext;
   readonly #options: CsrSigningOptions;
-  readonly #requests: FollowedObjects<CertificateSigningRequest>;
   readonly #records: FollowedObjects<IssuedCertificate>;
-  readonly #queue: WorkQueue;
 
   constructor(context: ControllerContext, options: CsrSigningOptions) {
-    const { informers, names } = context;
     this.#context = context;
     this.#options = options;
-    this.#requests = informers.of(certificateSigningRequestResource(names));
-    this.#records = informers.of(issuedCertificateResource(names));
-    this.#queue = requestQueue(context, {
+    this.#records = context.informers.of(issuedCertificateResource(context.names));
+    this.queue = requestStateQueue(context, {
       name: controllerName,
       state: "approved",
       reconcile: (stored) => this.#sign(stored),
-      concurrency: awaitedConcurrency,
     });
-  }
-
-  run(): StartedController {
-    const add = (request: CertificateSigningRequest): void => {
-      if (certificateRequestState(request) === "approved") this.#queue.add(request.metadata.name ?? "");
-    };
-    this.#requests.addHandler({ onAdd: add, onUpdate: add });
-    return { queue: this.#queue };
   }
 
   async #sign(stored: CertificateSigningRequest): Promise<string> {
     const signer = this.#options.findSigner(stored.spec.signerName);
     if (signer === undefined) {
       // A file may name it later.
-      this.#queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
+      this.queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
       return "waits: no signer here has this name and a CA";
     }
     // Its own signature was checked when it was created, and it has not changed since.

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
+import { minimumExpirationText } from "../features/certificates/resources.ts";
 import { environmentName, UsageError, warnOfMisspelledVariables } from "../machinery/command-line/flag.ts";
 import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
@@ -86,7 +87,7 @@ const withFlags = (command: Command): Command =>
     )
     .option(
       "--certificate-lifetime <duration>",
-      "how long the node's certificates are requested for, 10m at least; default: the signer's",
+      `how long the node's certificates are requested for, ${minimumExpirationText} at least; default: the signer's`,
     )
     .option("--lease-duration <duration>", "of the node's Lease, 10s at least; it is renewed four times in it", "40s")
     .addOption(new Option("--log-level <level>", "what is logged").choices(logLevels).default("info"))

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { IssueProgram } from "../agent/issue-program.ts";
 import { lifetimeOption } from "../features/certificates/commands.ts";
+import { minimumExpirationText } from "../features/certificates/resources.ts";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
@@ -39,7 +40,10 @@ export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
       "the first DNS name, or NAME",
     )
       .addOption(
-        lifetimeOption("--lifetime <duration>", "how long it is requested for, 10m at least; default: the signer's"),
+        lifetimeOption(
+          "--lifetime <duration>",
+          `how long it is requested for, ${minimumExpirationText} at least; default: the signer's`,
+        ),
       )
       .addOption(keyTypeOption())
       .option("--renew", "wait without end, then keep renewing it until SIGINT or SIGTERM")

@@ -20,11 +20,6 @@ export const issuedCertificateResource = resourceType<IssuedCertificate>({
   kind: "IssuedCertificate",
   scope: "Cluster",
 });
-export {
-  lifetimeFault,
-  lifetimeSecondsOf,
-  minimumExpirationSeconds,
-  minimumExpirationText,
-} from "./requested-lifetime.ts";
+export { lifetimeFault, lifetimeSecondsOf, minimumExpirationText } from "./requested-lifetime.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

@@ -1,5 +1,5 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
-import { minimumExpirationSeconds, minimumExpirationText } from "./resources.ts";
+import { minimumExpirationSeconds, minimumExpirationText } from "./requested-lifetime.ts";
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
 import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";

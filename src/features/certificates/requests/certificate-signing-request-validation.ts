@@ -1,4 +1,4 @@
-import { minimumExpirationSeconds } from "../resources.ts";
+import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { ownSignerName, signerNames } from "../signer-names.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";

@@ -12,7 +12,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { minimumExpirationSeconds } from "../resources.ts";
+import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
 const backdateSeconds = 5 * 60;

@@ -8,7 +8,7 @@ import type { KeyType } from "../../../pki/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
-import { minimumExpirationSeconds, minimumExpirationText } from "../resources.ts";
+import { minimumExpirationSeconds, minimumExpirationText } from "../requested-lifetime.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { NamePatterns } from "./alternative-name-requirements.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";

@@ -17,8 +17,8 @@ export function logTraces(log: TraceLog): void {
     log.debug({ ...request, steps: steps.map(stepText) }, "request");
   });
   loopChannel.subscribe((message) => {
-    const { activity: _, error: _said, ...reconcile } = message as TracedReconcile; // its only kind of message
-    log.debug(reconcile, "loop");
+    const { controller, key, outcome, microseconds } = message as TracedReconcile; // its only kind of message
+    log.debug({ controller, key, outcome, microseconds }, "loop");
   });
 }
 

@@ -1,4 +1,7 @@
 /** `signet/pki`: keys, X.509 certificates and requests, as functions without a server. Faults are PkiError. */
+import { atOnce } from "../machinery/scheduling/request-turn.ts";
+import { findAnchorFaults } from "../pki/trust-anchors.ts";
+
 export { createCertificateAuthority, loadCertificateAuthority, signCertificate } from "../pki/certificate-authority.ts";
 export type { CertificateAuthority, SelfSignedOptions } from "../pki/certificate-authority.ts";
 export { verifyChain } from "../pki/certificate-chain.ts";
@@ -24,4 +27,9 @@ export type { PublicKeyInfo } from "../pki/public-key.ts";
 export { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 export type { SubjectAltNames } from "../pki/subject-alt-names.ts";
 export { parseCertificatesPem } from "../pki/certificates-pem.ts";
-export { validateTrustAnchors } from "../pki/trust-anchors.ts";
+
+/**
+ * Returns what is wrong with the anchors of a ClusterTrustBundle, in upstream's words: nothing when each is a CA certificate in
+ * PEM, there once.
+ */
+export const validateTrustAnchors = (pem: string): string[] => atOnce(findAnchorFaults(pem));

@@ -139,18 +139,18 @@ const wholeSequence = (value: Buffer): DerReader => whole(value, (reader) => rea
 /** Checks a SEQUENCE OF SEQUENCE as far as Go does. What `check` leaves of an entry only needs to be well-formed. */
 function checkEach(value: Buffer, check: (entry: DerReader) => unknown): void {
   const list = wholeSequence(value);
-  while (!list.isAtEnd) {
+  list.each(() => {
     const entry = list.readSequence("");
     check(entry);
-    while (!entry.isAtEnd) entry.readElement();
-  }
+    entry.each(() => entry.readElement());
+  });
 }
 
 function checkDistributionPoint(point: DerReader): void {
   const name = point.readOptional(contextTag(0, "constructed"));
   if (name === undefined) return;
   const names = new DerReader(new DerReader(name).read(contextTag(0, "constructed"), ""));
-  while (!names.isAtEnd) names.readElement();
+  names.each(() => names.readElement());
 }
 
 function checkPolicies(value: Buffer): void {
@@ -201,7 +201,7 @@ function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: n
 function readExtendedKeyUsages(value: Buffer): string[] {
   const reader = wholeSequence(value);
   const usages: string[] = [];
-  while (!reader.isAtEnd) usages.push(reader.readObjectIdentifier());
+  reader.each(() => usages.push(reader.readObjectIdentifier()));
   return usages;
 }
 

@@ -63,7 +63,8 @@ function within<T>(part: string, read: () => T): T {
   }
 }
 
-function readCertificate(outer: DerReader): Certificate {
+/** Reads the next DER certificate. Throws PkiError. */
+export function readCertificate(outer: DerReader): Certificate {
   const whole = within("certificate", () => outer.readExpected(tags.sequence, "certificate"));
   const input = new DerReader(whole.content);
   const tbsElement = within("tbs certificate", () => input.readExpected(tags.sequence, "tbsCertificate"));

@@ -48,6 +48,9 @@ interface Header {
   readonly contentLength: number;
 }
 
+/** More in one list is an attack. */
+const maximumEntries = 1000;
+
 /** A longer value is refused before anything is sliced. */
 const maximumLength = 1 << 24;
 
@@ -174,6 +177,14 @@ export class DerReader {
       throw syntaxError("invalid padding bits in BIT STRING");
     }
     return { bytes: content.subarray(1), unusedBits };
+  }
+
+  /** Reads values up to the end. Throws PkiError for more than a thousand: no list in a certificate is that long. */
+  each(read: () => void): void {
+    for (let count = 0; !this.isAtEnd; count++) {
+      if (count === maximumEntries) throw structureError("too many entries");
+      read();
+    }
   }
 
   /** Refuses data after the last value that was read. */

@@ -52,13 +52,13 @@ export function parseNameConstraints(value: Buffer): NameConstraints {
 function parseSubtrees(content: Buffer = Buffer.alloc(0)): Subtree[] {
   const subtrees: Subtree[] = [];
   const reader = new DerReader(content);
-  while (!reader.isAtEnd) {
+  reader.each(() => {
     const subtree = reader.readSequence("GeneralSubtree");
     const element = subtree.readElement();
     // RFC 5280 4.2.1.10 allows neither a minimum other than 0 nor a maximum.
     subtree.expectEnd();
     subtrees.push(parseSubtree(element));
-  }
+  });
   return subtrees;
 }
 

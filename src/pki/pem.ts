@@ -13,18 +13,20 @@ const dashes = "-----";
 /** A block with more is an attack: those of encrypted keys have two. */
 const maximumHeaders = 100;
 
+/** All blocks of a text, as `eachPemBlock` has them. */
+export const decodePemBlocks = (input: string | Uint8Array): PemBlock[] => [...eachPemBlock(input)];
+
 /**
  * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged
  * block. A marker must start its line: an indented block, or one directly after a byte order mark, counts as text.
  * Everything after an unfinished block, or one with more than a hundred headers, is ignored. Time is linear in the input.
  */
-export function decodePemBlocks(input: string | Uint8Array): PemBlock[] {
+export function* eachPemBlock(input: string | Uint8Array): Generator<PemBlock, undefined> {
   let text = asLatin1(input);
-  const blocks: PemBlock[] = [];
   for (;;) {
     const found = decodePem(text);
-    if (found === undefined) return blocks;
-    blocks.push(found.block);
+    if (found === undefined) return;
+    yield found.block;
     text = found.rest;
   }
 }

@@ -1,5 +1,5 @@
 import { parseCertificate } from "./certificate.ts";
-import { decodePemBlocks } from "./pem.ts";
+import { eachPemBlock } from "./pem.ts";
 import type { PemBlock } from "./pem.ts";
 import { orPkiError, PkiError } from "./pki-error.ts";
 
@@ -12,14 +12,16 @@ const maximumFaults = 1000;
  * Validates a ClusterTrustBundle's `spec.trustBundle`: at least one anchor, no duplicates, and every block is a
  * `CERTIFICATE` without headers that parses and has the CA flag. Returns the faults of the entries, or, when every
  * entry is valid, the faults of the bundle as a whole (upstream: certificates' validateTrustBundle). Stops at the thousandth.
- * `maximumTrustBundleBytes` limits the size.
+ * `maximumTrustBundleBytes` limits the size. Yields before each entry: thousands of them take long.
  */
-export function validateTrustAnchors(pem: string): string[] {
+export function* findAnchorFaults(pem: string): Generator<undefined, string[]> {
   const faults: string[] = [];
   const indicesByAnchor = new Map<string, number[]>();
-  const blocks = decodePemBlocks(pem);
-  for (const [index, block] of blocks.entries()) {
+  let count = 0;
+  for (const block of eachPemBlock(pem)) {
+    yield;
     if (faults.length === maximumFaults) break;
+    const index = count++;
     const fault = entryFault(block);
     if (fault !== undefined) {
       faults.push(`entry ${index} ${fault}`);
@@ -32,7 +34,7 @@ export function validateTrustAnchors(pem: string): string[] {
   }
   // A bad entry may be the cause of a missing or duplicate anchor, so report the entries first.
   if (faults.length > 0) return faults;
-  if (blocks.length === 0) return ["at least one trust anchor must be provided"];
+  if (count === 0) return ["at least one trust anchor must be provided"];
   for (const indices of indicesByAnchor.values()) {
     if (indices.length > 1) faults.push(`duplicate trust anchor (indices [${indices.join(" ")}])`);
   }

@@ -1,53 +1,64 @@
-import { parseCertificates } from "./certificate.ts";
-import { decodePemBlocks } from "./pem.ts";
+import { readCertificate } from "./certificate.ts";
+import { eachPemBlock } from "./pem.ts";
 import { orPkiError, PkiError } from "./pki-error.ts";
-import { tags } from "./der.ts";
+import { DerReader, tags } from "./der.ts";
 import { encodeElement } from "./der-writer.ts";
 
 /**
  * Validates a CertificateSigningRequest's `status.certificate`: at least one PEM block; every block is a `CERTIFICATE`
  * without headers and holds at least one BER certificate (RFC 5280 section 4). Text around blocks is allowed. Returns
- * the fault in upstream's words, or undefined.
+ * the fault in upstream's words, or undefined. Yields before each certificate: thousands of them take long.
  */
-export function validateCertificatesPem(pem: string | Uint8Array): string | undefined {
-  const blocks = decodePemBlocks(pem);
-  if (blocks.length === 0) return "must contain at least one CERTIFICATE PEM block";
-  for (const { type, headers, bytes } of blocks) {
+export function* validateCertificatesPem(pem: string | Uint8Array): Generator<undefined, string | undefined> {
+  let count = 0;
+  for (const { type, headers, bytes } of eachPemBlock(pem)) {
+    count++;
     if (type !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(type)}`;
     if (headers.size > 0) return "no PEM block headers are permitted";
     if (bytes.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
-    const fault = certificatesFault(bytes);
+    const fault = yield* certificatesFault(bytes);
     if (fault !== undefined) return fault;
+  }
+  return count === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
+}
+
+/** Tries DER first: nearly all input is DER, so its faults are the ones to report. */
+function* certificatesFault(bytes: Buffer): Generator<undefined, string | undefined> {
+  const faultOfDer = yield* parseFault(bytes);
+  if (faultOfDer === undefined) return undefined;
+  const der = orPkiError(() => berToDer(bytes));
+  return der instanceof PkiError || (yield* parseFault(der)) !== undefined ? faultOfDer : undefined;
+}
+
+/** Why these are no concatenated certificates, or undefined when they are. */
+function* parseFault(der: Buffer): Generator<undefined, string | undefined> {
+  const reader = new DerReader(der);
+  while (!reader.isAtEnd) {
+    yield;
+    const certificate = orPkiError(() => readCertificate(reader));
+    if (certificate instanceof PkiError) return certificate.message;
   }
   return undefined;
 }
 
-/** Tries DER first: nearly all input is DER, so its faults are the ones to report. */
-function certificatesFault(bytes: Buffer): string | undefined {
-  const parsed = orPkiError(() => parseCertificates(bytes));
-  return parsed instanceof PkiError && !isBerCertificates(bytes) ? parsed.message : undefined;
-}
-
-function isBerCertificates(bytes: Buffer): boolean {
-  const parsed = orPkiError(() => parseCertificates(berToDer(bytes)));
-  return !(parsed instanceof PkiError) && parsed.length > 0;
-}
-
 /** No certificate nests this deep. */
 const maximumDepth = 32;
+/** Nor do those of one block hold as many values. */
+const maximumValues = 10_000;
 
 const fault = (): PkiError => new PkiError("asn1: syntax error: not BER");
 
 /**
  * Rewrites concatenated BER values (X.690 8) as DER, as far as lengths, constructed strings and booleans are concerned.
- * Sets are not sorted: the result is only parsed, never signed. Throws PkiError for input that is not BER. Depth is
+ * Sets are not sorted: the result is only parsed, never signed. Throws PkiError for input that is not BER. Depth and number are
  * bounded.
  */
 export function berToDer(bytes: Buffer): Buffer {
   const values: Buffer[] = [];
+  const seen = { count: 0 };
   let offset = 0;
   while (offset < bytes.length) {
-    const { encoded, next } = rewrite({ bytes, offset, end: bytes.length, depth: 0 });
+    const { encoded, next } = rewrite({ bytes, offset, end: bytes.length, depth: 0, seen });
     values.push(encoded);
     offset = next;
   }
@@ -59,12 +70,21 @@ interface Place {
   readonly offset: number;
   readonly end: number;
   readonly depth: number;
+  /** The values so far, at all depths. */
+  readonly seen: { count: number };
 }
 
-function rewrite({ bytes, offset, end, depth }: Place): { encoded: Buffer; next: number } {
+function rewrite({ bytes, offset, end, depth, seen }: Place): { encoded: Buffer; next: number } {
   const tag = bytes[offset];
   const firstLength = bytes[offset + 1];
-  if (depth > maximumDepth || tag === undefined || firstLength === undefined || offset + 2 > end) throw fault();
+  if (
+    ++seen.count > maximumValues ||
+    depth > maximumDepth ||
+    tag === undefined ||
+    firstLength === undefined ||
+    offset + 2 > end
+  )
+    throw fault();
   if ((tag & 0x1f) === 0x1f || tag === 0) throw fault();
   const isConstructed = (tag & 0x20) !== 0;
 
@@ -73,7 +93,7 @@ function rewrite({ bytes, offset, end, depth }: Place): { encoded: Buffer; next:
     const children: Buffer[] = [];
     let position = offset + 2;
     while (!(bytes[position] === 0 && bytes[position + 1] === 0 && position + 2 <= end)) {
-      const child = rewrite({ bytes, offset: position, end, depth: depth + 1 });
+      const child = rewrite({ bytes, offset: position, end, depth: depth + 1, seen });
       children.push(child.encoded);
       position = child.next;
     }
@@ -89,7 +109,7 @@ function rewrite({ bytes, offset, end, depth }: Place): { encoded: Buffer; next:
   if (!isConstructed) return { encoded: primitive(tag, bytes.subarray(start, next)), next };
   const children: Buffer[] = [];
   for (let position = start; position < next;) {
-    const child = rewrite({ bytes, offset: position, end: next, depth: depth + 1 });
+    const child = rewrite({ bytes, offset: position, end: next, depth: depth + 1, seen });
     children.push(child.encoded);
     position = child.next;
   }

@@ -35,7 +35,7 @@ export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>,
 export const faultsOfNew = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): string[] =>
   messages(definition.validate?.(prepared(definition, object), context));
 
-/** The same of a definition whose validation waits for the thread pool. */
+/** The same of a definition whose validation waits for the thread pool, or takes turns. */
 export async function startedFaultsOfNew<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   object: T,
@@ -52,6 +52,16 @@ export const faultsOfChange = <T extends ApiObject>(
   const update = { ...context, previous };
   return messages(definition.validateUpdate?.(definition.prepareForUpdate?.(next, update) ?? next, update));
 };
+
+/** The same of a definition whose validation takes turns. */
+export async function startedFaultsOfChange<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  next: T,
+  previous: T,
+): Promise<string[]> {
+  const validate = await definition.startUpdateValidation?.(next, { ...context, previous });
+  return messages(validate?.());
+}
 
 /** The cells of a definition's row, without the name that most kinds have first. */
 export const cells = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): unknown[] =>

@@ -93,6 +93,26 @@ describe("an extension that must not be critical", () => {
   }
 });
 
+it("an extension holds at most a thousand values", () => {
+  const host = encodeElement(0x82, Buffer.from("a.example"));
+  const distinct = (index: number): Buffer => encodeObjectIdentifier(`1.2.${index}`);
+  for (const [extension, valueOf] of [
+    [oids.extendedKeyUsage, (ids: readonly Buffer[]) => encodeSequence(...ids)],
+    [oids.certificatePolicies, (ids: readonly Buffer[]) => list(...ids)],
+    [oids.certificatePolicies, (ids: readonly Buffer[]) => list(Buffer.concat([id, ...ids]))],
+    [oids.crlDistributionPoints, (ids: readonly Buffer[]) => list(explicit(0, explicit(0, Buffer.concat(ids))))],
+    [
+      oids.nameConstraints,
+      (ids: readonly Buffer[]) => encodeSequence(explicit(0, Buffer.concat(ids.map(() => encodeSequence(host))))),
+    ],
+  ] as const) {
+    const read = (count: number) =>
+      reading(extension, valueOf(Array.from({ length: count }, (_, at) => distinct(at + 4))));
+    read(1000);
+    assert.throws(() => read(1001), PkiError, extension);
+  }
+});
+
 it("a certificate without basic constraints is no CA's (RFC 5280 section 4.2.1.9)", () => {
   assert.equal(readCertificateExtensions([]).isCA, false);
   // Written out, as some programs do, though DER leaves out what is so by default.

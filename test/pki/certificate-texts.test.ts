@@ -4,12 +4,16 @@ import { createCertificateAuthority, signCertificate } from "../../src/pki/certi
 import { parseCertificate, parseCertificates, serialNumberHex } from "../../src/pki/certificate.ts";
 import { encodeElement } from "../../src/pki/der-writer.ts";
 import { DerReader } from "../../src/pki/der.ts";
+import { atOnce } from "../../src/machinery/scheduling/request-turn.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
-import { validateTrustAnchors } from "../../src/pki/trust-anchors.ts";
+import { findAnchorFaults } from "../../src/pki/trust-anchors.ts";
 import { validateCertificatesPem } from "../../src/pki/validate-certificates-pem.ts";
+
+const anchorFaults = (pem: string): string[] => atOnce(findAnchorFaults(pem));
+const certificatesFault = (pem: string | Uint8Array): string | undefined => atOnce(validateCertificatesPem(pem));
 
 const authorityOf = (commonName: string): ReturnType<typeof createCertificateAuthority> =>
   createCertificateAuthority({
@@ -53,29 +57,26 @@ function indefinite(der: Buffer): Buffer {
 
 describe("validateTrustAnchors", () => {
   it("accepts CA certificates, also expired ones, with text around them", () => {
-    assert.deepEqual(validateTrustAnchors(ca1), []);
-    assert.deepEqual(validateTrustAnchors(`first\n${ca1}second\n${ca2}end`), []);
+    assert.deepEqual(anchorFaults(ca1), []);
+    assert.deepEqual(anchorFaults(`first\n${ca1}second\n${ca2}end`), []);
   });
 
   it("reports every bad entry by its index", () => {
-    assert.deepEqual(
-      validateTrustAnchors(leaf + withHeader(ca1) + garbage + ca2 + ca2.replaceAll("CERTIFICATE", "OTHER")),
-      [
-        "entry 0 does not have the CA bit set",
-        "entry 1 has PEM block headers",
-        "entry 2 does not parse as X.509",
-        "entry 4 has bad block type: OTHER",
-      ],
-    );
+    assert.deepEqual(anchorFaults(leaf + withHeader(ca1) + garbage + ca2 + ca2.replaceAll("CERTIFICATE", "OTHER")), [
+      "entry 0 does not have the CA bit set",
+      "entry 1 has PEM block headers",
+      "entry 2 does not parse as X.509",
+      "entry 4 has bad block type: OTHER",
+    ]);
   });
 
   it("reports no more than a thousand bad entries", () => {
-    assert.equal(validateTrustAnchors(garbage.repeat(1001)).length, 1000);
+    assert.equal(anchorFaults(garbage.repeat(1001)).length, 1000);
   });
 
   it("reports a duplicate anchor, wherever it is in the text", () => {
-    assert.deepEqual(validateTrustAnchors(`${ca1}text\n${ca2}${ca1}`), ["duplicate trust anchor (indices [0 2])"]);
-    assert.deepEqual(validateTrustAnchors(ca1 + ca2 + ca2 + ca1 + ca1), [
+    assert.deepEqual(anchorFaults(`${ca1}text\n${ca2}${ca1}`), ["duplicate trust anchor (indices [0 2])"]);
+    assert.deepEqual(anchorFaults(ca1 + ca2 + ca2 + ca1 + ca1), [
       "duplicate trust anchor (indices [0 3 4])",
       "duplicate trust anchor (indices [1 2])",
     ]);
@@ -83,53 +84,53 @@ describe("validateTrustAnchors", () => {
 
   it("requires at least one", () => {
     for (const text of ["", "garbage", ca1.replaceAll("\n", "\n  ").replace("-----", "  -----"), `\ufeff${ca1}`]) {
-      assert.deepEqual(validateTrustAnchors(text), ["at least one trust anchor must be provided"]);
+      assert.deepEqual(anchorFaults(text), ["at least one trust anchor must be provided"]);
     }
   });
 
   it("does not accept two certificates in one block, nor BER", () => {
     const both = encodePem("CERTIFICATE", Buffer.concat([first.certificate.der, second.certificate.der]));
-    assert.deepEqual(validateTrustAnchors(both), ["entry 0 does not parse as X.509"]);
+    assert.deepEqual(anchorFaults(both), ["entry 0 does not parse as X.509"]);
     const ber = encodePem("CERTIFICATE", indefinite(first.certificate.der));
-    assert.deepEqual(validateTrustAnchors(ber), ["entry 0 does not parse as X.509"]);
+    assert.deepEqual(anchorFaults(ber), ["entry 0 does not parse as X.509"]);
   });
 });
 
 describe("validateCertificatesPem", () => {
   it("accepts a certificate and its intermediates, with text around them", () => {
     for (const pem of [leaf, `${leaf}text\n${ca1}`, `text\n${leaf}`, leaf + leaf]) {
-      assert.equal(validateCertificatesPem(pem), undefined);
+      assert.equal(certificatesFault(pem), undefined);
     }
   });
 
   it("accepts several certificates in one block, and BER", () => {
     assert.equal(
-      validateCertificatesPem(encodePem("CERTIFICATE", Buffer.concat([leafDer, first.certificate.der]))),
+      certificatesFault(encodePem("CERTIFICATE", Buffer.concat([leafDer, first.certificate.der]))),
       undefined,
     );
-    assert.equal(validateCertificatesPem(encodePem("CERTIFICATE", indefinite(leafDer))), undefined);
+    assert.equal(certificatesFault(encodePem("CERTIFICATE", indefinite(leafDer))), undefined);
   });
 
   it("reads BER of any number of values, and of pieces of a string", () => {
     const many = Buffer.alloc(400_000, Buffer.of(0x04, 0x00));
     for (const tag of [0x30, 0x24]) {
       const pem = encodePem("CERTIFICATE", Buffer.concat([Buffer.of(tag, 0x80), many, Buffer.of(0, 0)]));
-      assert.equal(validateCertificatesPem(pem), "x509: malformed certificate");
+      assert.equal(certificatesFault(pem), "x509: malformed certificate");
     }
   });
 
   it("names the fault of the first invalid block", () => {
-    assert.equal(validateCertificatesPem(""), "must contain at least one CERTIFICATE PEM block");
-    assert.equal(validateCertificatesPem(withHeader(leaf)), "no PEM block headers are permitted");
+    assert.equal(certificatesFault(""), "must contain at least one CERTIFICATE PEM block");
+    assert.equal(certificatesFault(withHeader(leaf)), "no PEM block headers are permitted");
     assert.equal(
-      validateCertificatesPem(leaf + encodePem("EC PRIVATE KEY", Buffer.of(1))),
+      certificatesFault(leaf + encodePem("EC PRIVATE KEY", Buffer.of(1))),
       'only CERTIFICATE PEM blocks are allowed, found "EC PRIVATE KEY"',
     );
     assert.equal(
-      validateCertificatesPem(encodePem("CERTIFICATE", Buffer.alloc(0))),
+      certificatesFault(encodePem("CERTIFICATE", Buffer.alloc(0))),
       "found CERTIFICATE PEM block containing 0 certificates",
     );
-    assert.equal(validateCertificatesPem(garbage), "x509: malformed certificate");
+    assert.equal(certificatesFault(garbage), "x509: malformed certificate");
   });
 });
 
@@ -153,7 +154,7 @@ describe("parseCertificate", () => {
     let nested: Buffer = Buffer.alloc(0);
     for (let depth = 0; depth < 2000; depth++) nested = encodeElement(0x30, nested);
     assert.throws(() => parseCertificate(nested), { name: "PkiError" });
-    assert.equal(validateCertificatesPem(encodePem("CERTIFICATE", nested))?.startsWith("x509: malformed"), true);
+    assert.equal(certificatesFault(encodePem("CERTIFICATE", nested))?.startsWith("x509: malformed"), true);
   });
 
   it("keeps every octet of what it read", () => {

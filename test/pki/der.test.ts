@@ -189,6 +189,13 @@ describe("berToDer", () => {
     assert.throws(() => berToDer(Buffer.from("3080".repeat(100_000), "hex")), PkiError);
   });
 
+  it("refuses more values than the certificates of a block have", () => {
+    const values = (count: number): Buffer => hex("05 00".repeat(count));
+    assert.deepEqual(berToDer(values(10_000)), values(10_000));
+    assert.throws(() => berToDer(values(10_001)), PkiError);
+    assert.throws(() => berToDer(encodeSequence(values(10_000))), PkiError);
+  });
+
   it("throws nothing but PkiError, whatever the octets", () => {
     const octet = fc.oneof(fc.constantFrom(0x30, 0x80, 0x00, 0x24, 0x04, 0x01, 0x81), fc.nat({ max: 255 }));
     fc.assert(

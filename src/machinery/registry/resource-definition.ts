@@ -46,8 +46,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** Returns every fault of a new object, but for those of its metadata. */
   validate?(object: T, context: HookContext): KindFault[];
   /**
-   * In place of `validate`, for a check that would hold up the event loop: does it in the thread pool, and resolves with a
-   * validation that knows its result.
+   * In place of `validate`, for a check that would hold up the event loop: does it in the thread pool or in turns, and resolves
+   * with a validation that knows its result.
    */
   startValidation?(object: T, context: HookContext): Promise<() => KindFault[]>;
   warningsOnCreate?(object: T): string[];
@@ -57,6 +57,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   prepareForUpdate?(next: T, context: UpdateContext<T>): T;
   /** Returns every fault of a changed object, also in its unchanged fields. */
   validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
+  /** As `startValidation`, in place of `validateUpdate`. */
+  startUpdateValidation?(next: T, context: UpdateContext<T>): Promise<() => KindFault[]>;
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /** Whether a PUT or an apply of a missing object creates it (upstream: AllowCreateOnUpdate). Default false. */
   readonly allowsCreateOnUpdate?: boolean;
@@ -203,6 +205,8 @@ export interface UpdateSubresource<T extends ApiObject> {
   readonly allowsTable?: boolean;
   prepareForUpdate(next: T, context: UpdateContext<T>): T;
   validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
+  /** As `startValidation`, in place of `validateUpdate`. */
+  startUpdateValidation?(next: T, context: UpdateContext<T>): Promise<() => KindFault[]>;
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /**
    * Whether the StorageQuota refuses what makes the object longer, as it does for writes of the object itself. Default: it does not.

@@ -162,6 +162,8 @@ async function nextVersion<T extends ApiObject>(
   const context = { ...hookContext(registry, subject), previous: oldObject };
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
+  const started = strategy.startUpdateValidation?.(next, context);
+  const validate = started === undefined ? () => strategy.validateUpdate?.(next, context) ?? [] : await started;
 
   const faults = firstFaults(() => {
     const ofMetadata = validateObjectMetaUpdate(next.metadata, {
@@ -170,7 +172,7 @@ async function nextVersion<T extends ApiObject>(
       allowsShortFinalizers: definition.allowsShortFinalizers,
       validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
     });
-    const ofKind = withMetadataFaults(strategy.validateUpdate?.(next, context) ?? [], ofMetadata);
+    const ofKind = withMetadataFaults(validate(), ofMetadata);
     const inexact = newInexactIntegers(registry.compiled.storedSchema, { next, previous: oldObject });
     return withInexactIntegers([...ofMetadata.general, ...ofKind], inexact);
   });
@@ -182,7 +184,10 @@ async function nextVersion<T extends ApiObject>(
 }
 
 type UpdateStrategy<T extends ApiObject> = Partial<
-  Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "warningsOnUpdate" | "isBounded">
+  Pick<
+    UpdateSubresource<T>,
+    "prepareForUpdate" | "validateUpdate" | "startUpdateValidation" | "warningsOnUpdate" | "isBounded"
+  >
 >;
 
 function updateStrategy<T extends ApiObject>(

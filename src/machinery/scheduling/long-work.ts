@@ -49,6 +49,16 @@ export class LongWork {
     return performance.now() - this.#turnStartedAt < turnMilliseconds ? undefined : this.#wait();
   }
 
+  /** Does the work, which yields after each small step, and returns its result. */
+  async all<T>(work: Generator<undefined, T>): Promise<T> {
+    for (;;) {
+      const { done, value } = work.next();
+      if (done === true) return value;
+      const pause = this.pause();
+      if (pause !== undefined) await pause;
+    }
+  }
+
   get busyMilliseconds(): number {
     return this.#busyMilliseconds + performance.now() - this.#turnStartedAt;
   }

@@ -10,6 +10,7 @@ import {
   messages,
   names,
   nowText,
+  pem,
   prepared,
   startedFaultsOfNew,
 } from "../resource-scene.ts";
@@ -109,7 +110,7 @@ const dated = (type: string, status = "True"): Conditions[number] => ({
 });
 
 /** What a write to a subresource makes of the stored request, and its faults. */
-function write(
+async function write(
   subresource: "approval" | "status",
   { previous, status }: { previous: CertificateSigningRequest; status: CertificateSigningRequest["status"] },
 ) {
@@ -117,7 +118,8 @@ function write(
   assert.ok(strategy?.type === "update");
   const sent = { ...previous, spec: { request: null, signerName: "bad" }, status };
   const next = strategy.prepareForUpdate(sent, { ...context, previous });
-  return { next, faults: messages(strategy.validateUpdate?.(next, { ...context, previous })) };
+  const started = await strategy.startUpdateValidation?.(next, { ...context, previous });
+  return { next, faults: messages(started?.() ?? strategy.validateUpdate?.(next, { ...context, previous })) };
 }
 
 describe("a condition", () => {
@@ -160,8 +162,8 @@ describe("a condition", () => {
   ];
   const parse = (text: string): Conditions[number] => condition(...(text.split("=") as [string, string?]));
   for (const [subresource, before, after, expected] of transitions) {
-    it(`from [${before.join()}] to [${after.join()}] through ${subresource} has ${expected.length} faults`, () => {
-      const { faults } = write(subresource, {
+    it(`from [${before.join()}] to [${after.join()}] through ${subresource} has ${expected.length} faults`, async () => {
+      const { faults } = await write(subresource, {
         previous: stored(before.map(parse)),
         status: { conditions: after.map(parse) },
       });
@@ -169,32 +171,32 @@ describe("a condition", () => {
     });
   }
 
-  it("gets its times from the server where it has none", () => {
-    const { next } = write("approval", { previous: stored(), status: { conditions: [condition("Approved")] } });
+  it("gets its times from the server where it has none", async () => {
+    const { next } = await write("approval", { previous: stored(), status: { conditions: [condition("Approved")] } });
     assert.deepEqual(next.status.conditions, [
       { ...condition("Approved"), lastUpdateTime: nowText, lastTransitionTime: nowText },
     ]);
   });
 
-  it("keeps the times that the client gives", () => {
-    const { next } = write("approval", { previous: stored(), status: { conditions: [dated("Approved")] } });
+  it("keeps the times that the client gives", async () => {
+    const { next } = await write("approval", { previous: stored(), status: { conditions: [dated("Approved")] } });
     assert.deepEqual(next.status.conditions, [dated("Approved")]);
   });
 
-  it("keeps the time of its transition until its status changes", () => {
+  it("keeps the time of its transition until its status changes", async () => {
     const previous = stored([dated("Custom", "False")]);
-    const same = write("approval", { previous, status: { conditions: [condition("Custom", "False")] } });
+    const same = await write("approval", { previous, status: { conditions: [condition("Custom", "False")] } });
     assert.equal(same.next.status.conditions?.[0]?.lastTransitionTime, old);
     assert.equal(same.next.status.conditions?.[0]?.lastUpdateTime, nowText);
-    const changed = write("approval", { previous, status: { conditions: [condition("Custom", "True")] } });
+    const changed = await write("approval", { previous, status: { conditions: [condition("Custom", "True")] } });
     assert.equal(changed.next.status.conditions?.[0]?.lastTransitionTime, nowText);
-    const other = write("approval", { previous, status: { conditions: [condition("Other", "False")] } });
+    const other = await write("approval", { previous, status: { conditions: [condition("Other", "False")] } });
     assert.equal(other.next.status.conditions?.[0]?.lastTransitionTime, nowText);
   });
 
-  it("that is a decision does not change in a write of the status", () => {
+  it("that is a decision does not change in a write of the status", async () => {
     for (const decision of ["Approved", "Denied"]) {
-      const { next, faults } = write("status", {
+      const { next, faults } = await write("status", {
         previous: stored([dated(decision)]),
         status: { conditions: [{ ...condition(decision), reason: "Forged" }, condition("Failed")] },
       });
@@ -208,32 +210,47 @@ describe("an issued certificate", () => {
   const issued = base64("leaf.pem");
   const approved = [dated("Approved")];
 
-  it("is written once", () => {
-    const first = write("status", {
+  it("is written once", async () => {
+    const first = await write("status", {
       previous: stored(approved),
       status: { conditions: approved, certificate: issued },
     });
     assert.deepEqual(first.faults, []);
     for (const certificate of [base64("chain.pem"), "", undefined]) {
       const status = { conditions: approved, ...(certificate !== undefined && { certificate }) };
-      assert.deepEqual(write("status", { previous: first.next, status }).faults, [
+      assert.deepEqual((await write("status", { previous: first.next, status })).faults, [
         "status.certificate: Forbidden: updates may not modify existing certificate content",
       ]);
     }
-    assert.deepEqual(write("status", { previous: first.next, status: first.next.status }).faults, []);
+    assert.deepEqual((await write("status", { previous: first.next, status: first.next.status })).faults, []);
   });
 
-  it("must be a certificate", () => {
+  it("must be a certificate", async () => {
     const status = { conditions: approved, certificate: base64("csr-ecdsa.pem") };
-    assert.deepEqual(write("status", { previous: stored(approved), status }).faults, [
+    assert.deepEqual((await write("status", { previous: stored(approved), status })).faults, [
       'status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"',
     ]);
   });
 
-  it("can be neither written nor removed through approval", () => {
-    const fresh = write("approval", { previous: stored(), status: { conditions: approved, certificate: issued } });
+  it("is read in turns, certificate by certificate", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10));
+    const turns = t.mock.method(globalThis, "setImmediate");
+    const certificate = Buffer.from(pem("leaf.pem").repeat(5)).toString("base64");
+    assert.deepEqual(
+      (await write("status", { previous: stored(approved), status: { conditions: approved, certificate } })).faults,
+      [],
+    );
+    assert.equal(turns.mock.callCount(), 5);
+  });
+
+  it("can be neither written nor removed through approval", async () => {
+    const fresh = await write("approval", {
+      previous: stored(),
+      status: { conditions: approved, certificate: issued },
+    });
     assert.equal(fresh.next.status.certificate, undefined);
-    const kept = write("approval", { previous: stored(approved, issued), status: { conditions: approved } });
+    const kept = await write("approval", { previous: stored(approved, issued), status: { conditions: approved } });
     assert.equal(kept.next.status.certificate, issued);
   });
 });

@@ -4,10 +4,12 @@ import { invalidValue, invalidValues, tooLong } from "../../../machinery/api/fie
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { maximumTrustBundleBytes, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { findAnchorFaults, maximumTrustBundleBytes } from "../../../pki/trust-anchors.ts";
 import { nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
@@ -64,18 +66,25 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     schema: clusterTrustBundleSchema,
     validateName: (name, { isPrefix, object: bundle }) =>
       bundleNameFaults(name, { signerName: bundle.spec.signerName ?? "", isPrefix }),
-    validate: ({ spec }) => [...validateSigner(spec.signerName ?? ""), ...validateBundle(spec.trustBundle)],
-    validateUpdate: ({ spec }, { previous }) => [
-      "metadata",
-      ...validateSigner(spec.signerName ?? ""),
+    async startValidation({ spec }, { user }) {
+      const validateBundle = await startBundleValidation(spec.trustBundle, user);
+      return () => [...validateSigner(spec.signerName ?? ""), ...validateBundle()];
+    },
+    async startUpdateValidation({ spec }, { previous, user }) {
       // Unchanged anchors are not validated again: an older bundle that a stricter parser would refuse can still be
       // labelled.
-      ...(spec.trustBundle === previous.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
-      "metadata change",
-      ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
-        ? []
-        : [invalidValue("spec.signerName", { value: spec.signerName ?? "", detail: "field is immutable" })]),
-    ],
+      const isChanged = spec.trustBundle !== previous.spec.trustBundle;
+      const validateBundle = isChanged ? await startBundleValidation(spec.trustBundle, user) : () => [];
+      return () => [
+        "metadata",
+        ...validateSigner(spec.signerName ?? ""),
+        ...validateBundle(),
+        "metadata change",
+        ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
+          ? []
+          : [invalidValue("spec.signerName", { value: spec.signerName ?? "", detail: "field is immutable" })]),
+      ];
+    },
     allowsUnconditionalUpdate: false,
     selectableFields: { "spec.signerName": ({ spec }) => spec.signerName ?? "" },
     comparedAs: (_field, value) => ownSignerName(names, value),
@@ -116,8 +125,10 @@ function bundleNameFaults(
 const validateSigner = (signerName: string): FieldError[] =>
   signerName === "" ? [] : validateSignerName(signerName, "spec.signerName");
 
-function validateBundle(trustBundle: string): FieldError[] {
+/** Reads the anchors in turns of the user: a bundle has room for thousands. */
+async function startBundleValidation(trustBundle: string, user: UserInfo): Promise<() => FieldError[]> {
   const field = "spec.trustBundle";
-  if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return [tooLong(field, maximumTrustBundleBytes)];
-  return invalidValues(field, { value: "<value omitted>", details: validateTrustAnchors(trustBundle) });
+  if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return () => [tooLong(field, maximumTrustBundleBytes)];
+  const details = await new LongWork(user).all(findAnchorFaults(trustBundle));
+  return () => invalidValues(field, { value: "<value omitted>", details });
 }

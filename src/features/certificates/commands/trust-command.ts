@@ -17,12 +17,13 @@ import {
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { atOnce } from "../../../machinery/scheduling/request-turn.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
-import { validateTrustAnchors } from "../../../pki/trust-anchors.ts";
+import { findAnchorFaults } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { selectionOf } from "./selection-of.ts";
@@ -126,7 +127,7 @@ const create = (): Command =>
       .option("--signer <name>", "the signer that the anchors belong to; default: none")
       .action(async (name: string, flags: CreateFlags) => {
         const trustBundle = readSettingsFile("from-file", flags.fromFile);
-        const faults = validateTrustAnchors(trustBundle);
+        const faults = atOnce(findAnchorFaults(trustBundle));
         if (faults.length > 0) throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}`);
         await withServer(flags, async ({ client, names }) => {
           const { signer } = flags;

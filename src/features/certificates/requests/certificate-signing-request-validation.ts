@@ -5,6 +5,7 @@ import { duplicate, forbiddenField, invalidValue, notSupported, required } from 
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { keyUsages } from "./certificate-signing-request-schema.ts";
@@ -12,7 +13,7 @@ import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from "./certificate-signing-request-schema.ts";
-import { readIssuedText } from "./issued-text.ts";
+import { faultOfIssuedText } from "./issued-text.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
 const knownUsages: ReadonlySet<string> = new Set(keyUsages);
@@ -85,10 +86,23 @@ function validateUsages(usages: readonly string[]): FieldError[] {
   return [...unknown, ...doubles];
 }
 
+/** Reads a new certificate in turns of the user. Then its result returns every fault of the changed status. */
+export async function startStatusValidation(
+  next: CertificateSigningRequest,
+  { previous, user }: { readonly previous: CertificateSigningRequest; readonly user: UserInfo },
+): Promise<() => KindFault[]> {
+  const { certificate = "" } = next.status;
+  const isNew = certificate !== "" && certificate !== previous.status.certificate;
+  const certificateFault = isNew ? await faultOfIssuedText(certificate, user) : undefined;
+  return () => validateStatusChange(next, { previous, subresource: "status", certificateFault });
+}
+
 export interface StatusChange {
   readonly previous: CertificateSigningRequest;
   /** Through which subresource: `approval` may decide, `status` may issue. */
   readonly subresource: "approval" | "status";
+  /** Why a new certificate may not be written. */
+  readonly certificateFault?: string | undefined;
 }
 
 /**
@@ -97,7 +111,7 @@ export interface StatusChange {
  */
 export function validateStatusChange(
   next: CertificateSigningRequest,
-  { previous, subresource }: StatusChange,
+  { previous, subresource, certificateFault }: StatusChange,
 ): KindFault[] {
   const conditions = next.status.conditions ?? [];
   const before = previous.status.conditions ?? [];
@@ -106,7 +120,9 @@ export function validateStatusChange(
   return [
     "metadata",
     ...validateConditions(conditions),
-    ...(certificate === issued ? [] : validateCertificate(certificate)),
+    ...(certificateFault === undefined
+      ? []
+      : [invalidValue("status.certificate", { value: "<certificate data>", detail: certificateFault })]),
     ...lastingTypes
       .filter((type) => countOf(conditions, type) < countOf(before, type))
       .map((type) => forbiddenConditions(`updates may not remove a condition of type ${JSON.stringify(type)}`)),
@@ -126,14 +142,6 @@ const forbiddenConditions = (detail: string): FieldError => forbiddenField("stat
 
 const countOf = (conditions: readonly CertificateSigningRequestCondition[], type: string): number =>
   conditions.filter((one) => one.type === type).length;
-
-function validateCertificate(base64: string): FieldError[] {
-  if (base64 === "") return [];
-  const { fault } = readIssuedText(base64);
-  return fault === undefined
-    ? []
-    : [invalidValue("status.certificate", { value: "<certificate data>", detail: fault })];
-}
 
 function validateConditions(conditions: readonly CertificateSigningRequestCondition[]): FieldError[] {
   const seen = new Set<string>();

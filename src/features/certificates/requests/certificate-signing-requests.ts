@@ -11,7 +11,11 @@ import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from "./certificate-signing-request-schema.ts";
-import { startRequestValidation, validateStatusChange } from "./certificate-signing-request-validation.ts";
+import {
+  startRequestValidation,
+  startStatusValidation,
+  validateStatusChange,
+} from "./certificate-signing-request-validation.ts";
 
 export const certificateSigningRequests = (names: Names): ResourceDefinition<CertificateSigningRequest> =>
   defineResource({
@@ -58,7 +62,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
             status: withConditions(next.status, withTimes(conditions, { before, now })),
           };
         },
-        validateUpdate: (next, { previous }) => validateStatusChange(next, { previous, subresource: "status" }),
+        startUpdateValidation: startStatusValidation,
         resetFields: [["spec"], ["status", "conditions"]],
       },
     },

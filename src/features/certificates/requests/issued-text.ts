@@ -1,3 +1,5 @@
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { decodePemBlocks } from "../../../pki/pem.ts";
@@ -11,15 +13,12 @@ type IssuedText = RecordedText | ForeignText;
 /** It was issued here, so it can only be in a request whose certificate is in the inventory. */
 interface RecordedText {
   readonly isRecorded: true;
-  readonly fault: undefined;
   /** Of the first certificate, in milliseconds since the epoch. */
   readonly notAfter: number;
 }
 
 interface ForeignText {
   readonly isRecorded: false;
-  /** Why it may not be written, in upstream's words. Undefined when it may. */
-  readonly fault: string | undefined;
   /** The first certificate: its chain comes after it. */
   readonly leaf: Certificate | "unreadable" | undefined;
 }
@@ -27,7 +26,7 @@ interface ForeignText {
 /** More than the changes that wait for the loops while certificates are issued: these loops read the texts last. */
 const issuedHere = new RecentTexts<RecordedText>(1500);
 
-/** The write, the inventory and the cleaner read the same certificate one after the other. */
+/** The inventory and the cleaner read the same certificate one after the other. */
 const issuedElsewhere = new RecentTexts<ForeignText>(256);
 
 /** Reads a request's `status.certificate`: PEM in base64. */
@@ -35,7 +34,16 @@ export function readIssuedText(base64: string): IssuedText {
   const known = issuedHere.get(base64) ?? issuedElsewhere.get(base64);
   if (known !== undefined) return known;
   const pem = Buffer.from(base64, "base64");
-  return issuedElsewhere.add(base64, { isRecorded: false, fault: validateCertificatesPem(pem), leaf: leafOf(pem) });
+  return issuedElsewhere.add(base64, { isRecorded: false, leaf: leafOf(pem) });
+}
+
+/**
+ * Why a request's `status.certificate` may not be written, in upstream's words. Undefined when it may. It is read in turns of the
+ * user: it has room for thousands of certificates.
+ */
+export async function faultOfIssuedText(base64: string, user: UserInfo): Promise<string | undefined> {
+  if (issuedHere.get(base64) !== undefined) return undefined;
+  return new LongWork(user).all(validateCertificatesPem(Buffer.from(base64, "base64")));
 }
 
 /**
@@ -43,7 +51,7 @@ export function readIssuedText(base64: string): IssuedText {
  * else can know the text, and hand the text out only together with its record, or after it.
  */
 export const rememberIssued = (base64: string, { notAfter }: Certificate): unknown =>
-  issuedHere.add(base64, { isRecorded: true, fault: undefined, notAfter });
+  issuedHere.add(base64, { isRecorded: true, notAfter });
 
 function leafOf(pem: Buffer): ForeignText["leaf"] {
   const block = decodePemBlocks(pem).find(({ type }) => type === "CERTIFICATE");

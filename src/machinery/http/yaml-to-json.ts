@@ -167,7 +167,7 @@ class JsonWriter {
     return members
       .map(({ key, name, value }, index) => {
         const written = this.#counted(this.#toLineOf(key) + JSON.stringify(name));
-        return `${written}:${last.get(name) === index ? this.#value(value, depth + 1) : "null"}`;
+        return `${written}:${this.#value(last.get(name) === index ? value : null, depth + 1)}`;
       })
       .join(",");
   }
@@ -192,9 +192,10 @@ class JsonWriter {
     // When several maps are merged, the first one wins, so it comes last.
     for (const map of maps.reverse()) {
       if (!isMap(map)) throw yamlFault("map merge requires map or sequence of maps as the value");
-      for (const member of this.#membersOf(map, depth + 1)) members.push(member);
+      const merged = this.#membersOf(map, depth + 1);
+      this.#count(merged.length * mergedMemberLength);
+      for (const member of merged) members.push(member);
     }
-    this.#count(members.length * mergedMemberLength);
     return members;
   }
 

@@ -216,6 +216,9 @@ describe("YAML", () => {
     const values = (count: number): string => aliases(count).replace("1", `[${"1,".repeat(8000)}]`);
     assert.equal(fault(values(2)), "string");
     refuses(values(3), 413);
+    const repeated = (count: number): string => aliases(count).replace("1", `{${"a,".repeat(8000)}}`);
+    assert.equal(fault(repeated(2)), "string");
+    refuses(repeated(3), 413);
     assert.equal(fault(`${"- ".repeat(256)}x`), "string");
     assert.match(fault(`${"- ".repeat(257)}x`), /nested too deeply$/);
     const merged = (count: number): string => `${"<<: {".repeat(count).replace("{", "\n  {")}a: 1${"}".repeat(count)}`;

@@ -243,6 +243,19 @@ describe("signet doctor beside a running server", () => {
     assert.deepEqual(await newTroubles(), []);
   });
 
+  it("finds a link to itself where a server writes at each start", async (context) => {
+    const files = ["admin.pem", "owner.lock"].map((name) => join(dataDirectory, name));
+    context.after(() => files.forEach((file) => renameSync(`${file}.away`, file)));
+    for (const file of files) {
+      renameSync(file, `${file}.away`);
+      symlinkSync(file, file);
+    }
+    assert.deepEqual(
+      await newTroubles(),
+      files.map((file) => `bad files: ${file} is no file`),
+    );
+  });
+
   it("finds a link that leads nowhere, or in a circle, where a key or a certificate should be", async (context) => {
     const links = ["signers.key", "circle.crt"].map((name) => join(dataDirectory, name));
     context.after(() => links.forEach((link) => rmSync(link)));

@@ -146,9 +146,17 @@ export const examineOddFiles = (directory: string): Finding[] => [
   ),
   ...openedAtStart
     .map((name) => join(directory, name))
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    .filter(isNoFile)
     .map((path) => bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })),
 ];
+
+function isNoFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === false;
+  } catch {
+    return true; // a link that leads to itself
+  }
+}
 
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
 export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
@@ -287,7 +295,7 @@ function examineOwnCertificate(
   let certificate: Certificate | undefined;
   try {
     // The server has not started yet, or it is the subject of another finding.
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
+    if (!existsSync(file) || isNoFile(file)) return [];
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
     const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
     [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");

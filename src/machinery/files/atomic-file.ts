@@ -19,7 +19,7 @@ import { basename, dirname, join } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
 import { removeFile } from "./remove-file.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
-import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, linkFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /**
  * Writes a private file (0600) unless something has the name. Returns whether it did: of several processes at once, one does. Throws
@@ -237,6 +237,6 @@ export function replaceLink(link: string, target: string): void {
     flushFolder(dirname(link));
   } catch (error) {
     removeIfPossible(temporary);
-    throw new UnusableFile(`cannot write ${link}: ${fileFailureReason(error)}`, { cause: error });
+    throw new UnusableFile(`cannot write ${link}: ${linkFailureReason(error)}`, { cause: error });
   }
 }

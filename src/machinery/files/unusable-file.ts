@@ -5,6 +5,9 @@ export class UnusableFile extends Error {
   override readonly name = "UnusableFile";
 }
 
+const notOfThisFileSystem =
+  "its file system cannot do that, as one without links, or the folder may not change; name a place on another";
+
 const reasons: Readonly<Record<string, string>> = {
   EPIPE: "its reader is gone",
   EACCES: "this user has no permission; run as its owner, or name another",
@@ -22,12 +25,18 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is a file, not a folder; name another",
   EISDIR: "it is a folder; name a file",
   ENAMETOOLONG: "the name is too long; name a shorter one",
+  ENOSYS: notOfThisFileSystem,
+  ENOTSUP: notOfThisFileSystem,
   ELOOP: "its symbolic links form a loop; name another",
 };
 
 /** Explains why a file cannot be read, and what to do. */
 export const unreadableFileReason = (error: unknown): string =>
   errorCode(error) === "ENOENT" ? "there is no such file; name another" : fileFailureReason(error);
+
+/** Explains why a symbolic link cannot be made: FAT refuses all with EPERM (symlink(2)). */
+export const linkFailureReason = (error: unknown): string =>
+  errorCode(error) === "EPERM" ? notOfThisFileSystem : fileFailureReason(error);
 
 /** Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary one. */
 export const fileFailureReason = (error: unknown): string =>

@@ -191,6 +191,18 @@ describe("a symbolic link", () => {
     assert.throws(() => replaceLink(file, "two"), UnusableFile);
     assert.deepEqual(readdirSync(folder).toSorted(), ["key", "link"]);
   });
+
+  it(
+    "is refused with advice by a file system that has none",
+    {
+      skip: (process.platform !== "linux" || process.getuid?.() !== 0) && "only root of Linux is asked for more there",
+    },
+    () =>
+      assert.throws(
+        () => replaceLink("/sys/link", "one"),
+        /\/sys\/link: its file system cannot do that, .* on another$/,
+      ),
+  );
 });
 
 describe("a private file", () => {

@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { monotonicClock, systemClock } from "../machinery/api/clock.ts";
@@ -125,19 +125,25 @@ function checkFolder(folder: string): Finding {
 
 /** Throws UnusableFile for a file that is mounted by itself, as one of a container may be: no other can take its place. */
 function checkNotMounted(file: string): void {
-  if (!existsSync(file) || !existsSync(mountsFile)) return;
-  const place = join(realpathSync(dirname(file)), basename(file));
-  const isMounted = readFileSync(mountsFile, "utf8")
-    .split("\n")
-    .some((line) => unescaped(line.split(" ", 5)[4] ?? "") === place);
-  if (isMounted)
-    throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
+  if (!existsSync(file) || mountOf(file) === mountOf(realpathSync(dirname(file)))) return;
+  throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
 }
 
-/** Linux' list of mounts: the fifth field of a line is the place, where spaces and the like are octal digits (proc(5)). */
-const mountsFile = "/proc/self/mountinfo";
-const unescaped = (field: string): string =>
-  field.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+/** Linux' facts about the open files of a process (proc(5)). Other systems have none. */
+const openFilesFolder = "/proc/self/fdinfo";
+/** Opens a file without the right to read it, and of a link the link itself (open(2)). Node.js has no name for O_PATH. */
+const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
+
+/** The mount that a path is in now. Undefined where the system does not tell. */
+function mountOf(path: string): string | undefined {
+  if (!existsSync(openFilesFolder)) return undefined;
+  const descriptor = openSync(path, pathOnly);
+  try {
+    return /^mnt_id:.*$/m.exec(readFileSync(`${openFilesFolder}/${descriptor}`, "utf8"))?.[0];
+  } finally {
+    closeSync(descriptor);
+  }
+}
 
 async function portFinding({ listenAddress, port, dataDirectory }: AgentSettings): Promise<Finding> {
   try {

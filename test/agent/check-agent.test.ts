@@ -116,6 +116,26 @@ describe("the check of an agent's settings", () => {
     ]);
   });
 
+  it("does not take a file for mounted whose mount is hidden by a later one", async (context) => {
+    const hidden = join(folder, "hidden");
+    const file = join(hidden, "web.pem");
+    mkdirSync(hidden);
+    writeFileSync(file, "");
+    context.after(() => {
+      for (const place of [hidden, file]) spawnSync("umount", [place]);
+      rmSync(join(folder, "web.pem"), { force: true });
+    });
+    for (const [source, place] of [
+      [file, file],
+      [folder, hidden],
+    ] as const) {
+      if (spawnSync("mount", ["--bind", source, place]).status !== 0) return context.skip("files can't be mounted");
+    }
+    writeFileSync(file, "");
+    const outputs = [{ type: "pem", file, ownership: { mode: 0o600 } }] as const;
+    assert.deepEqual(await check({ certificates: [serviceOf(...outputs)] }), []);
+  });
+
   it("finds that nothing introduces the machine, at each server", async () => {
     const [line = "", ...others] = await check({ bootstrap: { type: "none" } });
     assert.deepEqual(others, []);

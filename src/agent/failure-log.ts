@@ -26,6 +26,8 @@ const calmMilliseconds = 60_000;
 /** In a quarter of an hour: a server's text may be another one each time. */
 const mostReasons = 20;
 
+const lastReason = `${mostReasons} reasons in a quarter of an hour, others are not logged: signet agent status shows the latest`;
+
 /** A reason that says what the time is, is another one each time. */
 const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
@@ -65,7 +67,8 @@ export class FailureLog {
     if (this.#logged.has(known) || this.#logged.size >= mostReasons) return;
     this.#logged.set(known, now);
     this.#isRecoveryNews = true;
-    log.warn({ ...fields, failures: this.#failures }, this.#present);
+    const isLast = this.#logged.size === mostReasons;
+    log.warn({ ...fields, failures: this.#failures }, isLast ? `${this.#present} (${lastReason})` : this.#present);
   }
 
   succeeded(): void {

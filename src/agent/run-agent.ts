@@ -29,7 +29,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     }
     // The server keeps one connection for each machine. If the certificate is refused some day, this one is opened again.
     identity.connection.bootstrap.close();
-    await Promise.all([renewals, runNode({ ...parts, names }, signal)]);
+    await Promise.all([renewals, signal.aborted ? undefined : runNode({ ...parts, names }, signal)]);
   }
   await Promise.all(published);
 }

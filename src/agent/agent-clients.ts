@@ -28,6 +28,8 @@ export interface AgentClientsOptions {
   /** A clock that is never set. */
   readonly monotonic: Clock;
   readonly userAgent: string;
+  /** Called when the server has answered 401 to a client certificate that it accepted until then, as far as is known. */
+  readonly onRefused?: () => void;
   /** Default: over HTTPS. */
   readonly connect?: Connect | undefined;
 }
@@ -53,7 +55,7 @@ export class AgentClients {
 
   constructor(options: AgentClientsOptions) {
     this.#options = options;
-    const { access, clientCertificate, serverClock } = options;
+    const { access, clientCertificate, serverClock, onRefused } = options;
     const { bootstrap } = access;
     const introduction =
       bootstrap.type === "certificate" ? { certificate: bootstrap.certificate, key: bootstrap.key } : undefined;
@@ -70,8 +72,10 @@ export class AgentClients {
       onSend: () => {
         const pair = clientCertificate();
         return ({ status }) => {
+          const isNews = status === 401 && pair !== this.#refused;
           if (status === 401) this.#refused = pair;
           else if (pair === this.#refused) this.#refused = undefined;
+          if (isNews) onRefused?.();
         };
       },
       explain: (error) =>

@@ -97,6 +97,8 @@ export class CertificateManager {
   /** Somebody has asked for a new certificate. begun: keys from before that are forgotten. */
   #renewal: "asked" | "begun" | undefined;
   readonly #wake = new WakeSignal();
+  /** Ends a sleep, and no request. */
+  readonly #look = new WakeSignal();
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
@@ -137,6 +139,11 @@ export class CertificateManager {
     this.#wake.wake();
   }
 
+  /** Looks at the state of the certificate now: it may be refused since the last look. */
+  look(): void {
+    this.#look.wake();
+  }
+
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
     this.#renewal = "asked";
@@ -164,6 +171,7 @@ export class CertificateManager {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#wake.renew();
+      this.#look.renew();
       const step = this.#nextStep();
       if (step.do === "request") {
         const either = this.#wake.or(signal);
@@ -171,7 +179,7 @@ export class CertificateManager {
         await request(this.#options.name).catch((error: unknown) => this.#fail(error));
       } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
-        await this.#options.sleep(milliseconds, this.#wake.or(signal));
+        await this.#options.sleep(milliseconds, this.#look.or(this.#wake.or(signal)));
       }
     }
   }

@@ -97,6 +97,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     serverClock,
     monotonic,
     userAgent: `signet-agent/${version}`,
+    onRefused: () => client.manager.look(),
     connect: options.connect,
   });
   const { client, serving, services } = ownedCertificates({ ...shared, hooks }, identity);

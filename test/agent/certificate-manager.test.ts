@@ -416,6 +416,20 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, size + 1);
   });
 
+  it("looks at its state when it is told to, and goes on with a request that waits", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    scene.isRefused = true;
+    scene.behaviour = "ignores";
+    manager.look();
+    await scene.time.advance(1000);
+    assert.equal(scene.requests.size, 2);
+    const { answers } = scene;
+    manager.look();
+    await scene.time.advance(0);
+    assert.equal(scene.answers, answers);
+  });
+
   it("requests another certificate when its names change, and at once on command", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);

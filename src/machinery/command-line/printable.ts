@@ -1,16 +1,13 @@
-/**
- * Characters that could steer a terminal or hide text: control characters, format characters (direction, joiners, tags),
- * line and paragraph separators, lone surrogates, and letters without a glyph.
- */
-export const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
-/** The same characters without the line feed: documents in JSON and YAML have several lines. */
-const steeringInDocument = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+import { steeringCharacters } from "../api/steering-characters.ts";
+
+/** Without the line feed: documents in JSON and YAML have several lines. */
+const steeringInDocument = new RegExp(`(?!\\n)${steeringCharacters.source}`, "gu");
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
 
 /** Prepares other people's text for a terminal: on one line, with everything escaped that could hide or fake output. */
 export const printable = (text: string): string =>
-  text.replace(steering, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
+  text.replace(steeringCharacters, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
 
 /** Whether a text has characters that a terminal must not get, besides ends of lines. */
 export const steersTerminal = (text: string): boolean => text.search(steeringInDocument) >= 0;

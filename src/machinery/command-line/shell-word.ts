@@ -1,4 +1,4 @@
-import { steering } from "./printable.ts";
+import { steeringCharacters } from "../api/steering-characters.ts";
 
 /** Nothing in it means anything to a shell. */
 const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;
@@ -8,11 +8,11 @@ const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;
  * quotes, and with escapes for what a terminal must not get.
  */
 export function shellWord(text: string): string {
-  if (plainWord.test(text)) return text;
-  if (text.search(steering) < 0) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  if (text.search(steeringCharacters) < 0)
+    return plainWord.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
   const escaped = text
     .replaceAll(/[\\']/g, String.raw`\$&`)
-    .replace(steering, (one) =>
+    .replace(steeringCharacters, (one) =>
       Array.from(Buffer.from(one), (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join(""),
     );
   return `$'${escaped}'`;

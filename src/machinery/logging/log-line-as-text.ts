@@ -1,4 +1,5 @@
 import { jsonFields } from "../api/json-object.ts";
+import { steeringCharacters } from "../api/steering-characters.ts";
 
 const levels: Readonly<Record<number, string>> = {
   10: "TRACE",
@@ -9,8 +10,6 @@ const levels: Readonly<Record<number, string>> = {
   60: "FATAL",
 };
 
-/** What could control a terminal, or make a line look like two: other people's text is in the values. */
-const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const plainValue = /^[\w.:@/+*,-]+$/;
 
 /**
@@ -46,5 +45,6 @@ function stackOf(error: unknown): string {
     .join("");
 }
 
+/** Other people's text is in the values. */
 const escaped = (text: string): string =>
-  text.replace(steering, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replace(steeringCharacters, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);

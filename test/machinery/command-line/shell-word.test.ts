@@ -11,6 +11,7 @@ const texts = [
   "ünïcode-日本",
   "a new\nline, it's \\ and a \t tab",
   "right\u202eto left",
+  "a letter without a glyph:\u3164",
 ];
 
 test("a text is one word for bash, whatever is in it", () => {
@@ -28,4 +29,5 @@ test("a path that means nothing to a shell stays as it is", () => {
 
 test("no word has a character that steers a terminal", () => {
   assert.equal(shellWord("a\nb\u202ec"), String.raw`$'a\x0ab\xe2\x80\xaec'`);
+  assert.equal(shellWord("a\u3164b"), String.raw`$'a\xe3\x85\xa4b'`);
 });

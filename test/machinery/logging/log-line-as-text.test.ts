@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { steeringCharacters } from "../../../src/machinery/api/steering-characters.ts";
 import { logLineAsText } from "../../../src/machinery/logging/log-line-as-text.ts";
 
 const textOf = (fields: object): string => logLineAsText(`${JSON.stringify({ time: 1_795_318_397_189, ...fields })}\n`);
@@ -12,10 +13,11 @@ describe("a line of the log for people", () => {
     );
   });
 
-  it("is one line without control characters, whatever its values contain", () => {
-    const line = textOf({ level: 40, name: "a\nERROR fake \u001b[2J\u202e\u2028", msg: "re\u001b]0;fused\r" });
+  it("is one line without characters that steer a terminal or hide text, whatever its values contain", () => {
+    const hostile = "a\nERROR fake \u001b[2J\u202e\u2028\u3164\ufe0f\ud800";
+    const line = textOf({ level: 40, name: hostile, msg: `re\u001b]0;fused\r${hostile}` });
     assert.equal(line.indexOf("\n"), line.length - 1);
-    assert.doesNotMatch(line.trimEnd(), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    assert.equal(line.trimEnd().search(steeringCharacters), -1);
   });
 
   it("shows the message of an error, and its stack only when the process ends", () => {

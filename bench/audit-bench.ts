@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
-import { startTestServer } from "../test/test-server.ts";
+import { startTemporaryServer } from "../test/test-server.ts";
 import { InProcess } from "../test/server/in-process.ts";
 
 const { requests } = programFlags(import.meta.filename, { requests: wholeNumber(20_000) });
@@ -42,7 +42,7 @@ async function send(api: InProcess, count: number): Promise<void> {
 
 /** CPU microseconds of a request; threads that write the file are in it. */
 async function cost(settings: object): Promise<number> {
-  const server = await startTestServer({ settings: { controllers: "-*", ...settings } });
+  const server = await startTemporaryServer({ settings: { controllers: "-*", ...settings } });
   const api = new InProcess(server);
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "one" }, data: { color: "blue" } };
   await api.send("/api/v1/namespaces/default/configmaps", { method: "POST", body });

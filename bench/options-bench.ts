@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
-import { startTestServer } from "../test/test-server.ts";
+import { startTemporaryServer } from "../test/test-server.ts";
 import { h2load } from "./h2load.ts";
 import { startServerProcess } from "./server-process.ts";
 import { prepareWorkloads } from "./workloads.ts";
@@ -77,7 +77,7 @@ const ways: readonly Way[] = [
 
 /** Revokes tokens that nobody has. */
 async function revoke(dataDirectory: string): Promise<void> {
-  const server = await startTestServer({ storage: "lmdb", dataDirectory, settings: { controllers: false } });
+  const server = await startTemporaryServer({ storage: "lmdb", dataDirectory, settings: { controllers: false } });
   const resource = server.client.resource(revocationResource(platformNames));
   for (let index = 0; index < revocations; index += 500) {
     await Promise.all(

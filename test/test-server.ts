@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, getTestContext } from "node:test";
 import pino from "pino";
 import type { Logger } from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
@@ -37,8 +38,21 @@ export interface TestServerOptions {
   readonly tokenFile?: string;
 }
 
-/** A complete server in this process, with its own port and folder. `stop` removes the folder. */
-export async function startTestServer({
+/**
+ * A server of a test, which stops at the end of what starts it: of the test or suite (also from its `before`), or of the
+ * file. It stops also when that fails; a server that went on would keep the file from ending.
+ */
+export async function startTestServer(options?: TestServerOptions): Promise<TestServer> {
+  const server = await startTemporaryServer(options);
+  const context = getTestContext();
+  // In a hook, the function `after` would add to the hook itself.
+  const starter = context !== undefined && "after" in context ? context : { after };
+  starter.after(() => server.stop());
+  return server;
+}
+
+/** A complete server in this process, with its own port and folder. The first `stop` removes the folder. */
+export async function startTemporaryServer({
   profile = "platform",
   settings = {},
   admission = [],
@@ -66,13 +80,15 @@ export async function startTestServer({
     ...(store !== undefined && { store }),
     ...(store === undefined && storage === "memory" && { store: new MemoryStore() }),
   });
+  let stopped: Promise<void> | undefined;
+  const stop = async (stopOptions: Parameters<RunningServer["stop"]>[0]): Promise<void> => {
+    await server.stop(stopOptions);
+    rmSync(folder, { recursive: true, force: true });
+  };
   return {
     ...server,
     adminToken,
     dataDirectory,
-    async stop(stopOptions) {
-      await server.stop(stopOptions);
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: (stopOptions) => (stopped ??= stop(stopOptions)),
   };
 }

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import type { Clock } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { startTestServer } from "../test-server.ts";
+import { startTemporaryServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
 /** The signer of services' certificates. Every machine may have any name below services.example. */
@@ -71,7 +71,7 @@ export async function startMachineServer({
     "signer-config": inFolder("signers.yaml", signers),
   };
   const start = (more: Settings): Promise<TestServer> =>
-    startTestServer({ storage, clock, dataDirectory: join(folder, "data"), settings: { ...own, ...more } });
+    startTemporaryServer({ storage, clock, dataDirectory: join(folder, "data"), settings: { ...own, ...more } });
   let server = await start(settings);
   await permitNodeBootstrap({ client: server.client, names });
   const { token, secret } = newBootstrapToken(names, {

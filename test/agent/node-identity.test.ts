@@ -51,7 +51,6 @@ test("a refused certificate and a refused token are tried in turn, and the one t
 
 test("a refused certificate without a bootstrap credential says how to give the agent one", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
-  context.after(() => server.stop());
   const ways: readonly (readonly [AgentSettings["bootstrap"], string])[] = [
     [
       { type: "none" },

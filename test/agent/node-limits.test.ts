@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { signingRequest } from "../../src/agent/request-certificate.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
@@ -61,8 +61,6 @@ before(async () => {
     await client.resource(references.pods, "default").create(podOf(node));
   }
 });
-
-after(() => server.stop());
 
 const nodeNamed = (name: string): Node => sparse({ metadata: { name } });
 const leaseNamed = (name: string, namespace = nodeLease): Lease => sparse({ metadata: { name, namespace } });

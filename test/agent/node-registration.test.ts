@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { LeaseHeartbeat } from "../../src/agent/lease-heartbeat.ts";
 import { nodeSystemInfo } from "../../src/agent/machine.ts";
 import type { NodeReport } from "../../src/agent/node-registration.ts";
@@ -13,9 +12,8 @@ import { nodeClient } from "./node-client.ts";
 import { logTo } from "./log-to.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
-async function scene(context: TestContext, profile: Profile = "platform") {
+async function scene(profile: Profile = "platform") {
   const server = await startTestServer({ profile });
-  context.after(() => server.stop());
   const names = namesFor(profile);
   const references = resourceReferences(names);
   const client = nodeClient(server, "n1");
@@ -48,9 +46,9 @@ const usual: NodeReport = {
 };
 
 describe("a node's registration", () => {
-  it("reports the addresses and properties of the machine, in both naming profiles", async (context) => {
+  it("reports the addresses and properties of the machine, in both naming profiles", async () => {
     for (const profile of ["platform", "kubernetes"] as const) {
-      const { register, nodes, names } = await scene(context, profile);
+      const { register, nodes, names } = await scene(profile);
       await register();
       const { metadata, status } = await nodes.get("n1");
       assert.equal(metadata.labels?.[names.key("hostname")], "n1");
@@ -66,8 +64,8 @@ describe("a node's registration", () => {
     }
   });
 
-  it("replaces its addresses, keeps conditions of others, and sets the time when its own changes", async (context) => {
-    const { register, nodes } = await scene(context);
+  it("replaces its addresses, keeps conditions of others, and sets the time when its own changes", async () => {
+    const { register, nodes } = await scene();
     await register();
     await nodes.patch("n1", {
       body: { status: { conditions: [{ type: "DiskFine", status: "True" }] } },
@@ -89,15 +87,15 @@ describe("a node's registration", () => {
     assert.deepEqual(status.conditions?.map(({ type }) => type).sort(), ["DiskFine", "Ready"]);
   });
 
-  it("is repeated after the Node was deleted", async (context) => {
-    const { register, nodes } = await scene(context);
+  it("is repeated after the Node was deleted", async () => {
+    const { register, nodes } = await scene();
     const { uid } = (await register()).metadata;
     await nodes.delete("n1");
     assert.notEqual((await register()).metadata.uid, uid);
   });
 
-  it("reads the Node again when another client has changed it", async (context) => {
-    const { register, nodes } = await scene(context);
+  it("reads the Node again when another client has changed it", async () => {
+    const { register, nodes } = await scene();
     await register({ isReady: true });
     await nodes.patch("n1", {
       body: {
@@ -126,8 +124,8 @@ describe("a node's heartbeat", () => {
       registeredNodeUid: async () => (await register()).metadata.uid,
     });
 
-  it("creates its Lease, renews it, and survives others' writes and deletions", async (context) => {
-    const parts = await scene(context);
+  it("creates its Lease, renews it, and survives others' writes and deletions", async () => {
+    const parts = await scene();
     const { leases, nodes } = parts;
     const time = new VirtualTime(Date.UTC(2026, 0));
     const heartbeat = heartbeatOf(parts, time);
@@ -159,8 +157,8 @@ describe("a node's heartbeat", () => {
     assert.notEqual(owner?.uid, uid);
   });
 
-  it("notices the heartbeat of another agent for the same node, and its end", async (context) => {
-    const parts = await scene(context);
+  it("notices the heartbeat of another agent for the same node, and its end", async () => {
+    const parts = await scene();
     const time = new VirtualTime(Date.UTC(2026, 0));
     const [one, other] = [heartbeatOf(parts, time), heartbeatOf(parts, time)];
     const beat = async (...heartbeats: LeaseHeartbeat[]) => {
@@ -175,8 +173,8 @@ describe("a node's heartbeat", () => {
     assert.equal(await beat(one), false);
   });
 
-  it("does not take other changes of its Lease, or an answer that was lost, for another agent", async (context) => {
-    const parts = await scene(context);
+  it("does not take other changes of its Lease, or an answer that was lost, for another agent", async () => {
+    const parts = await scene();
     const { leases, nodeLeases } = parts;
     const time = new VirtualTime(Date.UTC(2026, 0));
     const heartbeat = heartbeatOf(parts, time);

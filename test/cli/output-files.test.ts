@@ -122,9 +122,8 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     });
   }
 
-  it("shows the name of its file on one line, without what could steer a terminal: backup, restore, support-bundle", async (context) => {
+  it("shows the name of its file on one line, without what could steer a terminal: backup, restore, support-bundle", async () => {
     const stored = await startTestServer({ storage: "lmdb" });
-    context.after(() => stored.stop());
     const { dataDirectory } = stored;
     const file = join(folder, "a\nb\u001b[31m");
     const commands = [

@@ -1,6 +1,6 @@
 /** Every client that is on this machine, against one default server: `npm run clients` shows the same as a table. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { clientPrograms, runProgram, whyNot } from "./client-programs.ts";
@@ -10,7 +10,6 @@ describe("on one default server", () => {
   before(async () => {
     server = await startTestServer();
   });
-  after(() => server.stop());
 
   for (const { name, suite, bothNames } of clientPrograms) {
     const skip = whyNot(name);

@@ -1,6 +1,6 @@
 /** `npm run clients`: runs the programs of every client that is on this machine against one default server. */
 import { textTable } from "../../src/machinery/command-line/text-table.ts";
-import { startTestServer } from "../test-server.ts";
+import { startTemporaryServer } from "../test-server.ts";
 import { clientPrograms, runProgram } from "./client-programs.ts";
 import type { Command } from "./client-programs.ts";
 
@@ -10,7 +10,7 @@ const ways = [
   "written as platform.io, read as k8s.io",
   "written as platform.io, read as platform.io",
 ];
-const server = await startTestServer();
+const server = await startTemporaryServer();
 const failures: string[] = [];
 const missing: string[] = [];
 const rows: string[][] = [];

@@ -10,7 +10,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { basename, join } from "node:path";
 import { oneOf, programFlags, text, wholeNumber, words } from "../../tools/program-flags.ts";
-import { startTestServer } from "../test-server.ts";
+import { startTemporaryServer } from "../test-server.ts";
 import { converse } from "./conversation.ts";
 import type { StepResult, Target } from "./conversation.ts";
 import { profileNames } from "./profile-names.ts";
@@ -40,7 +40,7 @@ const floors = JSON.parse(readFileSync(join(here, "floors.json"), "utf8")) as Re
 
 // The recorded server knows no second spelling.
 const settings = profile === "platform" ? { "upstream-names": false } : {};
-const server = await startTestServer({ profile, settings });
+const server = await startTemporaryServer({ profile, settings });
 const target: Target = {
   server: new URL(server.url),
   agent: new https.Agent({ keepAlive: true, maxSockets: 64, ca: server.caCertificates }),

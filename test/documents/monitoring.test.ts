@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { parse } from "yaml";
 import { WorkQueue } from "../../src/machinery/loops/work-queue.ts";
 import { startTestServer } from "../test-server.ts";
@@ -67,7 +67,6 @@ describe("the alert rules and the dashboard", () => {
       ),
     );
   });
-  after(() => server.stop());
 
   const expressions = [
     ...rules.map(({ alert, expr }) => ({ where: alert, expr })),

@@ -173,38 +173,34 @@ describe("a backup of a running server", () => {
     }
 
     const second = await startTestServer({ storage: "lmdb", dataDirectory: directory });
-    try {
-      const restored = new InProcess(second);
-      const whoami = await restored.json<{ status: { userInfo: { username: string } } }>(
-        "/apis/authentication.platform.io/v1/selfsubjectreviews",
-        {
-          method: "POST",
-          token: status.token,
-          body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
-        },
-      );
-      assert.equal(whoami.status.userInfo.username, "system:serviceaccount:default:default");
-      const kept = await restored.json(`${configMaps}/kept`);
-      assert.equal(kept.metadata.uid, (await api.json(`${configMaps}/kept`)).metadata.uid);
-      assert.ok(Number(kept.metadata.resourceVersion) > Number(lost.metadata.resourceVersion));
+    const restored = new InProcess(second);
+    const whoami = await restored.json<{ status: { userInfo: { username: string } } }>(
+      "/apis/authentication.platform.io/v1/selfsubjectreviews",
+      {
+        method: "POST",
+        token: status.token,
+        body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+      },
+    );
+    assert.equal(whoami.status.userInfo.username, "system:serviceaccount:default:default");
+    const kept = await restored.json(`${configMaps}/kept`);
+    assert.equal(kept.metadata.uid, (await api.json(`${configMaps}/kept`)).metadata.uid);
+    assert.ok(Number(kept.metadata.resourceVersion) > Number(lost.metadata.resourceVersion));
 
-      for (const version of [lost.metadata.resourceVersion, String(Number(kept.metadata.resourceVersion) - 1)]) {
-        const watch = await restored.watch(`${configMaps}?watch=true&resourceVersion=${version}`);
-        assert.deepEqual(
-          (await watch.until(1)).events.map(({ type, object }) => [type, object.code]),
-          [["ERROR", 410]],
-          `a watch from ${version} begins again`,
-        );
-        watch.stop();
-      }
-      const stale = await restored.send(`${configMaps}/kept`, {
-        method: "PUT",
-        body: { ...kept, metadata: { ...kept.metadata, resourceVersion: lost.metadata.resourceVersion } },
-      });
-      assert.equal(stale.status, 409);
-    } finally {
-      await second.stop();
+    for (const version of [lost.metadata.resourceVersion, String(Number(kept.metadata.resourceVersion) - 1)]) {
+      const watch = await restored.watch(`${configMaps}?watch=true&resourceVersion=${version}`);
+      assert.deepEqual(
+        (await watch.until(1)).events.map(({ type, object }) => [type, object.code]),
+        [["ERROR", 410]],
+        `a watch from ${version} begins again`,
+      );
+      watch.stop();
     }
+    const stale = await restored.send(`${configMaps}/kept`, {
+      method: "PUT",
+      body: { ...kept, metadata: { ...kept.metadata, resourceVersion: lost.metadata.resourceVersion } },
+    });
+    assert.equal(stale.status, 409);
   });
 
   it("is restored above the revisions of every earlier restore, be it of the same backup or of a newer one", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -14,7 +14,6 @@ before(async () => {
   api = new InProcess(server);
   await api.json("/api/v1/namespaces", { method: "POST", body: { metadata: { name: "elsewhere" } } });
 });
-after(() => server.stop());
 
 const create = (collection: string, name: string): Promise<unknown> =>
   api.json(collection, { method: "POST", body: { metadata: { name } } });

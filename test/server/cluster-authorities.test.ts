@@ -97,35 +97,31 @@ describe("the CAs of a data directory", () => {
 
   it("are one for the server and one for each signer, and each is trusted only for its own purpose", async () => {
     const server = await start();
-    try {
-      const authorities = files.map(authorityOf);
-      assert.equal(new Set(authorities.map(({ certificate }) => certificate.publicKey.spki.toString("hex"))).size, 4);
-      const scene = new CertificateScene(server.client);
-      const issuers = [
-        [await scene.obtain({ name: "a", signerName: apiserverClient, commonName: "alice" }), "apiserver-client"],
-        [await scene.obtain({ name: "b", signerName: apiserverClientNodeAgent, ...node }), "nodeagent-client"],
-        [await scene.obtain(serving("c", ["n1"])), "nodeagent-serving"],
-      ] as const;
-      for (const [[certificate], word] of issuers) {
-        assert.equal(certificate?.issuer.commonName, `signet-${word}-ca`);
-        const bundle = await until(
-          server.client,
-          scene.references.clusterTrustBundles,
-          ({ spec }) =>
-            spec.signerName === `${names.domain}/${word.replace("nodeagent-client", "apiserver-client-nodeagent")}`,
-        );
-        const anchors = parseCertificatesPem(bundle.spec.trustBundle).map(({ subject }) => subject.commonName);
-        assert.deepEqual(anchors, [`signet-${word}-ca`]);
-      }
-      const asAlice = files.map((name) => issuePair(authorityOf(name), { commonName: "alice" }));
-      const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));
-      assert.deepEqual(taken, ["401", "alice", "alice", "401"]);
-      const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
-      assert.ok(clientCertificate);
-      assert.equal(await whoIs(server, clientCertificate), "admin");
-    } finally {
-      await server.stop();
+    const authorities = files.map(authorityOf);
+    assert.equal(new Set(authorities.map(({ certificate }) => certificate.publicKey.spki.toString("hex"))).size, 4);
+    const scene = new CertificateScene(server.client);
+    const issuers = [
+      [await scene.obtain({ name: "a", signerName: apiserverClient, commonName: "alice" }), "apiserver-client"],
+      [await scene.obtain({ name: "b", signerName: apiserverClientNodeAgent, ...node }), "nodeagent-client"],
+      [await scene.obtain(serving("c", ["n1"])), "nodeagent-serving"],
+    ] as const;
+    for (const [[certificate], word] of issuers) {
+      assert.equal(certificate?.issuer.commonName, `signet-${word}-ca`);
+      const bundle = await until(
+        server.client,
+        scene.references.clusterTrustBundles,
+        ({ spec }) =>
+          spec.signerName === `${names.domain}/${word.replace("nodeagent-client", "apiserver-client-nodeagent")}`,
+      );
+      const anchors = parseCertificatesPem(bundle.spec.trustBundle).map(({ subject }) => subject.commonName);
+      assert.deepEqual(anchors, [`signet-${word}-ca`]);
     }
+    const asAlice = files.map((name) => issuePair(authorityOf(name), { commonName: "alice" }));
+    const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));
+    assert.deepEqual(taken, ["401", "alice", "alice", "401"]);
+    const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
+    assert.ok(clientCertificate);
+    assert.equal(await whoIs(server, clientCertificate), "admin");
   });
 
   it("prevent the start with one line when the file of replaced CAs is damaged", async () => {
@@ -139,13 +135,9 @@ describe("the CAs of a data directory", () => {
 
   it("sign a server's names for its node when a person approved, with a CA that the server's clients do not trust", async () => {
     const server = await start();
-    try {
-      const scene = new CertificateScene(server.client);
-      const issued = await scene.obtain(serving("beside", ["localhost"]));
-      assert.throws(() => folder.opensslVerify(parseCertificatesPem(server.caCertificates), issued, "sslserver"));
-    } finally {
-      await server.stop();
-    }
+    const scene = new CertificateScene(server.client);
+    const issued = await scene.obtain(serving("beside", ["localhost"]));
+    assert.throws(() => folder.opensslVerify(parseCertificatesPem(server.caCertificates), issued, "sslserver"));
   });
 
   it("keep their keys when a certificate is lost, so that those who trust the lost one still do", async () => {
@@ -161,13 +153,9 @@ describe("the CAs of a data directory", () => {
     for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
     rmSync(join(dataDirectory, "ca.crt"));
     const server = await start();
-    try {
-      assert.deepEqual(keys(), kept);
-      assert.ok(clientCertificate);
-      assert.equal(await whoIs({ ...server, caCertificates }, clientCertificate), "admin");
-    } finally {
-      await server.stop();
-    }
+    assert.deepEqual(keys(), kept);
+    assert.ok(clientCertificate);
+    assert.equal(await whoIs({ ...server, caCertificates }, clientCertificate), "admin");
   });
 
   it("remain a single CA for everything in a directory of an earlier version", async () => {
@@ -176,22 +164,19 @@ describe("the CAs of a data directory", () => {
     const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     for (const round of ["first", "second"]) {
       const server = await start();
-      try {
-        const scene = new CertificateScene(server.client);
-        for (const wish of [
-          { name: "a", signerName: apiserverClient, commonName: "alice" },
-          { name: "b", signerName: apiserverClientNodeAgent, ...node },
-          serving("c", ["n1"]),
-        ]) {
-          const [certificate] = await scene.obtain(wish);
-          assert.equal(certificate?.issuer.commonName, "signet-ca", round);
-        }
-        const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
-        assert.ok(clientCertificate);
-        assert.equal(await whoIs(server, clientCertificate), "admin");
-      } finally {
-        await server.stop();
+      const scene = new CertificateScene(server.client);
+      for (const wish of [
+        { name: "a", signerName: apiserverClient, commonName: "alice" },
+        { name: "b", signerName: apiserverClientNodeAgent, ...node },
+        serving("c", ["n1"]),
+      ]) {
+        const [certificate] = await scene.obtain(wish);
+        assert.equal(certificate?.issuer.commonName, "signet-ca", round);
       }
+      const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
+      assert.ok(clientCertificate);
+      assert.equal(await whoIs(server, clientCertificate), "admin");
+      await server.stop();
     }
     assert.equal(readFileSync(join(dataDirectory, "ca.crt"), "utf8"), before);
     assert.deepEqual(
@@ -208,19 +193,16 @@ describe("the CAs of a data directory", () => {
     copyFileSync(join(dataDirectory, "ca.key"), copies.key);
     const refuse = async (settings: Readonly<Record<string, unknown>>): Promise<void> => {
       const server = await start({ ...settings, "tls-san": ["api.signet.example", "192.0.2.7"] });
-      try {
-        const scene = new CertificateScene(server.client);
-        for (const [index, name] of ["localhost", "api.signet.example", "*.signet.example", "127.0.0.1"].entries()) {
-          await scene.request(serving(`server-${index}`, [name]));
-          await scene.approve(`server-${index}`);
-          const failed = await scene.settled(`server-${index}`, (one) => conditionOf(one, "Failed") !== undefined);
-          assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server, .*a separate CA/);
-          assert.equal(failed.status.certificate, undefined);
-        }
-        assert.equal((await scene.obtain(serving("other", ["n1.signet.test"]))).length, 1);
-      } finally {
-        await server.stop();
+      const scene = new CertificateScene(server.client);
+      for (const [index, name] of ["localhost", "api.signet.example", "*.signet.example", "127.0.0.1"].entries()) {
+        await scene.request(serving(`server-${index}`, [name]));
+        await scene.approve(`server-${index}`);
+        const failed = await scene.settled(`server-${index}`, (one) => conditionOf(one, "Failed") !== undefined);
+        assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server, .*a separate CA/);
+        assert.equal(failed.status.certificate, undefined);
       }
+      assert.equal((await scene.obtain(serving("other", ["n1.signet.test"]))).length, 1);
+      await server.stop();
     };
     await refuse({});
     rmSync(dataDirectory, { recursive: true });

@@ -86,45 +86,38 @@ describe("--controllers", () => {
 
   it("lets another program sign for a well-known signer when csrsigning is disabled", async () => {
     const server = await startTestServer({ settings: { controllers: ["*", "-csrsigning"] } });
-    try {
-      const scene = new CertificateScene(server.client);
-      await scene.request({ name: "theirs", signerName: signerNames.apiserverClient(names), commonName: "alice" });
-      await scene.approve("theirs");
-      // The other controllers run: the joining machine's request is approved after the first one could have been
-      // signed.
-      await scene.request({
-        name: "node",
-        signerName: signerNames.apiserverClientNodeAgent(names),
-        commonName: "system:node:n1",
-        organizations: ["system:nodes"],
-      });
-      await scene.settled("node", (request) => conditionOf(request, "Approved") !== undefined);
-      const request = await scene.requests.get("theirs");
-      assert.equal(request.status.certificate, undefined);
-      const { pem } = issueCertificate({
-        request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
-        usages: ["client auth"],
-        expirationSeconds: 3600,
-        authority: newAuthority("somebody else"),
-        maximumLifetimeSeconds: 3600,
-        now: Date.now(),
-      });
-      const certificate = Buffer.from(pem).toString("base64");
-      await scene.requests.update(
-        { ...request, status: { ...request.status, certificate } },
-        { subresource: "status" },
-      );
-      const [issued] = await scene.issued("theirs");
-      assert.equal(issued?.issuer.commonName, "somebody else");
-      const record = await until(
-        server.client,
-        scene.references.issuedCertificates,
-        ({ spec }) => spec.requestName === "theirs",
-      );
-      assert.equal(record.spec.issuer, "CN=somebody else");
-      assert.equal((await scene.requests.get("node")).status.certificate, undefined);
-    } finally {
-      await server.stop();
-    }
+    const scene = new CertificateScene(server.client);
+    await scene.request({ name: "theirs", signerName: signerNames.apiserverClient(names), commonName: "alice" });
+    await scene.approve("theirs");
+    // The other controllers run: the joining machine's request is approved after the first one could have been
+    // signed.
+    await scene.request({
+      name: "node",
+      signerName: signerNames.apiserverClientNodeAgent(names),
+      commonName: "system:node:n1",
+      organizations: ["system:nodes"],
+    });
+    await scene.settled("node", (request) => conditionOf(request, "Approved") !== undefined);
+    const request = await scene.requests.get("theirs");
+    assert.equal(request.status.certificate, undefined);
+    const { pem } = issueCertificate({
+      request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
+      usages: ["client auth"],
+      expirationSeconds: 3600,
+      authority: newAuthority("somebody else"),
+      maximumLifetimeSeconds: 3600,
+      now: Date.now(),
+    });
+    const certificate = Buffer.from(pem).toString("base64");
+    await scene.requests.update({ ...request, status: { ...request.status, certificate } }, { subresource: "status" });
+    const [issued] = await scene.issued("theirs");
+    assert.equal(issued?.issuer.commonName, "somebody else");
+    const record = await until(
+      server.client,
+      scene.references.issuedCertificates,
+      ({ spec }) => spec.requestName === "theirs",
+    );
+    assert.equal(record.spec.issuer, "CN=somebody else");
+    assert.equal((await scene.requests.get("node")).status.certificate, undefined);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -12,7 +12,6 @@ before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 const leases = "/apis/coordination.platform.io/v1/namespaces/default/leases";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { AdmissionAttributes, AdmissionRule } from "../../src/machinery/api/attributes.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
@@ -116,7 +116,6 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
       const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } };
       await api.send("/api/v1/namespaces/default/serviceaccounts", { method: "POST", body: account });
     });
-    after(() => server.stop());
 
     /** The questions in each phase of a request, which must succeed. */
     async function questionsOf(target: string, sent: SentRequest, status: readonly number[] = [200, 201, 202]) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import type { Status } from "../../src/machinery/api/status.ts";
 import { startTestServer } from "../test-server.ts";
@@ -16,7 +16,6 @@ before(async () => {
   server = await startTestServer({ profile: "kubernetes", settings: { controllers: false } });
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 const causesOf = async (target: string, sent: object): Promise<(string | undefined)[]> => {
   const { details } = await api.json<Status>(target, sent);

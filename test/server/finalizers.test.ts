@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, it } from "node:test";
+import { before, it } from "node:test";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import { servedDefinitions } from "../../src/machinery/registry/resource-definition.ts";
@@ -17,7 +17,6 @@ before(async () => {
   server = await startTestServer({ profile: "kubernetes" });
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 it("a finalizer without a domain is accepted where upstream requires only a qualified name", async () => {
   const accepting: string[] = [];

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -15,7 +15,6 @@ describe("a web page of another server", () => {
   before(async () => {
     server = await startTestServer({ settings: { controllers: false } });
   });
-  after(() => server.stop());
 
   /** What a browser with its user's certificate sends without asking the server first: fetch() in the mode no-cors. */
   const statusOf = async (name: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { RevisionCompacted } from "../../src/machinery/storage/store.ts";
@@ -27,7 +27,6 @@ describe("a read on a store that other processes write to", () => {
     server = await startTestServer({ store, settings: { controllers: false } });
     api = new InProcess(server);
   });
-  after(() => server.stop());
 
   for (const path of ["/api/v1/namespaces/default", "/api/v1/namespaces", "/api/v1/namespaces?limit=1"]) {
     it(`asks the store once for its newest revision: ${path}`, async () => {
@@ -84,10 +83,9 @@ class ReloadedStore extends MemoryStore {
 }
 
 describe("a request while the copies in memory are loaded again", () => {
-  it("gets nothing through a RoleBinding that was deleted meanwhile", async (t) => {
+  it("gets nothing through a RoleBinding that was deleted meanwhile", async () => {
     const store = new ReloadedStore();
     const server = await startTestServer({ store, settings: { controllers: false } });
-    t.after(() => server.stop());
     const api = new InProcess(server);
     const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
     const account = "/api/v1/namespaces/default/serviceaccounts/robot";

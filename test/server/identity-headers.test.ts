@@ -16,7 +16,6 @@ let server: TestServer;
 before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
 });
-after(() => server.stop());
 
 interface Answer {
   readonly code?: number;

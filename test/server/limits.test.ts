@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
@@ -20,7 +20,6 @@ describe("a large answer", () => {
     const body = (name: string): object => ({ metadata: { name }, data: { text: "x".repeat(100_000) } });
     for (const name of ["a", "b"]) await api.json(collection, { method: "POST", body: body(name) });
   });
-  after(() => server.stop());
 
   it("repeats no deep indent in each line, whatever a client sent as the fields of a manager", async () => {
     for (const depth of [50, 900]) {
@@ -100,7 +99,6 @@ describe("a server that is busy", () => {
       tokens.set(name, status.token);
     }
   });
-  after(() => server.stop());
 
   /** A review whose body is sent only when `finish` is called. Until then, the request occupies a slot. */
   const review = (name: string, bytes: Promise<Buffer>): Promise<HttpResponse> =>
@@ -167,7 +165,6 @@ describe("service accounts of one namespace that never send their bodies", () =>
       tokens.set(account, status.token);
     }
   });
-  after(() => server.stop());
 
   it("leave places for those of other namespaces, and for the system", async () => {
     const bytes = Promise.withResolvers<Buffer>();
@@ -227,7 +224,6 @@ describe("a burst of long requests", () => {
     const text = "x".repeat(4000);
     await api.json(collection, { method: "POST", body: { metadata: { name: "medium" }, data: { text } } });
   });
-  after(() => server.stop());
 
   /** Sends ten requests as one user, then one as another. Returns how many are answered before that one. */
   async function answeredBefore(longOne: string, sent: SentRequest, otherOne = longOne): Promise<number> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -11,7 +11,6 @@ before(async () => {
   server = await startTestServer();
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 /** The leases of a namespace that only this test uses: no controller writes them. */
 async function newNamespace(name: string): Promise<string> {

@@ -66,11 +66,9 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
   /** Runs a server on one of the stores, and returns what the test made of it. */
   async function onServer<T>(storage: Record<string, string>, use: (api: InProcess) => Promise<T>): Promise<T> {
     const server = await startTestServer({ storage: "lmdb", dataDirectory, settings: storage });
-    try {
-      return await use(new InProcess(server));
-    } finally {
-      await server.stop();
-    }
+    const made = await use(new InProcess(server));
+    await server.stop();
+    return made;
   }
   const versionOf = async (api: InProcess): Promise<number> =>
     Number((await api.json(`${configMaps}/kept`)).metadata.resourceVersion);
@@ -194,26 +192,22 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const prefixed = { ...settings, "etcd-prefix": "/second" };
     const other = join(folder, "other");
     const server = await startTestServer({ storage: "lmdb", dataDirectory: other, settings: prefixed });
-    try {
-      const api = new InProcess(server);
-      const lease = await api.watch(controllersLease);
-      await lease.until(1);
-      lease.stop();
-      settings = prefixed;
-      rmSync(join(dataDirectory, "store"), { recursive: true });
-      const renew = async (): Promise<void> => {
-        const spec = { renewTime: "2001-01-01T00:00:00.000000Z" }; // its clock is decades behind
-        const path = "/apis/coordination.platform.io/v1/namespaces/platform-system/leases/signet-controllers";
-        await api.json(path, {
-          method: "PATCH",
-          headers: { "content-type": "application/merge-patch+json" },
-          body: { spec },
-        });
-      };
-      await assert.rejects(migrate("etcd", "lmdb", renew), /it writes the lease of its loops/);
-      assert.equal(existsSync(join(dataDirectory, "store.new")), false);
-    } finally {
-      await server.stop();
-    }
+    const api = new InProcess(server);
+    const lease = await api.watch(controllersLease);
+    await lease.until(1);
+    lease.stop();
+    settings = prefixed;
+    rmSync(join(dataDirectory, "store"), { recursive: true });
+    const renew = async (): Promise<void> => {
+      const spec = { renewTime: "2001-01-01T00:00:00.000000Z" }; // its clock is decades behind
+      const path = "/apis/coordination.platform.io/v1/namespaces/platform-system/leases/signet-controllers";
+      await api.json(path, {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { spec },
+      });
+    };
+    await assert.rejects(migrate("etcd", "lmdb", renew), /it writes the lease of its loops/);
+    assert.equal(existsSync(join(dataDirectory, "store.new")), false);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import pino from "pino";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
@@ -43,7 +43,6 @@ describe("the work of a server", () => {
     await waitForDefaultAccount(server);
     api = new InProcess(server);
   });
-  after(() => server.stop());
 
   it("is counted from 0 on for each signer, so that Prometheus sees the first failure increase", async () => {
     for (const signer of [client, "other"]) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { envelopeEnd, envelopeStart } from "../../src/machinery/schema/protobuf-envelope.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startTestServer } from "../test-server.ts";
@@ -16,7 +16,6 @@ before(async () => {
   await waitForDefaultAccount(server);
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 const namespace = "/api/v1/namespaces/default";
 

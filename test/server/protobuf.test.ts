@@ -1,6 +1,6 @@
 import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { kubernetesNames } from "../../src/machinery/api/names.ts";
 import {
@@ -75,7 +75,6 @@ describe("a client that prefers protobuf", () => {
     await waitForDefaultAccount(server);
     api = new InProcess(server);
   });
-  after(() => server.stop());
 
   const post = (path: string, body: Buffer, token?: string): Promise<HttpResponse> =>
     api.send(path, {

@@ -206,9 +206,8 @@ describe("a client certificate", () => {
   });
 });
 
-it("the administrator's certificate is replaced as soon as it is revoked, and the kubeconfig keeps its namespace", async (t) => {
+it("the administrator's certificate is replaced as soon as it is revoked, and the kubeconfig keeps its namespace", async () => {
   const server = await startTestServer({ settings: { controllers: "false" } });
-  t.after(() => server.stop());
   const kubeconfig = (): string => readFileSync(server.kubeconfigFile, "utf8");
   const certificateIn = (text: string): string | undefined => /client-certificate-data: (\S+)/.exec(text)?.[1];
   const earlier = kubeconfig();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { InProcess } from "./in-process.ts";
 import { startTestServer } from "../test-server.ts";
@@ -16,7 +16,6 @@ before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
   api = new InProcess(server);
 });
-after(() => server.stop());
 
 const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
   api.json(path, { method: "POST", body, headers });

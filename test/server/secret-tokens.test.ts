@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { AdmissionRule } from "../../src/machinery/api/attributes.ts";
 import type { ObjectMeta } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
@@ -43,7 +43,6 @@ describe("the token in a Secret", () => {
     );
     token = Buffer.from(filled?.data?.["token"] ?? "", "base64").toString();
   });
-  after(() => server.stop());
 
   const status = async (): Promise<number> => (await api.send(namespace, { token })).status;
   const tokenReviews = "/apis/authentication.platform.io/v1/tokenreviews";

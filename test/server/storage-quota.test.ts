@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { Headers } from "../../src/machinery/api/http-message.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { WriteAbandoned } from "../../src/machinery/storage/store.ts";
@@ -78,7 +78,6 @@ for (const storage of ["memory", "lmdb"] as const) {
       await alice.send(maps, { method: "POST", body: small });
       await alice.send("/api/v1/namespaces/full/pods", { method: "POST", body: pod });
     });
-    after(() => server.stop());
 
     it("takes no more objects, and says so as upstream's quotas do", async () => {
       const { count, refusal } = await alice.fill("full");
@@ -306,7 +305,6 @@ for (const storage of ["memory", "lmdb"] as const) {
       requesters = new Requesters(server);
       await requesters.grant();
     });
-    after(() => server.stop());
 
     it("is a quarter of what a namespace may hold, for requests, and no other user has less for it", async () => {
       const { count, refusal } = await requesters.requestUntilRefused(node("one"));
@@ -414,7 +412,7 @@ describe("what one user may have", () => {
 });
 
 describe("what a namespace may hold", () => {
-  it("is counted once for all who race for a name: the losers learn that it is taken", async (context) => {
+  it("is counted once for all who race for a name: the losers learn that it is taken", async () => {
     const racers = 5;
     const haveAllBegun = Promise.withResolvers<void>();
     let begun = 0;
@@ -432,7 +430,6 @@ describe("what a namespace may hold", () => {
         },
       ],
     });
-    context.after(() => server.stop());
     const alice = new Alice(server);
     await alice.grant();
     for (const index of [1, 2, 3]) {
@@ -518,9 +515,8 @@ describe("what a namespace may hold", () => {
     assert.equal((await first.fill("default")).count, 4);
   });
 
-  it("is free again after the namespace was deleted and made anew", async (context) => {
+  it("is free again after the namespace was deleted and made anew", async () => {
     const server = await startTestServer({ settings });
-    context.after(() => server.stop());
     const alice = new Alice(server);
     await alice.grant();
     await alice.makeNamespace("ending");
@@ -534,7 +530,7 @@ describe("what a namespace may hold", () => {
     assert.equal((await alice.fill("ending")).count, 4);
   });
 
-  it("has no limit with 0, and must fit an object of the maximum size otherwise", async (context) => {
+  it("has no limit with 0, and must fit an object of the maximum size otherwise", async () => {
     const config = (bytes: string) =>
       parseServerConfig({ commandLine: { "max-namespace-bytes": bytes }, file: {} }).limits.maximumNamespaceBytes;
     assert.equal(config("0"), Infinity);
@@ -544,7 +540,6 @@ describe("what a namespace may hold", () => {
       (error) => error instanceof UsageError && /one object must fit/.test(error.message),
     );
     const server = await startTestServer({ settings: { ...settings, "max-namespace-bytes": 0 } });
-    context.after(() => server.stop());
     const alice = new Alice(server);
     await alice.grant();
     for (let index = 0; index < 6; index++) {

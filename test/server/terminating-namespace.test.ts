@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { resourceReferences } from "../resource-references.ts";
@@ -19,7 +19,6 @@ describe("a namespace that is being deleted", () => {
     await client.resource(references.serviceAccounts, "ending").create(sparse(kept));
     await client.resource(references.namespaces).delete("ending");
   });
-  after(() => server.stop());
 
   const refused = (operation: Promise<unknown>): Promise<void> =>
     assert.rejects(

@@ -28,7 +28,7 @@ import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import { InProcess } from "./in-process.ts";
 import { keptStore } from "./kept-store.ts";
 import { ManualTime } from "../manual-time.ts";
-import { startTestServer } from "../test-server.ts";
+import { startTemporaryServer, startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
 const minute = 60_000;
@@ -91,7 +91,7 @@ describe("token keys that rotate", () => {
   const { clock } = time;
   const store = new MemoryStore();
   const start = (directory = dataDirectory, settings = {}): Promise<TestServer> =>
-    startTestServer({
+    startTemporaryServer({
       dataDirectory: directory,
       store: keptStore(store),
       clock,

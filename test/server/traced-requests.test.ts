@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { after, before, describe, it, mock } from "node:test";
+import { before, describe, it, mock } from "node:test";
 import { forbidden } from "../../src/machinery/api/api-error.ts";
 import type { TracedReconcile } from "../../src/machinery/tracing/loop-trace.ts";
 import { requestChannel, RequestTrace } from "../../src/machinery/tracing/request-trace.ts";
@@ -37,7 +37,6 @@ describe("a server whose diagnostics channels have subscribers", () => {
     });
     api = new InProcess(server);
   });
-  after(() => server.stop());
 
   /** Returns the trace of one request. The controllers' requests continue meanwhile. */
   async function explained(target: string, sent: SentRequest = {}): Promise<TracedRequest> {

@@ -189,7 +189,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     }
   });
 
-  it("go back to a store of one server, which has their Secrets, encrypted", async (t) => {
+  it("go back to a store of one server, which has their Secrets, encrypted", async () => {
     await first.stop();
     await second.stop();
     await migrate({ from: "etcd", to: "lmdb" });
@@ -201,7 +201,6 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
       dataDirectory: dataOf("first"),
       settings: { "encryption-key-file": keyFileOf("first") },
     });
-    t.after(() => single.stop());
     assert.equal((await new InProcess(single).json(`${secrets}/from-lmdb`)).data?.["password"], password);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -19,7 +19,6 @@ before(async () => {
     },
   });
 });
-after(() => server.stop());
 
 const ofHeader = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 const warning = (text: string): string => `299 - "${text}"`;
@@ -49,12 +48,8 @@ describe("the warnings of an answer", () => {
 
   it("say why a token did not count also where nobody may be anonymous", async () => {
     const closed = await startTestServer({ settings: { "anonymous-auth": "false" } });
-    try {
-      const { status, headers } = await new InProcess(closed).send("/version", anonymous);
-      assert.deepEqual([status, headers["warning"]], [401, [warning(ofHeader)]]);
-    } finally {
-      await closed.stop();
-    }
+    const { status, headers } = await new InProcess(closed).send("/version", anonymous);
+    assert.deepEqual([status, headers["warning"]], [401, [warning(ofHeader)]]);
   });
 
   it("are bounded together, and each comes once", async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
@@ -15,7 +15,6 @@ let server: TestServer;
 before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
 });
-after(() => server.stop());
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const watchOf = (name: string): string => `${configMaps}?watch=true&fieldSelector=metadata.name%3D${name}`;

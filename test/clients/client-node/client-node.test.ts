@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import {
   ApiException,
   AuthenticationV1Api,
@@ -33,7 +33,6 @@ describe("the official JavaScript client", () => {
     core = config.makeApiClient(CoreV1Api);
     await core.createNamespace({ body: { metadata: { name: namespace } } });
   });
-  after(() => server.stop());
 
   const refused = (code: number, reason?: string) => (error: unknown) => {
     assert.ok(error instanceof ApiException);

@@ -68,54 +68,50 @@ describe("Go", { skip: reasonToSkip() }, () => {
     const server = await startTestServer({
       settings: { "revocation-url": "http://pki.example.com", "revocation-http-address": "127.0.0.1:0" },
     });
-    try {
-      const scene = new CertificateScene(server.client);
-      const signerName = `${names.domain}/apiserver-client`;
-      const [leaf] = await scene.obtain({ name: "laptop", signerName, commonName: "laptop" });
-      const bundle = await until(
-        server.client,
-        scene.references.clusterTrustBundles,
-        ({ spec }) => spec.signerName === signerName,
-      );
-      const [ca] = parseCertificatesPem(bundle.spec.trustBundle);
-      assert.ok(leaf && ca);
-      const url = server.revocationHttpUrl ?? "";
-      const list = async (): Promise<Buffer> => {
-        const answer = await fetch(`${url}/pki/crl/${authorityId(ca)}.crl`);
-        return Buffer.from(await answer.arrayBuffer());
-      };
-      const untilListed = async (isWanted: (entries: string) => boolean): Promise<void> => {
-        const configMaps = server.client.resource(configMapResource(names));
-        for await (const { object } of configMaps.watch({}, AbortSignal.timeout(120_000))) {
-          if (object.metadata.name !== storedListName(authorityId(ca), undefined)) continue;
-          // The server reads it soon after the event.
-          for (let turn = 0; turn < 20; turn++) {
-            const der = await list();
-            if (der[0] === 0x30 && isWanted(parseRevocationList(der).entries.toString("hex"))) return;
-          }
+    const scene = new CertificateScene(server.client);
+    const signerName = `${names.domain}/apiserver-client`;
+    const [leaf] = await scene.obtain({ name: "laptop", signerName, commonName: "laptop" });
+    const bundle = await until(
+      server.client,
+      scene.references.clusterTrustBundles,
+      ({ spec }) => spec.signerName === signerName,
+    );
+    const [ca] = parseCertificatesPem(bundle.spec.trustBundle);
+    assert.ok(leaf && ca);
+    const url = server.revocationHttpUrl ?? "";
+    const list = async (): Promise<Buffer> => {
+      const answer = await fetch(`${url}/pki/crl/${authorityId(ca)}.crl`);
+      return Buffer.from(await answer.arrayBuffer());
+    };
+    const untilListed = async (isWanted: (entries: string) => boolean): Promise<void> => {
+      const configMaps = server.client.resource(configMapResource(names));
+      for await (const { object } of configMaps.watch({}, AbortSignal.timeout(120_000))) {
+        if (object.metadata.name !== storedListName(authorityId(ca), undefined)) continue;
+        // The server reads it soon after the event.
+        for (let turn = 0; turn < 20; turn++) {
+          const der = await list();
+          if (der[0] === 0x30 && isWanted(parseRevocationList(der).entries.toString("hex"))) return;
         }
-      };
-      const said = async (): Promise<string> => {
-        writeFileSync(folder.file("list.der"), await list());
-        const args = [folder.write("ca.pem", ca), folder.write("leaf.pem", leaf), folder.file("list.der")];
-        return (await run(program, [...args, `${url}/pki/ocsp`])).stdout;
-      };
-      const serialNumber = serialNumberHex(leaf);
-      await untilListed(() => true);
-      assert.match(
-        await said(),
-        /^not on the list; OCSP good, .*names \[http:\S+\.crl\] \[http:\S+ocsp\] \[http:\S+\.crt\]/,
-      );
-      const certificate = { issuer: formatDistinguishedName(leaf.issuer), serialNumber };
-      await server.client.resource(revocationResource(names)).create({
-        ...{ kind: "", apiVersion: "", metadata: { name: "laptop" } },
-        spec: { certificate, reason: "keyCompromise" },
-      });
-      await untilListed((entries) => entries.includes(serialNumber));
-      assert.match(await said(), /^on the list, reason 1; OCSP revoked, reason 1;/);
-    } finally {
-      await server.stop();
-    }
+      }
+    };
+    const said = async (): Promise<string> => {
+      writeFileSync(folder.file("list.der"), await list());
+      const args = [folder.write("ca.pem", ca), folder.write("leaf.pem", leaf), folder.file("list.der")];
+      return (await run(program, [...args, `${url}/pki/ocsp`])).stdout;
+    };
+    const serialNumber = serialNumberHex(leaf);
+    await untilListed(() => true);
+    assert.match(
+      await said(),
+      /^not on the list; OCSP good, .*names \[http:\S+\.crl\] \[http:\S+ocsp\] \[http:\S+\.crt\]/,
+    );
+    const certificate = { issuer: formatDistinguishedName(leaf.issuer), serialNumber };
+    await server.client.resource(revocationResource(names)).create({
+      ...{ kind: "", apiVersion: "", metadata: { name: "laptop" } },
+      spec: { certificate, reason: "keyCompromise" },
+    });
+    await untilListed((entries) => entries.includes(serialNumber));
+    assert.match(await said(), /^on the list, reason 1; OCSP revoked, reason 1;/);
   });
 });
 

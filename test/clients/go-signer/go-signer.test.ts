@@ -22,27 +22,23 @@ describe("an external signer in Go, on Kubernetes' own module and gRPC's", { ski
       await once(signer.stdout, "data");
       const settings = { controllers: false, "service-account-signing-endpoint": `unix://${socket}` };
       const server = await startTestServer({ settings });
-      try {
-        const api = new InProcess(server);
-        const accounts = "/api/v1/namespaces/default/serviceaccounts";
-        await api.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
-        const answer = await api.json<{ status: { token: string }; spec: { expirationSeconds: number } }>(
-          `${accounts}/robot/token`,
-          { method: "POST", body: { spec: { audiences: ["vault"], expirationSeconds: 86_400 } } },
-        );
-        assert.equal(answer.spec.expirationSeconds, 7200);
-        const { token } = answer.status;
-        const keySet = await api.json<JSONWebKeySet>("/openid/v1/jwks");
-        const { protectedHeader } = await jwtVerify(token, createLocalJWKSet(keySet), { audience: "vault" });
-        assert.equal(protectedHeader.kid, "go-signer-1");
-        const review = await api.json<{ status: { user: { username: string } } }>(
-          "/apis/authentication.platform.io/v1/tokenreviews",
-          { method: "POST", body: { spec: { token, audiences: ["vault"] } } },
-        );
-        assert.equal(review.status.user.username, "system:serviceaccount:default:robot");
-      } finally {
-        await server.stop();
-      }
+      const api = new InProcess(server);
+      const accounts = "/api/v1/namespaces/default/serviceaccounts";
+      await api.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
+      const answer = await api.json<{ status: { token: string }; spec: { expirationSeconds: number } }>(
+        `${accounts}/robot/token`,
+        { method: "POST", body: { spec: { audiences: ["vault"], expirationSeconds: 86_400 } } },
+      );
+      assert.equal(answer.spec.expirationSeconds, 7200);
+      const { token } = answer.status;
+      const keySet = await api.json<JSONWebKeySet>("/openid/v1/jwks");
+      const { protectedHeader } = await jwtVerify(token, createLocalJWKSet(keySet), { audience: "vault" });
+      assert.equal(protectedHeader.kid, "go-signer-1");
+      const review = await api.json<{ status: { user: { username: string } } }>(
+        "/apis/authentication.platform.io/v1/tokenreviews",
+        { method: "POST", body: { spec: { token, audiences: ["vault"] } } },
+      );
+      assert.equal(review.status.user.username, "system:serviceaccount:default:robot");
     } finally {
       signer.kill();
       rmSync(folder, { recursive: true });

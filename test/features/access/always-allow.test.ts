@@ -13,28 +13,20 @@ describe("a server with the authorizer AlwaysAllow", () => {
   for (const setting of settings) {
     it(`answers anonymous requests 401: ${JSON.stringify(setting)}`, async () => {
       const server = await startTestServer({ settings: setting });
-      try {
-        const caller = new InProcess(server);
-        for (const path of ["/api/v1/secrets", "/api/v1/namespaces", "/version", "/livez"]) {
-          assert.equal((await caller.send(path, { token: "" })).status, 401, path);
-          assert.equal((await caller.send(path)).status, 200, path);
-        }
-        const created = await caller.send("/api/v1/namespaces", { token: "", method: "POST", body: {} });
-        assert.equal(created.status, 401);
-      } finally {
-        await server.stop();
+      const caller = new InProcess(server);
+      for (const path of ["/api/v1/secrets", "/api/v1/namespaces", "/version", "/livez"]) {
+        assert.equal((await caller.send(path, { token: "" })).status, 401, path);
+        assert.equal((await caller.send(path)).status, 200, path);
       }
+      const created = await caller.send("/api/v1/namespaces", { token: "", method: "POST", body: {} });
+      assert.equal(created.status, 401);
     });
   }
 
   it("leaves anonymous requests to RBAC with other authorizers", async () => {
     const server = await startTestServer();
-    try {
-      const caller = new InProcess(server);
-      assert.equal((await caller.send("/livez", { token: "" })).status, 200);
-      assert.equal((await caller.send("/api/v1/secrets", { token: "" })).status, 403);
-    } finally {
-      await server.stop();
-    }
+    const caller = new InProcess(server);
+    assert.equal((await caller.send("/livez", { token: "" })).status, 200);
+    assert.equal((await caller.send("/api/v1/secrets", { token: "" })).status, 403);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
@@ -20,7 +20,6 @@ describe("the inventory of certificates", () => {
     server = await startTestServer();
     scene = new CertificateScene(server.client);
   });
-  after(() => server.stop());
   const records = () => server.client.resource(scene.references.issuedCertificates);
 
   /** Acts as a custom signer: signs with its own CA, and writes the certificate. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
 import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
@@ -46,7 +46,6 @@ describe("csrsigning in the server's process", () => {
     server = await startTestServer({ settings: { controllers: false }, store, admission: [rule] });
     scene = new CertificateScene(server.client);
   });
-  after(() => server.stop());
 
   function startLoop(): { stop(): Promise<void> } {
     const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));

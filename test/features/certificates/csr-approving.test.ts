@@ -46,7 +46,6 @@ describe("csr-approving", () => {
     await bind(server, `${role}:nodeclient`, "joining");
     await bind(server, `${role}:selfnodeclient`, "system:nodes");
   });
-  after(() => server.stop());
 
   it("approves a joining machine's request, and csr-signing issues", async () => {
     const machine = sceneOf(server, { name: "machine", groups: ["joining"] });
@@ -276,13 +275,9 @@ rules:
       "rules: [{ name: none, action: deny, match: { signers: [platform.io/apiserver-client-nodeagent] } }]",
     );
     const other = await startTestServer({ settings: { "approval-policy": policyFile } });
-    try {
-      const scene = new CertificateScene(other.client);
-      await scene.request({ name: "join", signerName: apiserverClientNodeAgent, ...node });
-      const decided = await scene.settled("join", isDecided);
-      assert.equal(conditionOf(decided, "Denied")?.reason, "ApprovalPolicy");
-    } finally {
-      await other.stop();
-    }
+    const scene = new CertificateScene(other.client);
+    await scene.request({ name: "join", signerName: apiserverClientNodeAgent, ...node });
+    const decided = await scene.settled("join", isDecided);
+    assert.equal(conditionOf(decided, "Denied")?.reason, "ApprovalPolicy");
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
@@ -94,7 +94,6 @@ describe("csrsigning under failures", () => {
     server = await startTestServer({ settings: { controllers: false } });
     scene = new CertificateScene(server.client);
   });
-  after(() => server.stop());
 
   const way = (): Transport => inProcessTransport(server.handler, { bearerToken: server.adminToken });
 

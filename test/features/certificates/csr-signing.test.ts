@@ -209,21 +209,17 @@ describe("the CAs of csr-signing", () => {
         "cluster-signing-nodeagent-serving-key-file": folder.writeKey("serving.key", serving),
       },
     });
-    try {
-      const scene = new CertificateScene(server.client);
-      const [client] = await scene.obtain({ name: "client", signerName: apiserverClient, commonName: "alice" });
-      const [served] = await scene.obtain({
-        name: "serving",
-        signerName: nodeAgentServing,
-        ...node,
-        names: { dnsNames: ["n1"] },
-        usages: ["digital signature", "server auth"],
-      });
-      assert.equal(client?.issuer.commonName, "common");
-      assert.equal(served?.issuer.commonName, "serving");
-    } finally {
-      await server.stop();
-    }
+    const scene = new CertificateScene(server.client);
+    const [client] = await scene.obtain({ name: "client", signerName: apiserverClient, commonName: "alice" });
+    const [served] = await scene.obtain({
+      name: "serving",
+      signerName: nodeAgentServing,
+      ...node,
+      names: { dnsNames: ["n1"] },
+      usages: ["digital signature", "server auth"],
+    });
+    assert.equal(client?.issuer.commonName, "common");
+    assert.equal(served?.issuer.commonName, "serving");
   });
 
   it("are read again when both of their files have changed", async () => {
@@ -233,23 +229,19 @@ describe("the CAs of csr-signing", () => {
       "cluster-signing-key-file": folder.writeKey("ca.key", first),
     };
     const server = await startTestServer({ settings });
-    try {
-      const scene = new CertificateScene(server.client);
-      const issuerNow = async (name: string): Promise<string | undefined> => {
-        server.readFilesAgain();
-        const [certificate] = await scene.obtain({ name, signerName: apiserverClient, commonName: "alice" });
-        return certificate?.issuer.commonName;
-      };
-      assert.equal(await issuerNow("before"), "first");
-      folder.write("ca.crt", second.certificate);
-      assert.equal(await issuerNow("between"), "first");
-      writeFileSync(folder.file("ca.key"), "half a fi");
-      assert.equal(await issuerNow("broken"), "first");
-      renameSync(folder.writeKey("next.key", second), folder.file("ca.key"));
-      assert.equal(await issuerNow("replaced"), "second");
-    } finally {
-      await server.stop();
-    }
+    const scene = new CertificateScene(server.client);
+    const issuerNow = async (name: string): Promise<string | undefined> => {
+      server.readFilesAgain();
+      const [certificate] = await scene.obtain({ name, signerName: apiserverClient, commonName: "alice" });
+      return certificate?.issuer.commonName;
+    };
+    assert.equal(await issuerNow("before"), "first");
+    folder.write("ca.crt", second.certificate);
+    assert.equal(await issuerNow("between"), "first");
+    writeFileSync(folder.file("ca.key"), "half a fi");
+    assert.equal(await issuerNow("broken"), "first");
+    renameSync(folder.writeKey("next.key", second), folder.file("ca.key"));
+    assert.equal(await issuerNow("replaced"), "second");
   });
 
   it("sign no name that their CA, or one above it, may not certify", async () => {
@@ -267,25 +259,21 @@ describe("the CAs of csr-signing", () => {
         "cluster-signing-nodeagent-serving-key-file": folder.writeKey("constrained.key", root),
       },
     });
-    try {
-      const scene = new CertificateScene(server.client);
-      const serving = { signerName: nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
-      await scene.obtain({ ...serving, name: "good", names: { dnsNames: ["n1.example.com"] } });
-      const client = { signerName: apiserverClient, commonName: "alice" };
-      const wishes = [
-        { ...serving, name: "exact", names: { dnsNames: ["evil.example.com"] } },
-        { ...serving, name: "wildcard", names: { dnsNames: ["*.example.com"] } },
-        { ...client, name: "above", names: { dnsNames: ["a.evil.example.com"] } },
-      ];
-      for (const wish of wishes) {
-        await scene.request(wish);
-        await scene.approve(wish.name);
-        const failed = await scene.settled(wish.name, (request) => conditionOf(request, "Failed") !== undefined);
-        assert.match(conditionOf(failed, "Failed")?.message ?? "", /the CA may not certify the names: .* is excluded/);
-        assert.equal(failed.status.certificate, undefined);
-      }
-    } finally {
-      await server.stop();
+    const scene = new CertificateScene(server.client);
+    const serving = { signerName: nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
+    await scene.obtain({ ...serving, name: "good", names: { dnsNames: ["n1.example.com"] } });
+    const client = { signerName: apiserverClient, commonName: "alice" };
+    const wishes = [
+      { ...serving, name: "exact", names: { dnsNames: ["evil.example.com"] } },
+      { ...serving, name: "wildcard", names: { dnsNames: ["*.example.com"] } },
+      { ...client, name: "above", names: { dnsNames: ["a.evil.example.com"] } },
+    ];
+    for (const wish of wishes) {
+      await scene.request(wish);
+      await scene.approve(wish.name);
+      const failed = await scene.settled(wish.name, (request) => conditionOf(request, "Failed") !== undefined);
+      assert.match(conditionOf(failed, "Failed")?.message ?? "", /the CA may not certify the names: .* is excluded/);
+      assert.equal(failed.status.certificate, undefined);
     }
   });
 
@@ -298,16 +286,12 @@ describe("the CAs of csr-signing", () => {
         "cluster-signing-key-file": folder.writeKey("chain.key", intermediate),
       },
     });
-    try {
-      const scene = new CertificateScene(server.client);
-      const wish = { signerName: apiserverClient, commonName: "alice" };
-      const [, issuer] = await scene.obtain({ ...wish, name: "first" });
-      assert.equal(issuer?.subject.commonName, "intermediate");
-      // The loops read the changes in their order: the first certificate came before the second approval.
-      await scene.obtain({ ...wish, name: "second" });
-      assert.match(await server.client.text("/metrics"), /^workqueue_adds_total\{name="certificate-inventory"\} 0$/m);
-    } finally {
-      await server.stop();
-    }
+    const scene = new CertificateScene(server.client);
+    const wish = { signerName: apiserverClient, commonName: "alice" };
+    const [, issuer] = await scene.obtain({ ...wish, name: "first" });
+    assert.equal(issuer?.subject.commonName, "intermediate");
+    // The loops read the changes in their order: the first certificate came before the second approval.
+    await scene.obtain({ ...wish, name: "second" });
+    assert.match(await server.client.text("/metrics"), /^workqueue_adds_total\{name="certificate-inventory"\} 0$/m);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
-import { after, before, beforeEach, describe, it } from "node:test";
+import { before, beforeEach, describe, it } from "node:test";
 import { configMapResource } from "../../../src/features/core/index.ts";
 import type { SigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
@@ -61,7 +61,6 @@ describe("revocation-list-publisher", () => {
   before(async () => {
     server = await startTestServer({ settings: { controllers: false } });
   });
-  after(() => server.stop());
 
   /** Whether the loop can't read the records: one of them can't be decrypted, say. */
   let areRecordsUnreadable = false;

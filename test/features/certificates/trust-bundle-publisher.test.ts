@@ -71,15 +71,11 @@ describe("the trust bundle publisher", () => {
 
   it("restores what another client changed or removed", async () => {
     const server = await startTestServer();
-    try {
-      const { metadata, spec } = await bundleWith(server, "signet-nodeagent-serving-ca");
-      const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
-      await bundles.delete(metadata.name ?? "");
-      const again = await bundleWith(server, "signet-nodeagent-serving-ca");
-      assert.equal(again.spec.trustBundle, spec.trustBundle);
-    } finally {
-      await server.stop();
-    }
+    const { metadata, spec } = await bundleWith(server, "signet-nodeagent-serving-ca");
+    const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
+    await bundles.delete(metadata.name ?? "");
+    const again = await bundleWith(server, "signet-nodeagent-serving-ca");
+    assert.equal(again.spec.trustBundle, spec.trustBundle);
   });
 
   it("publishes the old CA beside the new one, and a prepared CA before it signs", async () => {
@@ -89,21 +85,17 @@ describe("the trust bundle publisher", () => {
       "cluster-signing-key-file": folder.writeKey("ca.key", first),
     };
     const server = await startTestServer({ settings });
-    try {
-      await bundleWith(server, "first", "second");
-      folder.write("ca.crt", second.certificate, third.certificate);
-      folder.writeKey("ca.key", second);
-      // Any write of the bundle makes the publisher look at once.
-      const bundle = await bundleWith(server, "first", "second");
-      const { references } = new CertificateScene(server.client);
-      await server.client
-        .resource(references.clusterTrustBundles)
-        .patch(bundle.metadata.name ?? "", { body: { metadata: { labels: { looked: "at" } } } });
-      const rotated = await bundleWith(server, "second", "third", "first");
-      assert.match(rotated.metadata.annotations?.["signet.platform.io/retired-trust-anchors"] ?? "", /^[0-9a-f]{64}=/);
-    } finally {
-      await server.stop();
-    }
+    await bundleWith(server, "first", "second");
+    folder.write("ca.crt", second.certificate, third.certificate);
+    folder.writeKey("ca.key", second);
+    // Any write of the bundle makes the publisher look at once.
+    const bundle = await bundleWith(server, "first", "second");
+    const { references } = new CertificateScene(server.client);
+    await server.client
+      .resource(references.clusterTrustBundles)
+      .patch(bundle.metadata.name ?? "", { body: { metadata: { labels: { looked: "at" } } } });
+    const rotated = await bundleWith(server, "second", "third", "first");
+    assert.match(rotated.metadata.annotations?.["signet.platform.io/retired-trust-anchors"] ?? "", /^[0-9a-f]{64}=/);
   });
 });
 
@@ -165,19 +157,15 @@ describe("clients of a replaced CA", () => {
       "cluster-signing-key-file": folder.writeKey("ca.key", first),
     };
     const server = await startTestServer({ settings });
-    try {
-      const before = await clientCertificate(server, "before");
-      assert.equal(await whoIs(server, before), "before");
-      folder.write("ca.crt", second.certificate);
-      folder.writeKey("ca.key", second);
-      server.readFilesAgain();
-      const behind = await clientCertificate(server, "behind");
-      assert.equal(await whoIs(server, behind), "behind");
-      assert.equal(await whoIs(server, before), "before");
-      assert.equal(parseCertificatesPem(behind.certificate)[0]?.issuer.commonName, "second");
-    } finally {
-      await server.stop();
-    }
+    const before = await clientCertificate(server, "before");
+    assert.equal(await whoIs(server, before), "before");
+    folder.write("ca.crt", second.certificate);
+    folder.writeKey("ca.key", second);
+    server.readFilesAgain();
+    const behind = await clientCertificate(server, "behind");
+    assert.equal(await whoIs(server, behind), "behind");
+    assert.equal(await whoIs(server, before), "before");
+    assert.equal(parseCertificatesPem(behind.certificate)[0]?.issuer.commonName, "second");
   });
 });
 

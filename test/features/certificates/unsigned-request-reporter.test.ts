@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { kubernetesNames, platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
@@ -81,7 +81,6 @@ describe("the reporter of requests without a signer", () => {
     server = await startTestServer({ settings: { controllers: false } });
     scene = new CertificateScene(server.client);
   });
-  after(() => server.stop());
 
   /** The loop with a clock that stands still, and timers that the test sets off. */
   function start() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
 import type { Handler } from "../../../src/machinery/api/http-message.ts";
@@ -18,7 +18,6 @@ import { waitForObject } from "../../wait-for-object.ts";
 const references = resourceReferences(platformNames);
 let server: TestServer;
 before(async () => (server = await startTestServer()));
-after(() => server.stop());
 
 /** A namespace of a test's own, with its default account there. */
 async function makeNamespace(): Promise<string> {
@@ -183,10 +182,9 @@ describe("the garbage collector", () => {
     }
   });
 
-  test("asks for a few of an object's many owners and dependents at a time", async (t) => {
+  test("asks for a few of an object's many owners and dependents at a time", async () => {
     const settings = { "max-requests-inflight": 40, "max-mutating-requests-inflight": 40 };
     const busy = await startTestServer({ storage: "lmdb", settings });
-    t.after(() => busy.stop());
     const configMaps = busy.client.resource(references.configMaps, "default");
     const where = (name: string) => ({ namespace: "default", name });
     const none = configMap("none");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -21,7 +21,6 @@ describe("the fields of a Lease for coordinated leader election", () => {
     server = await startTestServer();
     api = new InProcess(server);
   });
-  after(() => server.stop());
 
   const write = (method: string, path: string, body: object): Promise<Answer> =>
     api.json(path, {

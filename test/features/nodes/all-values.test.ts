@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -11,7 +11,6 @@ describe("a client that writes only the first of several values", () => {
     server = await startTestServer();
     http = new InProcess(server);
   });
-  after(() => server.stop());
 
   const nodes = "/api/v1/nodes";
   const pod = "/api/v1/namespaces/default/pods/p";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
@@ -15,7 +15,6 @@ import { waitForObject } from "../../wait-for-object.ts";
 const references = resourceReferences(platformNames);
 let server: TestServer;
 before(async () => (server = await startTestServer()));
-after(() => server.stop());
 
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
@@ -81,7 +80,6 @@ test("cluster-info has a signature of each bootstrap token that may sign, and of
 test("requests go on while cluster-info is signed with many tokens", async (t) => {
   const tokens = 200;
   const quiet = await startTestServer({ settings: { controllers: false } });
-  t.after(() => quiet.stop());
   const secrets = quiet.client.resource(references.secrets, "platform-system");
   for (let index = 0; index < tokens; index += 1) await secrets.create(bootstrapToken(String(100_000 + index)));
   const loop = await runLoop(quiet, bootstrapSigner, { time: new ManualTime() });

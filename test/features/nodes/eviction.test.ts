@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import { admissionForbidden } from "../../../src/machinery/registry/admission.ts";
 import { InProcess } from "../../server/in-process.ts";
@@ -35,7 +35,6 @@ before(async () => {
   api = new InProcess(server);
   await api.json("/api/v1/nodes", { method: "POST", body: { metadata: { name: "n1" } } });
 });
-after(() => server.stop());
 
 const make = (name: string, nodeName?: string): Promise<Answer> =>
   api.json<Answer>(pods, {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { podReferences, podSchema } from "../../../src/features/nodes/pods/pod-schema.ts";
 import type { Field, Schema } from "../../../src/machinery/schema/schema.ts";
@@ -139,7 +139,6 @@ describe("a reference of a Pod", () => {
       }
     }
   });
-  after(() => server.stop());
 
   /** A Pod on n1 with one reference, valid as to its other fields. */
   function podWith(one: FoundField, metadata: object): object {

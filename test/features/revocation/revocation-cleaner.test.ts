@@ -48,7 +48,6 @@ test("revocations of credentials that no longer exist are deleted, and no others
 
 test("a revocation stays when the clock was ahead of its end for less than an hour, or it is younger than that", async (context) => {
   const server = await startTestServer({ settings: { controllers: "false" } });
-  context.after(() => server.stop());
   const { client } = server;
   const resource = client.resource(revocationResource(names));
   const now = Date.now();

@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { Profile } from "../../../src/machinery/api/names.ts";
 import { headersOf } from "../../../src/machinery/http/http1-head.ts";
 import { readBodyOf } from "../../read-body-of.ts";
-import { startTestServer } from "../../test-server.ts";
+import { startTemporaryServer } from "../../test-server.ts";
 import type { FuzzRequest } from "../fuzz-request.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";
 
@@ -18,7 +18,7 @@ export async function startInProcessTarget(options: {
   const scratch = mkdtempSync(join(tmpdir(), "signet-fuzz-"));
   const authorityFile = join(scratch, "fuzz-ca.pem");
   writeFileSync(authorityFile, options.authority);
-  const server = await startTestServer({
+  const server = await startTemporaryServer({
     profile: options.profile,
     settings: { "client-ca-file": authorityFile, "requestheader-client-ca-file": authorityFile },
   });

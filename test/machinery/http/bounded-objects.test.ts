@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -58,7 +58,6 @@ for (const storage of ["memory", "lmdb"] as const) {
     before(async () => {
       server = await startTestServer({ storage });
     });
-    after(() => server.stop());
 
     it("is at most 1.5 MiB after create, update, patch and apply, also in a dry run", async () => {
       assert.equal((await send("POST", roles, { body: role("large", maximumBytes) })).status, 413);

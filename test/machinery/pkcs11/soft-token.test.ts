@@ -59,7 +59,6 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
         body: { metadata: { name: "robot" } },
       });
     });
-    after(() => server.stop());
 
     const request = () =>
       api.send("/api/v1/namespaces/default/serviceaccounts/robot/token", {

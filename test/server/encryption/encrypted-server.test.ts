@@ -35,7 +35,7 @@ import { openStore } from "../../../src/server/open-store.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import type { ServerConfig } from "../../../src/server/server-config.ts";
 import { socketFolder } from "../../socket-folder.ts";
-import { startTestServer } from "../../test-server.ts";
+import { startTemporaryServer, startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { KmsPlugin } from "../../machinery/storage/kms-plugin.ts";
 import { InProcess } from "../in-process.ts";
@@ -84,7 +84,7 @@ describe("a server with its own store", () => {
   let server: TestServer;
   let api: InProcess;
   const start = async (): Promise<void> => {
-    server = await startTestServer({ storage: "lmdb", dataDirectory });
+    server = await startTemporaryServer({ storage: "lmdb", dataDirectory });
     api = new InProcess(server);
   };
 
@@ -102,9 +102,7 @@ describe("a server with its own store", () => {
     await earlier.stop();
     await start();
   });
-  after(async () => {
-    await server.stop();
-  });
+  after(() => server.stop());
 
   it("encrypts Secrets with a key that only its user can read, and nothing else", async () => {
     await create(api, "web");

@@ -16,12 +16,11 @@ class FullStore extends MemoryStore {
   }
 }
 
-it("a store that refuses writes is logged at once, but not for every write", async (context) => {
+it("a store that refuses writes is logged at once, but not for every write", async () => {
   const lines: string[] = [];
   const log = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
   const store = new FullStore();
   const server = await startTestServer({ store, log, settings: { controllers: false } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   store.isFull = true;
   for (const name of ["a", "b", "c"]) {

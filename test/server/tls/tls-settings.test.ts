@@ -88,7 +88,6 @@ describe("a server with certificates for server names, and its own choice of sui
       log: pino({ level: "error" }, { write: (line) => void errors.push(JSON.parse(line) as object) }),
     });
   });
-  after(() => server.stop());
 
   it("serves the certificate for the name that the client asks for", async () => {
     for (const [name, shown] of [

@@ -103,22 +103,18 @@ describe("tokens that an external signer signs", () => {
       clock: time.clock,
       settings: { controllers: false, "service-account-signing-endpoint": socket },
     });
-    try {
-      const elsewhere = new InProcess(other);
-      await elsewhere.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
-      const { status } = await elsewhere.json<{ status: { token: string } }>(`${accounts}/robot/token`, {
-        method: "POST",
-        body: { spec: { audiences: ["vault"] } },
-      });
-      const fetches = signer.calls.FetchKeys;
-      time.pass(2000);
-      // Its account is another one; its key is known now.
-      assert.equal(await isGood(status.token), false);
-      assert.equal(signer.calls.FetchKeys, fetches + 1);
-      assert.ok((await keySet()).keys.some(({ kid }) => kid === "third"));
-    } finally {
-      await other.stop();
-    }
+    const elsewhere = new InProcess(other);
+    await elsewhere.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
+    const { status } = await elsewhere.json<{ status: { token: string } }>(`${accounts}/robot/token`, {
+      method: "POST",
+      body: { spec: { audiences: ["vault"] } },
+    });
+    const fetches = signer.calls.FetchKeys;
+    time.pass(2000);
+    // Its account is another one; its key is known now.
+    assert.equal(await isGood(status.token), false);
+    assert.equal(signer.calls.FetchKeys, fetches + 1);
+    assert.ok((await keySet()).keys.some(({ kid }) => kid === "third"));
   });
 
   it("are not issued with a forged signature", async () => {

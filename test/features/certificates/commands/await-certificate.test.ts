@@ -12,38 +12,31 @@ import { startTestServer } from "../../../test-server.ts";
 
 it("the wait for a certificate ends when another request has taken the name of the awaited one", async () => {
   const server = await startTestServer();
-  try {
-    const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
-    const connection = { client, names, timeoutMilliseconds: 60_000 };
-    const requests = client.resource(certificateSigningRequestResource(names));
-    const pem = readFileSync(join(import.meta.dirname, "../../../conformance/fixtures/csr-ecdsa.pem"));
-    const make = () =>
-      requests.create({
-        apiVersion: `${names.group("certificates")}/v1`,
-        kind: "CertificateSigningRequest",
-        metadata: { name: "ann" },
-        spec: { request: pem.toString("base64"), signerName: "example.com/nobody", usages: ["client auth"] },
-        status: {},
-      });
-    const { uid } = (await make()).metadata;
-    await requests.delete("ann");
-    const other = await make();
-    const status = { conditions: [{ type: "Failed", status: "True", message: "of the other one" }] };
-    await requests.update({ ...other, status }, { subresource: "approval" });
+  const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
+  const connection = { client, names, timeoutMilliseconds: 60_000 };
+  const requests = client.resource(certificateSigningRequestResource(names));
+  const pem = readFileSync(join(import.meta.dirname, "../../../conformance/fixtures/csr-ecdsa.pem"));
+  const make = () =>
+    requests.create({
+      apiVersion: `${names.group("certificates")}/v1`,
+      kind: "CertificateSigningRequest",
+      metadata: { name: "ann" },
+      spec: { request: pem.toString("base64"), signerName: "example.com/nobody", usages: ["client auth"] },
+      status: {},
+    });
+  const { uid } = (await make()).metadata;
+  await requests.delete("ann");
+  const other = await make();
+  const status = { conditions: [{ type: "Failed", status: "True", message: "of the other one" }] };
+  await requests.update({ ...other, status }, { subresource: "approval" });
 
-    const messageFor = async (awaited: {
-      readonly name: string;
-      readonly uid?: string | undefined;
-    }): Promise<string> => {
-      const error: unknown = await awaitCertificate(connection, awaited).catch((thrown: unknown) => thrown);
-      assert(error instanceof CommandFailure);
-      return error.message;
-    };
-    assert.equal(await messageFor({ name: "ann", uid }), "certificate request ann was deleted; make it again");
-    assert.match(await messageFor({ name: "ann" }), /of the other one/);
-  } finally {
-    await server.stop();
-  }
+  const messageFor = async (awaited: { readonly name: string; readonly uid?: string | undefined }): Promise<string> => {
+    const error: unknown = await awaitCertificate(connection, awaited).catch((thrown: unknown) => thrown);
+    assert(error instanceof CommandFailure);
+    return error.message;
+  };
+  assert.equal(await messageFor({ name: "ann", uid }), "certificate request ann was deleted; make it again");
+  assert.match(await messageFor({ name: "ann" }), /of the other one/);
 });
 
 it("the wait for a certificate learns nothing from what a watch says of another request", async () => {

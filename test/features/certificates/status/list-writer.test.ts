@@ -33,9 +33,8 @@ const name = storedListName(authorityId(authority.certificate), undefined);
 const entry = (serialNumber: number): Buffer =>
   encodeElement(0x30, encodeElement(0x02, Buffer.of(serialNumber)), encodeElement(0x17, Buffer.from("260101000000Z")));
 
-test("a writer that was suspended while it signed does not take back what another has written since", async (context) => {
+test("a writer that was suspended while it signed does not take back what another has written since", async () => {
   const server = await startTestServer({ settings: { controllers: false } });
-  context.after(() => server.stop());
   const stored = server.client.resource(configMapResource(names), names.namespaces.system);
   /** What all writers in this process know. */
   const known = new Map<string, ConfigMap>();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import type { Certificate } from "../../../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
@@ -35,7 +35,6 @@ describe("an OCSP answer", () => {
     await revocations.create({ kind: "", apiVersion: "", metadata: { name: "one" }, spec: { certificate } });
     await revocations.list(); // answered once the copies in memory, which OCSP reads, have the write
   });
-  after(() => server.stop());
 
   const ask = async (serialNumber = revoked, nonce?: Buffer): Promise<Buffer> => {
     const body = encodeOcspRequest([encodeCertificateId(ca, serialNumber)], nonce);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { readBodyOf } from "../../../read-body-of.ts";
-import { startTestServer } from "../../../test-server.ts";
+import { startTemporaryServer } from "../../../test-server.ts";
 
 export interface HostileRequest {
   readonly method: string;
@@ -25,7 +25,7 @@ export interface HostileScene {
 
 /** A complete server that is called without a connection, with the namespace `hostile`. */
 export async function hostileScene(): Promise<HostileScene> {
-  const server = await startTestServer();
+  const server = await startTemporaryServer();
   const send = async ({ method, target, body = "", headers = {} }: HostileRequest): Promise<HttpResponse> => {
     const at = target.indexOf("?");
     return server.handler({

@@ -6,7 +6,6 @@ import { turnsDuring } from "../../../turns-during.ts";
 
 it("other requests are answered while a review is written as YAML", async (context) => {
   const server = await startTestServer({ profile: "kubernetes", settings: { controllers: false } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   let milliseconds = performance.now();
   context.mock.method(performance, "now", () => (milliseconds += 10)); // each line takes as long as a turn

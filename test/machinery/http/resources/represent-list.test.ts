@@ -5,9 +5,8 @@ import { InProcess } from "../../../server/in-process.ts";
 import { writeYaml } from "../../../../src/machinery/http/write-yaml.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 
-it("a list of a few large objects is encoded in parts, because it may be too long for a string", async (context) => {
+it("a list of a few large objects is encoded in parts, because it may be too long for a string", async () => {
   const server = await startTestServer({ settings: { controllers: false } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   const collection = "/api/v1/namespaces/default/configmaps";
   for (const name of ["a", "b", "c"]) {
@@ -24,11 +23,10 @@ it("a list of a few large objects is encoded in parts, because it may be too lon
   assert.ok(typeof (await api.send(`${collection}?limit=1`)).body === "string");
 });
 
-it("a list that is encoded in parts is the same YAML as one that is encoded at once", async (context) => {
+it("a list that is encoded in parts is the same YAML as one that is encoded at once", async () => {
   // The ages in a table stay the same from one answer to the next.
   const now = Date.now();
   const server = await startTestServer({ settings: { controllers: false }, clock: { now: () => now } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   const collection = "/api/v1/namespaces/default/configmaps";
   const listAs = async (accept: string): Promise<string> => {
@@ -51,9 +49,8 @@ it("a list that is encoded in parts is the same YAML as one that is encoded at o
   }
 });
 
-it("other requests are answered while a long list is written as YAML", async (context) => {
+it("other requests are answered while a long list is written as YAML", async () => {
   const server = await startTestServer({ settings: { controllers: false } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   const collection = "/api/v1/namespaces/default/configmaps";
   const keys = Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]);
@@ -69,7 +66,6 @@ it("other requests are answered while a long list is written as YAML", async (co
 
 it("other requests are answered while a page of small objects is written in another form", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
-  context.after(() => server.stop());
   const api = new InProcess(server);
   const collection = "/api/v1/namespaces/default/configmaps";
   const count = 60;

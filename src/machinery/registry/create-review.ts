@@ -2,6 +2,7 @@ import type { AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { invalid } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
+import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget } from "./admission.ts";
 import type { Caller } from "./caller.ts";
@@ -39,7 +40,11 @@ export interface CreateReviewRequest {
  */
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
   const { review, requested, resource, subresource, namespace, admission, caller, now } = request;
+  const afterDecoding = pauseInTurn();
+  if (afterDecoding !== undefined) await afterDecoding;
   const tracked = trackedReview(request);
+  const afterTracking = pauseInTurn();
+  if (afterTracking !== undefined) await afterTracking;
   // Whoever answers checks the rest: a lifetime has a lower limit, and words of its own.
   const faults = review.schema.inexactIntegers({ metadata: tracked.metadata });
   if (faults.length > 0) throw invalid({ group: requested.group, resource: review.kind }, { faults });

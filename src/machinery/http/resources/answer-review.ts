@@ -8,6 +8,7 @@ import type { AnsweredReview } from "../../registry/create-review.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
 import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
+import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
@@ -53,6 +54,8 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     now: clock.now(),
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
+  const afterAnswer = pauseInTurn();
+  if (afterAnswer !== undefined) await afterAnswer;
   // The rules of a user may be long, and YAML takes a hundred times as long to write as JSON.
   if (mediaType.format === "yaml") await longRequestTurn(resourceRequest);
   const representation = { request, status: 201, mediaType };

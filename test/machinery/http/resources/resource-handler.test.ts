@@ -9,7 +9,8 @@ import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelo
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
 import type { Clock, Schedule } from "../../../../src/machinery/api/clock.ts";
-import type { Column } from "../../../../src/machinery/registry/resource-definition.ts";
+import { defineReview } from "../../../../src/machinery/registry/resource-definition.ts";
+import type { Column, ReviewDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
 import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
@@ -19,6 +20,7 @@ interface Sent {
   readonly method?: string;
   readonly body?: string;
   readonly headers?: Record<string, string>;
+  readonly plural?: string;
 }
 
 interface Scene {
@@ -28,16 +30,18 @@ interface Scene {
   readonly timers: { readonly milliseconds: number; readonly callback: () => void }[];
 }
 
-const collection = "/apis/toys.example.com/v1/namespaces/box/toys";
+const inNamespace = "/apis/toys.example.com/v1/namespaces/box";
 
 async function scene({
   decision = "allow",
   definition = toys,
+  reviews = [],
   clock = toyClock,
   refuseRevoked = () => {},
 }: {
   decision?: "allow" | "deny";
   definition?: typeof toys;
+  reviews?: readonly ReviewDefinition[];
   clock?: Clock;
   refuseRevoked?: () => void;
 } = {}): Promise<Scene> {
@@ -49,7 +53,7 @@ async function scene({
   };
   const handle = createResourceHandler({
     registries: [box.registry],
-    reviews: [],
+    reviews,
     admission: [],
     authorize: () => ({ decision, reason: "" }),
     clock,
@@ -58,8 +62,8 @@ async function scene({
   return {
     box,
     timers,
-    async send(target, { method = "GET", body = "", headers = {} } = {}) {
-      const [path = "", query = ""] = `${collection}${target}`.split("?");
+    async send(target, { method = "GET", body = "", headers = {}, plural = "toys" } = {}) {
+      const [path = "", query = ""] = `${inNamespace}/${plural}${target}`.split("?");
       const info = requestInfo({ method, path, query });
       assert.equal(info.kind, "resource");
       const request = {
@@ -125,6 +129,26 @@ describe("an object", () => {
   it("that does not exist is a 404", async () => {
     const { send } = await scene();
     await assert.rejects(send("/bear"), apiError(404, 'toys.toys.example.com "bear" not found'));
+  });
+});
+
+describe("a review", () => {
+  it("that is long is answered in several turns of the event loop", async (t) => {
+    const look = defineReview<Toy>({ ...toys, plural: "looks", create: async (object) => ({ object }) });
+    const { send } = await scene({ reviews: [look] });
+    const body = JSON.stringify({ color: "x".repeat(3000) });
+    t.mock.method(
+      performance,
+      "now",
+      (
+        (milliseconds) => () =>
+          (milliseconds += 10)
+      )(0),
+    );
+    const turns = await turnsDuring(async () => {
+      assert.equal((await send("", { plural: "looks", method: "POST", body })).status, 201);
+    });
+    assert.equal(turns, 5, "before it is read, decoded, tracked and shown, and before it is decided");
   });
 });
 

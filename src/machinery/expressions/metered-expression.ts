@@ -70,12 +70,21 @@ function readable<T>(parse: () => T): T {
 
 const longestMessage = 1024;
 
+/** Messages of the library, and what upstream's says in their place. */
+const upstreamsWords: readonly (readonly [RegExp, string])[] = [
+  [/^No such key: (index out of bounds), index (-?\d+).*/, "$1: $2"],
+  [/^No such key/, "no such key"],
+  [/^modulo by zero/, "modulus by zero"],
+  [/^integer overflow: .*/, "integer overflow"],
+  [/^(found no matching overload.*?)_\(/, "$1("],
+];
+
 /**
- * The first line of a message, without the suffix of our own functions: the library shows the place below it, and can quote a
- * value of any length before it.
+ * The first line of a message, without the suffix of our own functions, and in upstream's words: the library shows the place below it,
+ * and can quote a value of any length before it.
  */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return "not a CEL expression";
   const line = error.message.slice(0, longestMessage).split("\n", 1)[0] ?? "";
-  return line.startsWith("found no matching overload") ? line.replace("_(", "(") : line;
+  return upstreamsWords.reduce((words, [theirs, upstreams]) => words.replace(theirs, upstreams), line);
 }

@@ -380,7 +380,7 @@ describe("a policy in force", () => {
       return status === 201 ? "passes" : message.replace(/^.*denied request: /, "");
     };
     const broken = "object.data.missing == 'x'";
-    const reason = `expression '${broken}' resulted in error: No such key: data`;
+    const reason = `expression '${broken}' resulted in error: no such key: data`;
     assert.equal(await outcome(["true", "true"]), "never");
     assert.equal(await outcome(["true", "false"]), "passes");
     assert.equal(await outcome([broken, "false"]), "passes");
@@ -430,12 +430,12 @@ describe("a policy in force", () => {
         )
         .join(", ");
     };
-    assert.equal(await outcome("request.namespace == ''"), "not so, No such key: namespace");
+    assert.equal(await outcome("request.namespace == ''"), "not so, no such key: namespace");
     assert.equal(await outcome("has(request.namespace)"), "passes, not so");
     assert.equal(await outcome("request.?namespace.orValue('none') == 'default'"), "passes, not so");
-    assert.equal(await outcome("request.subResource == ''"), "No such key: subResource, No such key: subResource");
+    assert.equal(await outcome("request.subResource == ''"), "no such key: subResource, no such key: subResource");
     assert.equal(await outcome("has(request.userInfo.extra)"), "not so, not so");
-    assert.equal(await outcome("'x' in request.userInfo.extra"), "No such key: extra, No such key: extra");
+    assert.equal(await outcome("'x' in request.userInfo.extra"), "no such key: extra, no such key: extra");
     assert.equal(await outcome("has(request.resource.group) && has(request.kind.group)"), "passes, passes");
     assert.equal(await outcome("request.resource.group == ''"), "passes, not so");
   });
@@ -611,11 +611,11 @@ describe("a policy in force", () => {
     assert.equal(await outcome({ name: "none", ...deny }, "a"), missing);
     assert.equal(
       await outcome(undefined, "a"),
-      "expression 'size(object.metadata.name) <= int(params.data.largest)' resulted in error: No such key: data",
+      "expression 'size(object.metadata.name) <= int(params.data.largest)' resulted in error: no such key: data",
     );
     const ofNamespaces = { apiVersion: "v1", kind: "Namespace" };
     const named = { name: "default", ...deny };
-    assert.match(await outcome(named, "a", ofNamespaces), /No such key: data$/);
+    assert.match(await outcome(named, "a", ofNamespaces), /no such key: data$/);
     assert.equal(
       await outcome({ ...named, namespace: "default" }, "a", ofNamespaces),
       "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
@@ -669,7 +669,7 @@ describe("a policy in force", () => {
     const failed = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
     assert.match(
       failed.message,
-      /denied request: expression 'object.data.missing == 'x'' resulted in error: No such key: data$/,
+      /denied request: expression 'object.data.missing == 'x'' resulted in error: no such key: data$/,
     );
     await scene.clear();
     await scene.policy("fails", {
@@ -678,7 +678,7 @@ describe("a policy in force", () => {
       validations: [{ expression: "variables.missing != 'x'" }],
     });
     const ofVariable = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
-    assert.match(ofVariable.message, /'variables.missing != 'x'' resulted in error: No such key: data$/);
+    assert.match(ofVariable.message, /'variables.missing != 'x'' resulted in error: no such key: data$/);
     await scene.clear();
     await scene.policy("ignores", { ...spec, failurePolicy: "Ignore" });
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);

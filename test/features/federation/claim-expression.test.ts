@@ -92,7 +92,7 @@ describe("a CEL expression on claims", () => {
   }
 
   it("fails for a missing claim, and names it", () =>
-    assert.throws(() => evaluate("claims.missing", "text"), /No such key: missing/));
+    assert.throws(() => evaluate("claims.missing", "text"), /no such key: missing/));
 
   it("never quotes a claim when it fails", () =>
     assert.throws(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CostBudget, OverBudget } from "../../../src/machinery/expressions/cost-budget.ts";
 import { kubernetesEnvironment } from "../../../src/machinery/expressions/kubernetes-environment.ts";
-import { compileExpression } from "../../../src/machinery/expressions/metered-expression.ts";
+import { compileExpression, summaryOf } from "../../../src/machinery/expressions/metered-expression.ts";
 import { cpuSecondsOf } from "../../cpu-seconds-of.ts";
 
 const environment = kubernetesEnvironment().registerVariable("object", "dyn");
@@ -171,4 +171,22 @@ describe("a metered expression", () => {
       assert.ok(steps(`${source} ${" ".repeat(14_000)}`) > 100 * 700, fault);
     }
   });
+});
+
+describe("the words of an error", () => {
+  for (const [source, words] of [
+    ["object.missing == 1", "no such key: missing"],
+    ["object.list[2] == 1", "index out of bounds: 2"],
+    ["object.list[-1] == 1", "index out of bounds: -1"],
+    ["1 / object.zero == 1", "division by zero"],
+    ["1 % object.zero == 1", "modulus by zero"],
+    ["9223372036854775807 + object.list[0] == 1", "integer overflow"],
+  ] as const) {
+    it(`are upstream's: ${words}`, () => {
+      assert.throws(
+        () => run(source, { list: [1n, 2n], zero: 0n }),
+        (error) => summaryOf(error) === words,
+      );
+    });
+  }
 });

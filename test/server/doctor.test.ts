@@ -281,6 +281,13 @@ describe("signet doctor beside a running server", () => {
     ]);
   });
 
+  it("finds a CA without its key", async (context) => {
+    const file = join(dataDirectory, "nodeagent-client-ca.key");
+    renameSync(file, `${file}.away`);
+    context.after(() => renameSync(`${file}.away`, file));
+    assert.match((await newTroubles()).join("\n"), /^bad key files: \S+nodeagent-client-ca\.key is missing: copy it/);
+  });
+
   it("finds keys and CAs that no server starts with, also where it cannot read the store with them", async (context) => {
     const faults = {
       "nodeagent-client-ca.key":

@@ -20,7 +20,8 @@ export function readPrivateFile(file: string): string | undefined {
 }
 
 function privateText(file: string, { descriptor, status }: OpenFile): string {
-  if (!status.isFile()) throw new UnusableFile(`${file} is not a file; name one that holds the key`);
+  if (!status.isFile())
+    throw new UnusableFile(`${file} is not a file; name one that holds the key, or remove what is there`);
   const user = process.getuid?.();
   if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows has no file modes
   if (status.uid !== user && status.uid !== 0) {

@@ -19,15 +19,14 @@ import type { Finding } from "./finding.ts";
 const subject = "key files";
 
 /**
- * Reads the keys and the CAs of a data directory as the server's start does. Those that are not there have other findings, or are made
- * then.
+ * Reads the keys and the CAs of a data directory as the server's start does. Certificates of CAs that are not there are made then.
  */
 export async function examineKeyFiles(store: Store, dataDirectory: string): Promise<Finding[]> {
   const { ring, authorities } = await readKeyHolders(store);
   const inFiles = [...authorityFiles(dataDirectory)]
     .filter(([name]) => authorities?.authorities[name] === undefined)
     .map(([, file]) => file)
-    .filter((file) => existsSync(`${file}.crt`) && existsSync(`${file}.key`));
+    .filter((file) => existsSync(`${file}.crt`));
   const tokenKeys =
     ring === undefined
       ? Object.values(firstKeyFiles)

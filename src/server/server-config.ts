@@ -206,7 +206,9 @@ function workerCount(value: string): number {
   if (value === "auto") return availableParallelism();
   const count = /^\d{1,3}$/.test(value) ? Number(value) : 0;
   if (count >= 1 && count <= maximumWorkers) return count;
-  throw new UsageError(`--workers: ${JSON.stringify(value)} is not auto, or a whole number from 1 to ${maximumWorkers}`);
+  throw new UsageError(
+    `--workers: ${JSON.stringify(value)} is not auto, or a whole number from 1 to ${maximumWorkers}`,
+  );
 }
 
 /** How many questions to webhooks may wait. They hold places of the queues of requests: half of those stay for others. */

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, getTestContext } from "node:test";
 import pino from "pino";
 import type { Logger } from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
@@ -12,6 +11,7 @@ import { startServer } from "../src/server/start-server.ts";
 import type { RunningServer } from "../src/server/start-server.ts";
 import type { Store } from "../src/machinery/storage/store.ts";
 import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
+import { afterWhatRuns } from "./after-what-runs.ts";
 
 export interface TestServer extends RunningServer {
   /** A token of a member of system:masters. */
@@ -44,10 +44,7 @@ export interface TestServerOptions {
  */
 export async function startTestServer(options?: TestServerOptions): Promise<TestServer> {
   const server = await startTemporaryServer(options);
-  const context = getTestContext();
-  // In a hook, the function `after` would add to the hook itself.
-  const starter = context !== undefined && "after" in context ? context : { after };
-  starter.after(() => server.stop());
+  afterWhatRuns(() => server.stop());
   return server;
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { HostedSignet } from "./hosted-signet.ts";
@@ -22,7 +22,7 @@ describe("signet audit verify", () => {
     // Two starts, and two workers that write one file.
     for (const workers of [2, 1]) {
       const flags = [`--workers=${workers}`, `--audit-log-path=${log}`, "--audit-log-chain"];
-      const server = await startServerProcess(data, { flags });
+      const server = await startTestServerProcess(data, { flags });
       const clients = [clientOf(server), clientOf(server), clientOf(server)];
       for (const client of clients) for (let index = 0; index < 20; index++) await client.text("/readyz");
       if (workers === 1) await annotateConfigMap(clients[0] ?? clientOf(server));

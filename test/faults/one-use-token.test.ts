@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import { signingRequest } from "../../src/agent/request-certificate.ts";
 import { wantedClientCertificate } from "../../src/agent/wanted-certificate.ts";
@@ -72,7 +72,7 @@ describe("a bootstrap token for one use is spent exactly once by fifty machines"
 
   it("on one file with two workers", async (context) => {
     mkdirSync(join(folder, "lmdb"));
-    const server = await startServerProcess(join(folder, "lmdb", "data"), { flags: ["--workers=2"] });
+    const server = await startTestServerProcess(join(folder, "lmdb", "data"), { flags: ["--workers=2"] });
     context.after(() => server.stop());
     const admin = clientOf(server);
     context.after(() => admin.close());

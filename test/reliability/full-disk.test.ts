@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { promisify } from "node:util";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
@@ -30,7 +30,7 @@ it(
     const scratch = mkdtempSync(join(tmpdir(), "signet-full-disk-"));
     // Files that may not grow fail like on a full disk, at any write: with EFBIG instead of ENOSPC.
     const launcher = ["prlimit", `--fsize=${4 * 2 ** 20}:unlimited`];
-    const server = await startServerProcess(join(scratch, "data"), { launcher });
+    const server = await startTestServerProcess(join(scratch, "data"), { launcher });
     const client = clientOf(server);
     const following = new AbortController();
     try {
@@ -72,7 +72,7 @@ it(
       following.abort();
       await followed;
       await server.kill();
-      const restarted = await startServerProcess(join(scratch, "data"));
+      const restarted = await startTestServerProcess(join(scratch, "data"));
       const after = clientOf(restarted);
       assert.deepEqual(
         namesIn((await after.resource<ApiObject>(configMaps, "default").list()).items).sort(),

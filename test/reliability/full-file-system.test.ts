@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
@@ -65,7 +65,7 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
         const words = ["serve", "--data-dir", join(disk, "data"), "--secure-port=0", "--workers", workers];
         const { code, stderr } = await signet.run(words);
         assert.equal(code, 2);
-        assert.match(stderr, /^signet: \S+ cannot be used: 1 MiB of free space is needed to start: [^\n]+\n$/);
+        assert.match(stderr, /^signet: .+ cannot be used: 1 MiB of free space is needed to start: [^\n]+\n$/);
       }
     }
   });
@@ -90,7 +90,7 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
     it(`lives on, reads, and writes when there is room: ${kibibytes} KiB, ${bytes} bytes a time, ${workers} workers`, async (context) => {
       if (!canMount) return context.skip("tmpfs can't be mounted");
       empty(kibibytes);
-      const server = await startServerProcess(join(disk, "data"), { flags: [`--workers=${workers}`] });
+      const server = await startTestServerProcess(join(disk, "data"), { flags: [`--workers=${workers}`] });
       const client = clientOf(server);
       try {
         const resource = client.resource<ApiObject>(configMaps, "default");

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
@@ -92,7 +92,7 @@ async function exitOf(child: ChildProcess): Promise<{ readonly code: number | nu
 describe("SIGTERM", () => {
   it("ends a server in order that has only just said that it is ready", async () => {
     for (const workers of [1, 2]) {
-      const server = await startServerProcess(newData(), { flags: [`--workers=${workers}`] });
+      const server = await startTestServerProcess(newData(), { flags: [`--workers=${workers}`] });
       assert.equal(await server.stop(), 0);
     }
   });
@@ -114,7 +114,7 @@ describe("SIGTERM to a server that waits for another process, which was suspende
   ] as const) {
     it(`ends it ${when}`, async () => {
       const data = newData();
-      const server = await startServerProcess(data);
+      const server = await startTestServerProcess(data);
       const words = ["--input-type=module", "--eval", suspendedInCommit, join(data, "store")];
       const other = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
       children.add(other);
@@ -143,7 +143,7 @@ describe("SIGTERM to a server that waits for another process, which was suspende
 
 describe("SIGUSR1", hasProc, () => {
   it("opens no debugger in the server, its workers, an agent or controllers, and stops none of them", async () => {
-    const server = await startServerProcess(newData(), { flags: ["--workers=2"] });
+    const server = await startTestServerProcess(newData(), { flags: ["--workers=2"] });
     const data = newData();
     const kubeconfig = join(data, "..", "nowhere.kubeconfig");
     writeFileSync(
@@ -204,7 +204,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
     writeFileSync(path, "", { mode: 0o600 });
     truncateSync(path, limit - 2501);
     const launcher = ["prlimit", `--fsize=${limit}:unlimited`];
-    const server = await startServerProcess(newData(), { launcher, flags: [`--audit-log-path=${path}`] });
+    const server = await startTestServerProcess(newData(), { launcher, flags: [`--audit-log-path=${path}`] });
     const client = clientOf(server);
     try {
       for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
@@ -225,7 +225,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
   });
 
   it("ends at SIGTERM while the disk stays full, and has counted lost events", async () => {
-    const server = await startServerProcess(newData(), { flags: ["--audit-log-path=/dev/full"] });
+    const server = await startTestServerProcess(newData(), { flags: ["--audit-log-path=/dev/full"] });
     const client = clientOf(server);
     for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
     assert.match(await client.text("/metrics"), /^apiserver_audit_event_total [1-9]/m);
@@ -237,7 +237,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
 describe("a server whose output is not read", () => {
   const shellServer = async (prepareOutput: string): Promise<void> => {
     const data = newData();
-    const line = `${prepareOutput}; exec "${process.execPath}" src/main.js serve --data-dir=${data} --secure-port=0 --log-level=debug --audit-log-path=-`;
+    const line = `${prepareOutput}; exec "${process.execPath}" src/main.js serve "--data-dir=${data}" --secure-port=0 --log-level=debug --audit-log-path=-`;
     const child = spawn("bash", ["-c", line], { stdio: "ignore", cwd: root });
     const ended = once(child, "exit");
     const config = await until(() => {
@@ -271,7 +271,7 @@ describe("a server whose output is not read", () => {
 describe("a server without free file descriptors", withoutLimits, () => {
   it("closes connections above the limit, continues, and accepts new ones when there is room", async () => {
     const launcher = ["prlimit", "--nofile=128:128"];
-    const server = await startServerProcess(newData(), { launcher, flags: ["--log-level=silent"] });
+    const server = await startTestServerProcess(newData(), { launcher, flags: ["--log-level=silent"] });
     const { port } = new URL(server.url);
     const sockets: Socket[] = [];
     let closed = 0;
@@ -307,7 +307,7 @@ describe("a start that cannot succeed", () => {
 describe("workers that cannot be started again", () => {
   it("leave the primary process running, which SIGTERM ends at once", async () => {
     const data = newData();
-    const server = await startServerProcess(data, { flags: ["--workers=2", "--log-level=silent"] });
+    const server = await startTestServerProcess(data, { flags: ["--workers=2", "--log-level=silent"] });
     renameSync(join(data, "ca.key"), join(data, "ca.key.gone"));
     copyFileSync("/dev/null", join(data, "ca.key"));
     const before = server.workerIds();

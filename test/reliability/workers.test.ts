@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { adminToken, startServerProcess } from "../../bench/server-process.ts";
+import { adminToken } from "../../bench/server-process.ts";
+import { startTestServerProcess } from "../test-server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
@@ -28,7 +29,7 @@ describe("a server of two worker processes", () => {
   let clients: readonly [ApiClient, ApiClient, ApiClient, ApiClient];
 
   before(async () => {
-    server = await startServerProcess(join(scratch, "data"), { flags: ["--workers=2", "--log-level=error"] });
+    server = await startTestServerProcess(join(scratch, "data"), { flags: ["--workers=2", "--log-level=error"] });
     clients = [clientOf(server), clientOf(server), clientOf(server), clientOf(server)];
     for (const client of clients) assert.equal(await client.text("/readyz"), "ok");
   });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { repeatConcurrently } from "../../../bench/repeat-concurrently.ts";
-import { startServerProcess } from "../../../bench/server-process.ts";
+import { startTestServerProcess } from "../../test-server-process.ts";
 import type { ServerProcess } from "../../../bench/server-process.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
@@ -38,7 +38,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
   let clients: readonly [ApiClient, ApiClient, ApiClient, ApiClient];
 
   before(async () => {
-    server = await startServerProcess(dataDirectory, { flags: ["--workers=2", "--log-level=error"] });
+    server = await startTestServerProcess(dataDirectory, { flags: ["--workers=2", "--log-level=error"] });
     clients = [clientOf(server), clientOf(server), clientOf(server), clientOf(server)];
     await clients[0].request("/api/v1/namespaces", { method: "POST", body: { metadata: { name: quiet } } });
     await repeatConcurrently({ times: quietSecrets, concurrency: 20 }, (index) => {

@@ -124,7 +124,6 @@ const longestUri = 2048;
 function isPlainUri(uri: string): boolean {
   if (uri.length > longestUri) return false;
   const [, rest = ""] = /^[a-z][a-z0-9+.-]*:([\w\-.~:/@!$&'()*+,;=]+)$/.exec(uri) ?? [];
-  if (rest === "") return false;
   const [host = "", ...segments] = rest.startsWith("//") ? rest.slice(2).split("/") : ["", ...rest.split("/")];
   const [, name = "", port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
   const isHost = dnsNameFault(name, { allowsWildcard: false }) === undefined || parseIpAddress(name) !== undefined;

@@ -116,7 +116,7 @@ describe("the process of an agent", () => {
       );
     }
     const agent = start("--data-dir", empty, "--bootstrap-token-file", join(folder, "token"));
-    await agent.find(/(no token: \S+token is missing, holds no token, or cannot be read)/);
+    await agent.find(/(no token: .+token is missing, holds no token, or cannot be read)/);
   });
 
   it("works and ends although a hook fills its output, which nobody reads", async (context) => {

@@ -133,7 +133,7 @@ describe("a revocation list", () => {
       const files = { list: join(folder, "list.der"), ca: join(folder, "ca.pem") };
       writeFileSync(files.list, list);
       writeFileSync(files.ca, encodePem("CERTIFICATE", issuer.certificate.der));
-      const show = `openssl crl -inform DER -in ${files.list} -CAfile ${files.ca} -noout -text 2>&1`;
+      const show = `openssl crl -inform DER -in '${files.list}' -CAfile '${files.ca}' -noout -text 2>&1`;
       const shown = execFileSync("sh", ["-c", show], { encoding: "utf8" });
       for (const expected of [
         "verify OK",

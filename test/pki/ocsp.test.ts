@@ -238,7 +238,7 @@ describe("an answer about the status of certificates", () => {
       "sh",
       [
         "-c",
-        `openssl ocsp -issuer ${ca} -serial 1 -serial 2 -serial 3 -no_nonce -respin ${inFolder("response.der")} -CAfile ${ca} 2>&1`,
+        `openssl ocsp -issuer '${ca}' -serial 1 -serial 2 -serial 3 -no_nonce -respin '${inFolder("response.der")}' -CAfile '${ca}' 2>&1`,
       ],
       { encoding: "utf8" },
     );

@@ -118,7 +118,7 @@ describe("a data directory", () => {
     rmSync(join(data, "owner.lock"));
     const second = await signet.run(serve(data));
     assert.equal(second.code, 2);
-    assert.match(second.stderr, /^signet: \S+ a command, or processes of a server, still use it; [^\n]+\n$/);
+    assert.match(second.stderr, /^signet: .+ a command, or processes of a server, still use it; [^\n]+\n$/);
     await end(first.process, "SIGTERM");
     assert.equal(await start(data).outcome, "ready");
   });
@@ -129,7 +129,7 @@ describe("a data directory", () => {
     assert.equal(refusals.length, 3);
     for (const { code, said } of refusals) {
       assert.equal(code, 2);
-      assert.match(said, /^signet: \S+ is in use by [^\n]+\n$/);
+      assert.match(said, /^signet: .+ is in use by [^\n]+\n$/);
     }
   });
 
@@ -243,7 +243,7 @@ describe("a data directory", () => {
         const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
         const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
         assert.equal(status, 2, stderr);
-        assert.match(stderr, /^signet: \S+ cannot be used: this user has no permission; [^\n]+\n$/);
+        assert.match(stderr, /^signet: .+ cannot be used: this user has no permission; [^\n]+\n$/);
       }
       assert.ok(!existsSync(join(data, "theirs")));
     },

@@ -290,12 +290,11 @@ describe("signet doctor beside a running server", () => {
 
   it("finds keys and CAs that no server starts with, also where it cannot read the store with them", async (context) => {
     const faults = {
-      "nodeagent-client-ca.key":
-        /^bad key files: \S+client-ca\.crt, \S+client-ca\.key: .*; restore both from a backup$/,
-      "service-account.key": /^bad key files: \S+service-account\.key: .*; restore it from a backup/,
+      "nodeagent-client-ca.key": /^bad key files: .+client-ca\.crt, .+client-ca\.key: .*; restore both from a backup$/,
+      "service-account.key": /^bad key files: .+service-account\.key: .*; restore it from a backup/,
       "client-authorities.json":
-        /^bad key files: \S+client-authorities\.json cannot be read: .*; correct it, or move it away/,
-      "encryption.key": /^bad encryption: \S+encryption\.key, line 1: must be the base64 of 32 bytes/,
+        /^bad key files: .+client-authorities\.json cannot be read: .*; correct it, or move it away/,
+      "encryption.key": /^bad encryption: .+encryption\.key, line 1: must be the base64 of 32 bytes/,
     };
     for (const [name, fault] of Object.entries(faults)) {
       const file = join(dataDirectory, name);

@@ -177,7 +177,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     } as const;
     await assert.rejects(migrateStorage(configOf(`http://127.0.0.1:${way.port}`), options), {
       name: "CommandFailure",
-      message: /all objects are in \S+store now, .*: start signet serve without --etcd-servers, and no server with it/,
+      message: /all objects are in .+store now, .*: start signet serve without --etcd-servers, and no server with it/,
     });
     const own = await startTestServer({ storage: "lmdb", dataDirectory: directory });
     assert.equal((await new InProcess(own).send(`${configMaps}/kept`)).status, 200);

@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const program = join(folder, "p11-kit");
 const fake = join(import.meta.dirname, "fake-p11-kit.ts");
-writeFileSync(program, `#!/bin/sh\nFAKE_TOKEN_FOLDER=${folder} exec "${process.execPath}" "${fake}" "$@"\n`);
+writeFileSync(program, `#!/bin/sh\nFAKE_TOKEN_FOLDER="${folder}" exec "${process.execPath}" "${fake}" "$@"\n`);
 chmodSync(program, 0o755);
 const pin = join(folder, "pin");
 writeFileSync(pin, "1234\n", { mode: 0o600 });

@@ -11,6 +11,7 @@ import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
+import { readText } from "../machinery/client/transport.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
 import type { AgentIdentity } from "./certificate-renewal.ts";
@@ -147,7 +148,7 @@ export class ServerUnreachable extends Error {
   override readonly name = "ServerUnreachable";
   readonly reason: string;
 
-  constructor(server: string, { reason, cause }: { readonly reason: string; readonly cause: Error }) {
+  constructor(server: string, { reason, cause }: { readonly reason: string; readonly cause?: Error }) {
     super(`cannot reach the server ${server}: ${reason}`, { cause });
     this.reason = reason;
   }
@@ -195,6 +196,10 @@ const explained = (
     };
     try {
       const response = await transport.send(request);
+      if (isPage(response)) {
+        await readText(response.body); // so that the connection can be used again
+        throw new ServerUnreachable(server, { reason: pageAdvice });
+      }
       return { ...response, body: explainedBody(response.body, explain) };
     } catch (error) {
       throw explain(error);
@@ -202,6 +207,13 @@ const explained = (
   },
   close: () => transport.close(),
 });
+
+/** A success of a proxy, or of a login before the network: no API server answers with one. */
+const isPage = ({ status, headers }: ClientResponse): boolean =>
+  status < 300 && /^text\/html\b/i.test(String(headers["content-type"]));
+
+const pageAdvice =
+  "a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy";
 
 const observed = (transport: Transport, onSend: ObserveRequest): Transport => ({
   async send(request) {

@@ -27,6 +27,10 @@ async function* page(): ClientResponse["body"] {
   yield Buffer.from("<h1>Bad gateway</h1>");
 }
 
+async function* groups(): ClientResponse["body"] {
+  yield Buffer.from('{"groups":[]}');
+}
+
 async function* unfinished(server: string): ClientResponse["body"] {
   yield Buffer.from('{"groups":');
   throw connectionTimeout({ server });
@@ -41,15 +45,24 @@ test("an answer of a proxy shows its code, whatever the code would mean of the s
 });
 
 test("an answer that does not come to its end names its server, and the next request goes to the next one", async () => {
-  async function* groups(): ClientResponse["body"] {
-    yield Buffer.from('{"groups":[]}');
-  }
   const client = clientOf({
     "https://one": () => ({ status: 200, headers: {}, body: unfinished("https://one") }),
     "https://two": () => ({ status: 200, headers: {}, body: groups() }),
   });
   await assert.rejects(client.request("/apis"), {
     message: "cannot reach the server https://one: it did not answer in time; check the network and the server's URL",
+  });
+  assert.deepEqual(await client.request("/apis"), { groups: [] });
+});
+
+test("a web page in place of an answer names its server, and the next request goes to the next one", async () => {
+  const client = clientOf({
+    "https://one": () => ({ status: 200, headers: { "content-type": "text/html; charset=utf-8" }, body: page() }),
+    "https://two": () => ({ status: 200, headers: { "content-type": "application/json" }, body: groups() }),
+  });
+  await assert.rejects(client.request("/apis"), {
+    message:
+      "cannot reach the server https://one: a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy",
   });
   assert.deepEqual(await client.request("/apis"), { groups: [] });
 });

@@ -1,6 +1,6 @@
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
-import { ApiError } from "../machinery/api/api-error.ts";
+import { requestedPauseMilliseconds } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
@@ -323,8 +323,7 @@ export class CertificateManager {
     this.#wasRefused = error instanceof RequestRefused;
     if (this.#wasRefused) this.#pendingRequest = undefined;
     const backoff = this.#wasRefused ? refusedBackoff : unreachableBackoff;
-    const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const wait = this.#pause(backoff, Math.min(requested, longestRequestedPauseMilliseconds));
+    const wait = this.#pause(backoff, Math.min(requestedPauseMilliseconds(error), longestRequestedPauseMilliseconds));
     this.#failureLog.failed(error, { certificate: name, retryInSeconds: Math.ceil(wait / 1000) });
     onFailed(error);
   }

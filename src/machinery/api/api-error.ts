@@ -53,6 +53,10 @@ export class ApiError extends Error {
   }
 }
 
+/** How long a server has asked to wait before the next try, in milliseconds. 0: it asked for nothing, or there was no answer. */
+export const requestedPauseMilliseconds = (error: unknown): number =>
+  error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+
 /** A refusal by the router, before a handler sees the request, as in upstream. */
 export class RouteError extends ApiError {}
 

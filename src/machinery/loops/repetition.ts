@@ -1,3 +1,4 @@
+import { requestedPauseMilliseconds } from "../api/api-error.ts";
 import type { Sleep } from "../api/clock.ts";
 import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
@@ -19,7 +20,10 @@ export interface RepeatOptions {
  */
 const randomShare = 0.04;
 
-/** Does something at intervals, and after failures with backoff. `now` makes it happen at once. */
+/**
+ * Does something at intervals, and after failures with backoff: as late as the server asks for, but no later than the longest of it.
+ * `now` makes it happen at once.
+ */
 export class Repetition {
   readonly #action: (signal: AbortSignal) => Promise<void>;
   readonly #options: RepeatOptions;
@@ -39,18 +43,23 @@ export class Repetition {
     let failures = 0;
     while (!signal.aborted) {
       this.#wake.renew();
+      let requested = 0;
       try {
         await this.#action(signal);
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         failures++;
+        requested = requestedPauseMilliseconds(error);
         onFailure(error);
       }
       const wait =
         failures === 0
           ? intervalMilliseconds * (1 - randomShare * random())
-          : backoffMilliseconds(backoff, { failures, random: random() });
+          : Math.max(
+              backoffMilliseconds(backoff, { failures, random: random() }),
+              Math.min(requested, backoff.longestMilliseconds),
+            );
       await sleep(wait, this.#wake.or(signal));
     }
   }

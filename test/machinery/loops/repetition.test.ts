@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { tooManyRequests } from "../../../src/machinery/api/api-error.ts";
 import { backoffMilliseconds } from "../../../src/machinery/loops/backoff.ts";
 import { Repetition } from "../../../src/machinery/loops/repetition.ts";
 
@@ -31,4 +32,27 @@ test("machines that begin at one moment do not repeat together for ever, and non
   });
   await repetition.run(stopping.signal);
   assert.deepEqual(waits, [10_000, 9800, 9600]);
+});
+
+test("a failure is tried again when the server asks for it, but no later than after the longest wait, nor sooner than after any", async () => {
+  for (const [retryAfterSeconds, expected] of [
+    [0, 500],
+    [2, 2000],
+    [3600, 7000],
+  ] as const) {
+    const stopping = new AbortController();
+    const waits: number[] = [];
+    const repetition = new Repetition(() => Promise.reject(tooManyRequests("slow down", retryAfterSeconds)), {
+      intervalMilliseconds: 10_000,
+      backoff: { firstMilliseconds: 1000, longestMilliseconds: 7000 },
+      random: () => 0,
+      async sleep(milliseconds) {
+        waits.push(milliseconds);
+        stopping.abort();
+      },
+      onFailure: () => {},
+    });
+    await repetition.run(stopping.signal);
+    assert.deepEqual(waits, [expected]);
+  }
 });

@@ -41,7 +41,7 @@ export class CertificateStore {
 
   /** The file from which other programs may read the pair. Its name does not change with a renewal. */
   get file(): string {
-    return join(this.#directory, `${this.#name}-current.pem`);
+    return join(this.#directory, `${this.#name}${currentSuffix}`);
   }
 
   /** The pair in use, or undefined. Throws PkiError when the file holds none, UnusableFile when others can read it. */
@@ -127,6 +127,13 @@ export class CertificateStore {
   }
 }
 
+/** The names of all certificates that a folder has. */
+export const storedNames = (directory: string): string[] =>
+  readdirSync(directory).flatMap((file) =>
+    file.endsWith(currentSuffix) ? [file.slice(0, -currentSuffix.length)] : [],
+  );
+
+const currentSuffix = "-current.pem";
 const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;
 
 /** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { uptime } from "node:os";
 import { statSync } from "node:fs";
+import { join } from "node:path";
 import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
@@ -16,6 +17,7 @@ import { FailureLog } from "./failure-log.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
+import { storedNames } from "./certificate-store.ts";
 import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
 import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
@@ -104,6 +106,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   removeUnfinishedFiles(certificatesFolder(settings));
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
+  warnOfOthers(settings, log);
   const bundles = new Map<string, TrustBundleState>();
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
@@ -226,6 +229,18 @@ function checkIdentity(
     log.warn(
       {},
       `${identity.foreignCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
+    );
+  }
+}
+
+/** A program may still use the files of a certificate that was taken out of the settings, so they stay until somebody removes them. */
+function warnOfOthers(settings: AgentSettings, log: Log): void {
+  const folder = certificatesFolder(settings);
+  const known = new Set(["client", "serving", ...settings.certificates.map(({ name }) => name)]);
+  for (const certificate of storedNames(folder).filter((name) => !known.has(name))) {
+    log.warn(
+      { certificate },
+      `the settings do not name this certificate any more: it is not renewed, and its files stay; remove those that nothing uses, and ${join(folder, `${certificate}-*`)}`,
     );
   }
 }

@@ -146,6 +146,16 @@ describe("an agent", () => {
     assert.ok(!existsSync(left));
   });
 
+  it("says which certificate its settings do not name any more, and leaves its files alone", async (context) => {
+    const { start, withToken, stores, log } = await scene(context);
+    const pair = newPair({ notBefore: Date.now(), notAfter: Date.now() + 1e9 });
+    stores("web").install(pair, { now: Date.now(), wantedDigest: "" });
+    await start(withToken);
+    const line = log.find(({ message }) => message.includes("the settings do not name this certificate any more"));
+    assert.deepEqual(line?.fields, { certificate: "web" });
+    assert.equal(stores("web").read()?.keyPem, pair.keyPem);
+  });
+
   it("can be introduced by a client certificate, such as the administrator's", async (context) => {
     const { start, stores, kubeconfigFile } = await scene(context);
     const { clientCertificate = assert.fail() } = readKubeconfig({ file: kubeconfigFile }).transport;

@@ -245,6 +245,18 @@ describe("the audit log with a policy", () => {
     }
   });
 
+  it("has the answer of a read as it was sent, without parsing it, and on one line", async (t) => {
+    const parse = t.mock.method(JSON, "parse");
+    const { body } = await api.send(configMaps, { headers: { "audit-id": "as sent" } });
+    const parsed = parse.mock.calls.filter(({ arguments: [text] }) => text.includes("ConfigMapList"));
+    parse.mock.restore();
+    assert.equal(parsed.length, 0);
+    const [, event] = await auditEvents(path, ({ auditID }) => auditID === "as sent", 2);
+    assert.deepEqual(event?.responseObject, JSON.parse(String(body)));
+    const pretty = await lastOf(`${configMaps}?pretty=true`);
+    assert.deepEqual(pretty.responseObject, event?.responseObject);
+  });
+
   it("never contains secrets, whatever the policy says", async () => {
     const hidden = ["aHVudGVyMg==", "hunter2", "hunter3"];
     const secrets = "/api/v1/namespaces/default/secrets";

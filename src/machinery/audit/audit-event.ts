@@ -29,8 +29,9 @@ export interface AuditEvent {
   readonly userAgent?: string | undefined;
   readonly objectRef?: AuditedObject | undefined;
   readonly responseStatus?: AuditedStatus | undefined;
-  readonly requestObject?: unknown;
-  readonly responseObject?: unknown;
+  /** In JSON, on one line: neither is parsed to be written. */
+  readonly requestObject?: string | undefined;
+  readonly responseObject?: string | undefined;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
@@ -67,7 +68,16 @@ export function encodeEvent(
   { format, hasAnnotations = false }: { readonly format: AuditFormat; readonly hasAnnotations?: boolean },
 ): string {
   if (format === "legacy") return legacyLine(event);
-  return JSON.stringify(hasAnnotations && event.annotations === undefined ? { ...event, annotations: {} } : event);
+  const { requestObject, responseObject, requestReceivedTimestamp, stageTimestamp, annotations, ...head } = event;
+  const tail = {
+    requestReceivedTimestamp,
+    stageTimestamp,
+    annotations: hasAnnotations ? (annotations ?? {}) : annotations,
+  };
+  const bodies =
+    (requestObject === undefined ? "" : `,"requestObject":${requestObject}`) +
+    (responseObject === undefined ? "" : `,"responseObject":${responseObject}`);
+  return `${JSON.stringify(head).slice(0, -1)}${bodies},${JSON.stringify(tail).slice(1)}`;
 }
 
 /** The event without its bodies, and an annotation that says so (upstream: the truncating backend). */

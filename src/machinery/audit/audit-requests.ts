@@ -22,7 +22,7 @@ import { auditApiVersion, truncatedAnnotation } from "./audit-event.ts";
 import type { AuditEvent, AuditLevel, AuditStage } from "./audit-event.ts";
 import { decideAudit } from "./audit-policy.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
-import { recordedObject } from "./audited-bodies.ts";
+import { recordedText, sentText } from "./audited-bodies.ts";
 import type { AuditedBodies, BodyRule } from "./audited-bodies.ts";
 
 /** Where events go. */
@@ -120,8 +120,8 @@ class RecordedRequest implements AuditedRequest {
   readonly #receivedAt: number;
   readonly #onAnswered: () => void;
   #sentName: string | undefined;
-  #requestObject: unknown;
-  #responseObject: unknown;
+  #requestObject: string | undefined;
+  #responseObject: string | undefined;
   #impersonated: RequestActor | undefined;
   #object: NonNullable<RecordedAnswer["response"]["audited"]>["object"];
   #status: Failure | undefined;
@@ -179,7 +179,7 @@ class RecordedRequest implements AuditedRequest {
   #takeRequest(object: unknown): void {
     const { omitManagedFields } = this.#decision;
     const rule = this.#options.bodies.ruleForSent(object, this.#bodyRule);
-    if (rule.type !== "never") this.#requestObject = recordedObject(object, { rule, omitManagedFields });
+    if (rule.type !== "never") this.#requestObject = recordedText(object, { rule, omitManagedFields });
   }
 
   #take(answer: RecordedAnswer): void {
@@ -208,9 +208,10 @@ class RecordedRequest implements AuditedRequest {
     try {
       this.annotate(response.status < 400 ? annotate(info, read) : undefined);
       if (!isWanted) return;
-      const { omitManagedFields } = this.#decision;
-      if (read() !== undefined)
-        this.#responseObject = recordedObject(read(), { rule: this.#bodyRule, omitManagedFields });
+      const recording = { rule: this.#bodyRule, omitManagedFields: this.#decision.omitManagedFields };
+      this.#responseObject = sentText(response, recording);
+      if (this.#responseObject === undefined && read() !== undefined)
+        this.#responseObject = recordedText(read(), recording);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.annotate(truncatedAnnotation);

@@ -130,29 +130,44 @@ function stricter(one: BodyRule, other: BodyRule): BodyRule {
 /** Stands for a secret. In base64 too, where a field has bytes. */
 const redacted = "REDACTED";
 
-/** A copy of an object as it may be recorded. `rule` is never "never". */
-export function recordedObject(
-  object: unknown,
-  { rule, omitManagedFields }: { readonly rule: BodyRule; readonly omitManagedFields: boolean },
-): unknown {
-  const copy: unknown = JSON.parse(JSON.stringify(object ?? null));
-  if (rule.type === "redacted") for (const field of rule.fields) redact(copy, field);
-  if (omitManagedFields) dropManagedFields(copy);
-  return copy;
+/** What is left out of a body. `rule` is never "never". */
+interface Recording {
+  readonly rule: BodyRule;
+  readonly omitManagedFields: boolean;
 }
 
-function redact(value: unknown, [name, ...rest]: FieldPath): void {
-  if (!isJsonObject(value) || name === undefined || value[name] === undefined) return;
-  if (rest.length > 0) redact(value[name], rest);
-  else value[name] = redacted;
+/** The JSON of an object as it may be recorded. */
+export function recordedText(object: unknown, { rule, omitManagedFields }: Recording): string {
+  let recorded = omitManagedFields ? withoutManagedFields(object) : object;
+  if (rule.type === "redacted") for (const field of rule.fields) recorded = withRedacted(recorded, field);
+  return JSON.stringify(recorded ?? null);
 }
 
-/** Removes managedFields from an object, from the items of a list, and from the objects in the rows of a table. */
-function dropManagedFields(value: unknown): void {
-  if (!isJsonObject(value)) return;
-  if (isJsonObject(value["metadata"])) delete value["metadata"]["managedFields"];
-  for (const list of [value["items"], value["rows"]]) {
-    if (Array.isArray(list))
-      for (const one of list) dropManagedFields(isJsonObject(one) && "object" in one ? one["object"] : one);
-  }
+/** The JSON of an answer of which nothing is left out, as it was sent. Undefined for others, and for an answer in another form. */
+export function sentText({ headers, body }: HttpResponse, { rule, omitManagedFields }: Recording): string | undefined {
+  if (rule.type !== "whole" || omitManagedFields || !isWholeBody(body)) return undefined;
+  if (!String(headers["content-type"] ?? "").startsWith(contentTypes.json)) return undefined;
+  const text = String(body).trimEnd();
+  // An event is one line, and who asks for `pretty` gets several.
+  return text === "" || text.includes("\n") ? undefined : text;
 }
+
+function withRedacted(value: unknown, [name, ...rest]: FieldPath): unknown {
+  if (!isJsonObject(value) || name === undefined || value[name] === undefined) return value;
+  return { ...value, [name]: rest.length > 0 ? withRedacted(value[name], rest) : redacted };
+}
+
+/** Without those of an object, of the items of a list, and of the objects in the rows of a table. */
+function withoutManagedFields(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const { metadata, items, rows } = value;
+  return {
+    ...value,
+    ...(isJsonObject(metadata) && { metadata: { ...metadata, managedFields: undefined } }),
+    ...(Array.isArray(items) && { items: items.map(withoutManagedFields) }),
+    ...(Array.isArray(rows) && { rows: rows.map(rowWithoutManagedFields) }),
+  };
+}
+
+const rowWithoutManagedFields = (row: unknown): unknown =>
+  isJsonObject(row) && "object" in row ? { ...row, object: withoutManagedFields(row["object"]) } : row;

@@ -36,21 +36,11 @@ export function queuedSink(options: QueuedSinkOptions): AuditSink {
   };
 }
 
-/** Undefined for an event whose bodies are nested too deeply to be written: a patch may be, and is refused later. */
-function wholeLine(event: AuditEvent, options: QueuedSinkOptions): string | undefined {
-  try {
-    return encodeEvent(event, options);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-}
-
 /** Undefined for an event that is too large without its bodies too. */
 function fittingLine(event: AuditEvent, options: QueuedSinkOptions): string | undefined {
   const { maximumEventBytes = Infinity, onTooLarge } = options;
-  const line = wholeLine(event, options);
-  if (line !== undefined && Buffer.byteLength(line) <= maximumEventBytes) return line;
+  const line = encodeEvent(event, options);
+  if (Buffer.byteLength(line) <= maximumEventBytes) return line;
   const shorter = encodeEvent(withoutBodies(event), options);
   if (Buffer.byteLength(shorter) <= maximumEventBytes) return shorter;
   onTooLarge();

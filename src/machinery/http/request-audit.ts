@@ -42,7 +42,7 @@ export interface AuditedRequest extends RecordedWork {
   streamEnded(): void;
 }
 
-/** What is recorded is a copy: the object may change afterwards. */
+/** What is recorded is its text: the object may change afterwards. */
 export type RecordObject = (object: unknown) => void;
 
 export interface RecordedAnswer {

@@ -228,10 +228,7 @@ describe("the check of an agent's settings", () => {
       print: (line) => lines.push(line),
       version: "test",
     });
-    assert.match(
-      lines[1] ?? "",
-      /^ok {2}the data directory .+there: the folder is not there yet; the agent makes it$/,
-    );
+    assert.match(lines[1] ?? "", /^ok {2}the data directory .+there: the folder is not there yet; the agent makes it$/);
   });
 
   it("finds a folder of a certificate that others can change, and one in the place of its file", async () => {

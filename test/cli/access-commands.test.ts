@@ -59,6 +59,26 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.equal((await signet("auth can-i list csr --as anna --as-group dev")).code, 1);
   });
 
+  it("find a role binding by an account, however it names the account", async () => {
+    const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" };
+    const subjects = [
+      { kind: "ServiceAccount", name: "robot" }, // one of the binding's namespace
+      { kind: "User", apiGroup: roleRef.apiGroup, name: "system:serviceaccount:default:robot" },
+      { kind: "ServiceAccount", name: "robot", namespace: "default" },
+    ];
+    const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
+    for (const [index, subject] of subjects.entries()) {
+      const body = { metadata: { name: `robots-${index}` }, roleRef, subjects: [subject] };
+      await server.client.request(bindings, { method: "POST", body });
+    }
+    for (const subject of ["ServiceAccount:default:robot", "User:system:serviceaccount:default:robot"]) {
+      const names = await succeed(`rolebinding list --subject ${subject} -o name`);
+      assert.equal(names.split("\n").length, 1 + subjects.length, subject);
+    }
+    assert.equal(await succeed("rolebinding list --subject ServiceAccount:other:robot -o name"), "");
+    assert.match(await succeed("rolebinding describe robots-0"), /^ServiceAccount +robot +default$/m);
+  });
+
   it("delete and lock what they can of several names, and report each that is refused", async () => {
     await succeed("role create there --verb get --resource pods");
     const deleted = await signet("role delete gone there lost");

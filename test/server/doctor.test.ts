@@ -389,7 +389,8 @@ describe("signet doctor beside a running server", () => {
     const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
     const subject = { kind: "ServiceAccount", name: "gone", namespace: "default" };
     const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "Role", name: "missing" };
-    const body = { metadata: { name: "orphan" }, roleRef, subjects: [subject] };
+    const ofNamespace = { kind: "ServiceAccount", name: "default" };
+    const body = { metadata: { name: "orphan" }, roleRef, subjects: [subject, ofNamespace] };
     await api.json(bindings, { method: "POST", body, token: staticToken });
     assert.deepEqual(await newTroubles(), [
       "warning bindings: binding default/orphan: Role missing does not exist",

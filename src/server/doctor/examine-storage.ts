@@ -1,3 +1,4 @@
+import { subjectsOf } from "../../features/access/rbac/subjects-of.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
@@ -99,10 +100,11 @@ function collect(
   }
 }
 
-function faultsOf({ metadata, roleRef, subjects = [] }: StoredBinding, names: ReadonlySet<string>): string[] {
+function faultsOf(binding: StoredBinding, names: ReadonlySet<string>): string[] {
+  const { metadata, roleRef } = binding;
   const role =
     roleRef?.kind === "Role" ? `roles/${metadata.namespace}/${roleRef.name}` : `clusterroles/${roleRef?.name}`;
-  const missing = subjects.filter(
+  const missing = subjectsOf(binding).filter(
     ({ kind, namespace, name }) => kind === "ServiceAccount" && !names.has(`serviceaccounts/${namespace}/${name}`),
   );
   return [

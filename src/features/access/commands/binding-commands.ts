@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { Names } from "../../../machinery/api/names.ts";
+import { serviceAccountUsername, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { fieldsText } from "../../../machinery/command-line/text-table.ts";
@@ -10,6 +11,7 @@ import { textTableOf, withOutputFlag } from "../../../machinery/command-line/out
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import type { RoleRef, Subject } from "../rbac/binding.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
+import { subjectsOf } from "../rbac/subjects-of.ts";
 import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
 import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
@@ -20,7 +22,7 @@ const subjectText = ({ kind, namespace, name }: Subject): string =>
 const columns: readonly TextColumn<RoleBinding>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "ROLE", cell: ({ roleRef }) => `${roleRef.kind}/${roleRef.name}` },
-  { header: "SUBJECTS", cell: ({ subjects = [] }) => subjects.map(subjectText).join(",") },
+  { header: "SUBJECTS", cell: (binding) => subjectsOf(binding).map(subjectText).join(",") },
   { header: "CREATED", cell: ({ metadata }) => metadata.creationTimestamp ?? "", isWide: true },
 ];
 
@@ -62,16 +64,20 @@ const bindingGroup = (kind: RbacKind<RoleBinding>, description: string): Command
     .addCommand(deleteCommand(kind));
 
 /** Whether a binding names a subject. */
-const isFor = ({ subjects = [] }: RoleBinding, wanted: string): boolean =>
-  subjects.some((subject) => namesOf(subject).includes(wanted.replace(/^(user|group|serviceaccount):/i, lowerCase)));
+const isFor = (binding: RoleBinding, wanted: string): boolean =>
+  subjectsOf(binding).some((subject) =>
+    namesOf(subject).includes(wanted.replace(/^(user|group|serviceaccount):/i, lowerCase)),
+  );
 
 const lowerCase = (text: string): string => text.toLowerCase();
 
 /** The ways to name a subject: alone or with its kind, an account also by its user name. */
 function namesOf({ kind, namespace = "", name }: Subject): string[] {
-  if (kind !== "ServiceAccount") return [name, `${kind.toLowerCase()}:${name}`];
-  const user = `system:serviceaccount:${namespace}:${name}`;
-  return [name, `${namespace}:${name}`, `serviceaccount:${namespace}:${name}`, user, `user:${user}`];
+  const user = kind === "ServiceAccount" ? serviceAccountUsername(namespace, name) : name;
+  if (kind === "Group" || !user.startsWith(serviceAccountUsernamePrefix))
+    return [name, `${kind.toLowerCase()}:${name}`];
+  const account = user.slice(serviceAccountUsernamePrefix.length);
+  return [name, account, `serviceaccount:${account}`, user, `user:${user}`];
 }
 
 const subjectColumns: readonly TextColumn<Subject>[] = [
@@ -80,7 +86,9 @@ const subjectColumns: readonly TextColumn<Subject>[] = [
   { header: "NAMESPACE", cell: ({ namespace }) => namespace ?? "" },
 ];
 
-function describeBinding({ metadata, roleRef, subjects = [] }: RoleBinding, flags: OutputFlags): string {
+function describeBinding(binding: RoleBinding, flags: OutputFlags): string {
+  const { metadata, roleRef } = binding;
+  const subjects = subjectsOf(binding);
   const fields = fieldsText([
     ["Name:", metadata.name],
     ["Namespace:", metadata.namespace],

@@ -2,6 +2,7 @@ import { serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.t
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { RoleRef, Subject } from "./binding.ts";
 import type { RoleBinding } from "./role-bindings.ts";
+import { subjectsOf } from "./subjects-of.ts";
 
 /** A binding without its subjects, of which there may be thousands. */
 export interface BoundRole {
@@ -68,13 +69,13 @@ export class SubjectIndex {
     const toAccount: Grant = { ...toUser, kind: "ServiceAccount" };
     const users: string[] = [];
     const groups: string[] = [];
-    for (const subject of binding.subjects ?? []) {
+    for (const subject of subjectsOf(binding)) {
       const { kind, name } = subject;
       if (kind === "Group") {
         if (hold(this.#groups, { name, grant: { ...toUser, kind, group: name } })) groups.push(name);
         continue;
       }
-      const username = kind === "User" ? name : accountUsername(subject, bound.namespace);
+      const username = kind === "User" ? name : accountUsername(subject);
       if (username === undefined) continue;
       const grant = kind === "User" ? toUser : toAccount;
       if (hold(this.#users, { name: username, grant })) users.push(username);
@@ -90,11 +91,10 @@ export class SubjectIndex {
 }
 
 /** Undefined: the subject is nobody. */
-function accountUsername({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
-  const home = namespace ?? bindingNamespace;
-  if (kind !== "ServiceAccount" || home === "") return undefined;
+function accountUsername({ kind, name, namespace = "" }: Subject): string | undefined {
+  if (kind !== "ServiceAccount" || namespace === "") return undefined;
   // Not a template, of which V8 would keep each part as an object of its own.
-  return [serviceAccountUsernamePrefix + home, name].join(":");
+  return [serviceAccountUsernamePrefix + namespace, name].join(":");
 }
 
 /** Returns false when the subject has a grant by this binding already: a binding may name a subject twice. */

@@ -40,6 +40,8 @@ export interface WorkQueueOptions {
 const firstRetryMilliseconds = 20;
 const longestRetryMilliseconds = 60_000;
 const longestDelayMilliseconds = 24 * 3_600_000;
+/** Longer delays are rounded up to whole seconds. */
+const longestExactMilliseconds = 60_000;
 
 /**
  * A queue of keys to reconcile. A key that is added several times is reconciled once. A key that is added during its
@@ -80,12 +82,14 @@ export class WorkQueue {
 
   /**
    * Queues a key for reconciliation after a delay, or now if there is none. A shorter delay replaces a longer one that was given before,
-   * and starts now. After a day the key is reconciled in any case: timers hold no more than 2^31 ms.
+   * and starts now. After a day the key is reconciled in any case: timers hold no more than 2^31 ms. A delay of more than a minute is
+   * rounded up to whole seconds: Node.js keeps a list for each duration, and objects that are removed some day have as many as there are
+   * milliseconds.
    */
   addAfter(key: string, delayMilliseconds: number): void {
     if (this.#isStopped) return;
     if (delayMilliseconds <= 0) return this.add(key);
-    const milliseconds = Math.min(delayMilliseconds, longestDelayMilliseconds);
+    const milliseconds = Math.min(rounded(delayMilliseconds), longestDelayMilliseconds);
     const pending = this.#timers.get(key);
     if (pending !== undefined && pending.dueAfter <= milliseconds) return;
     pending?.cancel();
@@ -155,3 +159,6 @@ export class WorkQueue {
     this.#next();
   }
 }
+
+const rounded = (milliseconds: number): number =>
+  milliseconds <= longestExactMilliseconds ? milliseconds : Math.ceil(milliseconds / 1000) * 1000;

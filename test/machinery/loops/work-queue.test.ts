@@ -178,6 +178,18 @@ test("a delay that is too long for a timer is cut to a day", () => {
   assert.deepEqual(waits(), [24 * 3_600_000]);
 });
 
+test("long delays are rounded up to whole seconds, so that many keys share a timer's list, and short ones are exact", () => {
+  const { schedule, waits } = manualSchedule();
+  const queue = new WorkQueue({ reconcile: () => Promise.resolve(), onError: () => assert.fail(), schedule });
+  queue.addAfter("exact", 60_000);
+  queue.addAfter("rounded", 60_001);
+  queue.addAfter("whole", 3_600_000);
+  for (const key of ["a", "b", "c"]) queue.addAfter(key, 3_599_000 + Number.parseInt(key, 16));
+  // The same second: the timer that waits already is early enough.
+  queue.addAfter("a", 3_599_001);
+  assert.deepEqual(waits(), [60_000, 61_000, 3_600_000, 3_600_000, 3_600_000, 3_600_000]);
+});
+
 test("keys that add each other for ever leave the event loop free", async () => {
   const queue = new WorkQueue({
     reconcile: async (key) => queue.add(key === "a" ? "b" : "a"),

@@ -10,6 +10,7 @@ import { CompiledSchema } from "../registry/compiled-schema.ts";
 import { compiledPartialMetadata, compiledPartialMetadataList } from "../registry/partial-object-metadata.ts";
 import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
 import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
+import { withoutManagedFields } from "./without-managed-fields.ts";
 
 /** The parts of a request's bodies that may be recorded. No policy can add others. */
 export type BodyRule =
@@ -138,36 +139,23 @@ interface Recording {
 
 /** The JSON of an object as it may be recorded. */
 export function recordedText(object: unknown, { rule, omitManagedFields }: Recording): string {
-  let recorded = omitManagedFields ? withoutManagedFields(object) : object;
+  let recorded = object;
   if (rule.type === "redacted") for (const field of rule.fields) recorded = withRedacted(recorded, field);
-  return JSON.stringify(recorded ?? null);
+  const json = JSON.stringify(recorded ?? null);
+  return omitManagedFields ? withoutManagedFields(json) : json;
 }
 
-/** The JSON of an answer of which nothing is left out, as it was sent. Undefined for others, and for an answer in another form. */
+/** The JSON of an answer as it may be recorded, which is not parsed for that. Undefined for an answer in another form, or with secrets. */
 export function sentText({ headers, body }: HttpResponse, { rule, omitManagedFields }: Recording): string | undefined {
-  if (rule.type !== "whole" || omitManagedFields || !isWholeBody(body)) return undefined;
+  if (rule.type !== "whole" || !isWholeBody(body)) return undefined;
   if (!String(headers["content-type"] ?? "").startsWith(contentTypes.json)) return undefined;
-  const text = String(body).trimEnd();
+  const json = String(body).trimEnd();
   // An event is one line, and who asks for `pretty` gets several.
-  return text === "" || text.includes("\n") ? undefined : text;
+  if (json === "" || json.includes("\n")) return undefined;
+  return omitManagedFields ? withoutManagedFields(json) : json;
 }
 
 function withRedacted(value: unknown, [name, ...rest]: FieldPath): unknown {
   if (!isJsonObject(value) || name === undefined || value[name] === undefined) return value;
   return { ...value, [name]: rest.length > 0 ? withRedacted(value[name], rest) : redacted };
 }
-
-/** Without those of an object, of the items of a list, and of the objects in the rows of a table. */
-function withoutManagedFields(value: unknown): unknown {
-  if (!isJsonObject(value)) return value;
-  const { metadata, items, rows } = value;
-  return {
-    ...value,
-    ...(isJsonObject(metadata) && { metadata: { ...metadata, managedFields: undefined } }),
-    ...(Array.isArray(items) && { items: items.map(withoutManagedFields) }),
-    ...(Array.isArray(rows) && { rows: rows.map(rowWithoutManagedFields) }),
-  };
-}
-
-const rowWithoutManagedFields = (row: unknown): unknown =>
-  isJsonObject(row) && "object" in row ? { ...row, object: withoutManagedFields(row["object"]) } : row;

@@ -1,0 +1,57 @@
+import { endOfString } from "../schema/value-limit.ts";
+
+/** Where answers and bodies have them: in an object, in the items of a list, and in the objects in the rows of a table. */
+const places: ReadonlySet<string> = new Set(
+  ["metadata", "items.metadata", "rows.object.metadata"].map((path) => `${path}.managedFields`),
+);
+
+/**
+ * The JSON of an object, a list or a table without the managedFields of its objects. It is not parsed, because lists have megabytes.
+ * `json` is valid, without blanks between its values.
+ */
+export function withoutManagedFields(json: string): string {
+  /** Of the value that is read, at each depth. Empty in lists. */
+  const keys: string[] = [];
+  let kept = "";
+  let from = 0;
+  for (let position = 0; position < json.length; position++) {
+    const code = json.charCodeAt(position);
+    if (code === openBrace || code === openBracket) keys.push("");
+    else if (code === closeBrace || code === closeBracket) keys.pop();
+    if (code !== quote) continue;
+    const start = position;
+    position = endOfString(json, position);
+    if (json.charCodeAt(position + 1) !== colon) continue;
+    const key = json.slice(start + 1, position);
+    keys[keys.length - 1] = key;
+    if (key !== "managedFields" || !places.has(keys.filter((one) => one !== "").join("."))) continue;
+    const end = endOfValue(json, position + 2);
+    const isLast = json.charCodeAt(end) !== comma;
+    const hasOneBefore = json.charCodeAt(start - 1) === comma;
+    kept += json.slice(from, isLast && hasOneBefore ? start - 1 : start);
+    from = isLast ? end : end + 1;
+    position = from - 1;
+  }
+  return kept + json.slice(from);
+}
+
+/** The position of the comma or bracket behind a value. */
+function endOfValue(json: string, start: number): number {
+  let depth = 0;
+  for (let position = start; position < json.length; position++) {
+    const code = json.charCodeAt(position);
+    if (code === quote) position = endOfString(json, position);
+    else if (code === openBrace || code === openBracket) depth++;
+    else if (depth === 0 && (code === comma || code === closeBrace)) return position;
+    else if (code === closeBrace || code === closeBracket) depth--;
+  }
+  return json.length;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

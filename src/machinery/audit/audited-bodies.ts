@@ -10,7 +10,7 @@ import { CompiledSchema } from "../registry/compiled-schema.ts";
 import { compiledPartialMetadata, compiledPartialMetadataList } from "../registry/partial-object-metadata.ts";
 import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
 import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
-import { withoutManagedFields } from "./without-managed-fields.ts";
+import { leaveManagedFieldsOut } from "./leave-managed-fields-out.ts";
 
 /** The parts of a request's bodies that may be recorded. No policy can add others. */
 export type BodyRule =
@@ -142,7 +142,7 @@ export function recordedText(object: unknown, { rule, omitManagedFields }: Recor
   let recorded = object;
   if (rule.type === "redacted") for (const field of rule.fields) recorded = withRedacted(recorded, field);
   const json = JSON.stringify(recorded ?? null);
-  return omitManagedFields ? withoutManagedFields(json) : json;
+  return omitManagedFields ? leaveManagedFieldsOut(json) : json;
 }
 
 /** The JSON of an answer as it may be recorded, which is not parsed for that. Undefined for an answer in another form, or with secrets. */
@@ -152,7 +152,7 @@ export function sentText({ headers, body }: HttpResponse, { rule, omitManagedFie
   const json = String(body).trimEnd();
   // An event is one line, and who asks for `pretty` gets several.
   if (json === "" || json.includes("\n")) return undefined;
-  return omitManagedFields ? withoutManagedFields(json) : json;
+  return omitManagedFields ? leaveManagedFieldsOut(json) : json;
 }
 
 function withRedacted(value: unknown, [name, ...rest]: FieldPath): unknown {

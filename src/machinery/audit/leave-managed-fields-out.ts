@@ -9,7 +9,7 @@ const places: ReadonlySet<string> = new Set(
  * The JSON of an object, a list or a table without the managedFields of its objects. It is not parsed, because lists have megabytes.
  * `json` is valid, without blanks between its values.
  */
-export function withoutManagedFields(json: string): string {
+export function leaveManagedFieldsOut(json: string): string {
   /** Of the value that is read, at each depth. Empty in lists. */
   const keys: string[] = [];
   let kept = "";

@@ -48,8 +48,18 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
     throw new UsageError("--workers: workers open the port themselves: disable the unit's socket, or use one worker");
   }
   if (socket === undefined) await tryToListen(config);
-  const started = readSettings();
-  let serving: Serving;
+  let serving: Serving | undefined;
+  let levelAtStart: string | undefined;
+  // From now on: by default, the signal ends the process, and a start may wait for long.
+  reloadOnHangup(readSettings(), {
+    log,
+    read: readSettings,
+    apply(logLevel) {
+      log.level = logLevel;
+      if (serving === undefined) levelAtStart = logLevel;
+      else serving.reload(logLevel);
+    },
+  });
   try {
     serving =
       config.workers === 1 ? await startAlone(config, { log, passedSocket: socket }) : await startWorkers(config, log);
@@ -59,14 +69,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
     process.exitCode = error.exitCode;
     return;
   }
-  reloadOnHangup(started, {
-    log,
-    read: readSettings,
-    apply(logLevel) {
-      log.level = logLevel;
-      serving.reload(logLevel);
-    },
-  });
+  if (levelAtStart !== undefined) serving.reload(levelAtStart);
   // Install this before printing that the server is ready: the reader may stop it immediately.
   const stop = stopSignal(endNow);
   const say = openProcessOutput();

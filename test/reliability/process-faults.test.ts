@@ -13,8 +13,8 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { connect } from "node:net";
-import type { Socket } from "node:net";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -95,6 +95,24 @@ describe("SIGTERM", () => {
       const server = await startTestServerProcess(newData(), { flags: [`--workers=${workers}`] });
       assert.equal(await server.stop(), 0);
     }
+  });
+});
+
+describe("SIGHUP", () => {
+  it("is no end of a server that starts: it waits for etcd, and reads its settings again", async (context) => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    context.after(() => silent.close());
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo; // it listens on TCP
+    const server = signet(["serve", "--data-dir", newData(), "--etcd-servers", `http://127.0.0.1:${port}`]);
+    const ended = exitOf(server);
+    const [connection] = (await once(silent, "connection")) as [Socket];
+    context.after(() => connection.destroy());
+    server.kill("SIGHUP");
+    const line = once(server.stderr ?? assert.fail(), "data");
+    assert.match(String(await Promise.race([line, ended])), /"settings read again"/);
+    server.kill("SIGTERM");
+    await ended;
   });
 });
 

@@ -10,6 +10,7 @@ import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
+import { eventually } from "../end-to-end/eventually.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -73,7 +74,7 @@ export async function runCrashRounds({
     for (let round = 1; round <= rounds; round++) {
       await runRound(scene);
       report.rounds = round;
-      report.acknowledged = writers.reduce((sum, { acknowledgedCount }) => sum + acknowledgedCount, 0);
+      report.acknowledged = acknowledgedBy(writers);
       report.unanswered = writers.reduce((sum, { unansweredCount }) => sum + unansweredCount, 0);
       report.events = scene.followers.reduce((sum, { follower }) => sum + follower.events.length, 0);
       onRound?.(round, report);
@@ -88,6 +89,9 @@ export async function runCrashRounds({
   report.violations.push(...scene.followers.flatMap(({ follower }) => follower.violations));
   return report;
 }
+
+const acknowledgedBy = (writers: readonly LedgerWriter[]): number =>
+  writers.reduce((sum, { acknowledgedCount }) => sum + acknowledgedCount, 0);
 
 interface Scene {
   readonly dataDirectory: string;
@@ -112,9 +116,13 @@ async function runRound(scene: Scene): Promise<void> {
   const followers = scene.followers.map(({ follower }) => follower.follow(watcher, following.signal));
   const clients = writers.map(() => clientOf(server));
   const writing = writers.map((writer, index) => writer.run(clients[index] ?? watcher, following.signal));
-  await delay(random.integer(50, 900));
+  let areWriting = true;
+  const ended = Promise.all(writing).then(() => (areWriting = false));
+  // On a busy machine, the first answer takes longer than any delay.
+  await eventually("a write is acknowledged", () => !areWriting || acknowledgedBy(writers) > report.acknowledged);
+  await delay(random.integer(0, 900));
   await server.kill();
-  await Promise.all(writing);
+  await ended;
   following.abort();
   await Promise.all(followers);
   for (const client of [watcher, ...clients]) client.close();

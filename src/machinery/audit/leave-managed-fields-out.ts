@@ -4,6 +4,8 @@ import { endOfString } from "../schema/value-limit.ts";
 const places: ReadonlySet<string> = new Set(
   ["metadata", "items.metadata", "rows.object.metadata"].map((path) => `${path}.managedFields`),
 );
+/** The objects and lists around a place: the table, its rows, a row, its object, and the metadata. */
+const deepestPlace = 5;
 
 /**
  * The JSON of an object, a list or a table without the managedFields of its objects. It is not parsed, because lists have megabytes.
@@ -24,7 +26,8 @@ export function leaveManagedFieldsOut(json: string): string {
     if (json.charCodeAt(position + 1) !== colon) continue;
     const key = json.slice(start + 1, position);
     keys[keys.length - 1] = key;
-    if (key !== "managedFields" || !places.has(keys.filter((one) => one !== "").join("."))) continue;
+    if (key !== "managedFields" || keys.length > deepestPlace) continue;
+    if (!places.has(keys.filter((one) => one !== "").join("."))) continue;
     const end = endOfValue(json, position + 2);
     const isLast = json.charCodeAt(end) !== comma;
     const hasOneBefore = json.charCodeAt(start - 1) === comma;

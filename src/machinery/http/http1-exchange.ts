@@ -24,6 +24,8 @@ export class Http1Exchange extends Exchange {
   readonly #response: ServerResponse;
   readonly #body: Http1Body | undefined;
   #isBroken = false;
+  /** The request behind this one, if it came before the answer to this one. */
+  #next: Http1Exchange | undefined;
 
   constructor(
     { head, request, response }: Http1Request,
@@ -36,8 +38,11 @@ export class Http1Exchange extends Exchange {
     if (coding !== undefined || length !== "0")
       this.#body = new Http1Body(request, () => pipelinedRequests(connection, request.socket));
     connection.openExchanges++;
+    if (connection.lastExchange instanceof Http1Exchange) connection.lastExchange.#next = this;
     connection.lastExchange = this;
     response.on("close", () => {
+      // Once Node.js has let a connection go, its end is told to the first answer alone.
+      if (this.#next !== undefined && request.socket.destroyed) this.#next.#response.destroy();
       if (connection.lastExchange === this) connection.lastExchange = undefined;
       connection.openExchanges--;
       connection.activeAtSecond = context.tick.seconds;

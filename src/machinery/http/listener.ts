@@ -305,9 +305,11 @@ function serveHttp1(parts: ListenerParts): void {
     afterAnswers(socket, () => serveWebSocket({ request, socket, sentAhead }, parts)),
   );
   // It asks for a tunnel, and has no path. The same over HTTP/2.
-  server.on("connect", (request: IncomingMessage, socket: Socket) =>
-    afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end()),
-  );
+  server.on("connect", (request: IncomingMessage, socket: Socket) => {
+    afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end());
+    // What follows is thrown away, so that its end is noticed: an earlier answer may be a watch.
+    socket.resume();
+  });
   server.on("clientError", (error, socket) => {
     // It goes on sending. A reset now could take the answer from it.
     if (refused.has(socket)) return;

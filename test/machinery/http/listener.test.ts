@@ -798,6 +798,37 @@ describe("the listener", () => {
     });
   });
 
+  const tunnel = "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (const [what, { ahead, leave }] of [
+    ["has disconnected", { ahead: tunnel, leave: (socket: TLSSocket) => socket.destroy() }],
+    [
+      "sends more and closes its side",
+      { ahead: "", leave: (socket: TLSSocket) => (socket.write(tunnel), socket.end("more")) },
+    ],
+  ] as const) {
+    it(`notifies the handlers of all requests before a CONNECT when the client ${what}`, async () => {
+      const arrived = Promise.withResolvers<void>();
+      const gone = Promise.withResolvers<void>();
+      const left = new Set(["/1", "/2", "/3"]);
+      const handler: Handler = async ({ path, signal }) => {
+        signal.addEventListener("abort", () => {
+          left.delete(path);
+          if (left.size === 0) gone.resolve();
+        });
+        if (path === "/3") arrived.resolve();
+        await gone.promise;
+        return text("late");
+      };
+      await withListener({ handler }, async (port) => {
+        const socket = await openTls(port);
+        socket.write([...left].map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`).join("") + ahead);
+        await arrived.promise;
+        leave(socket);
+        await gone.promise;
+      });
+    });
+  }
+
   it("makes one error for all requests whose clients have disconnected", async () => {
     const reasons: unknown[] = [];
     const arrived = Promise.withResolvers<void>();

@@ -281,6 +281,13 @@ describe("signet doctor beside a running server", () => {
     ]);
   });
 
+  it("warns of a token key that is gone: the next start refuses its tokens", async (context) => {
+    const file = join(dataDirectory, "service-account.key");
+    renameSync(file, `${file}.away`);
+    context.after(() => renameSync(`${file}.away`, file));
+    assert.deepEqual(await newTroubles(), [`warning key files: ${file} is gone`]);
+  });
+
   it("finds a CA without its key", async (context) => {
     const file = join(dataDirectory, "nodeagent-client-ca.key");
     renameSync(file, `${file}.away`);

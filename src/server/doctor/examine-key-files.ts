@@ -13,7 +13,7 @@ import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { readKeyHolders, sealedKeys } from "../sealed-keys.ts";
-import { bad, good } from "./finding.ts";
+import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 const subject = "key files";
@@ -52,5 +52,11 @@ export async function examineKeyFiles(store: Store, dataDirectory: string): Prom
       return [bad(subject, { found: error.message, advice: "no server starts with it" })];
     }
   });
+  if (ring !== undefined) {
+    const gone = tokenKeys.filter((file) => !existsSync(join(dataDirectory, file)));
+    const advice =
+      "put it back from a backup; or, if you have deleted it, all tokens that it has signed end with the next start";
+    findings.push(...gone.map((file) => warning(subject, { found: `${join(dataDirectory, file)} is gone`, advice })));
+  }
   return findings.length > 0 ? findings : [good(subject, `the keys and CAs in ${dataDirectory} can be used`)];
 }

@@ -27,6 +27,8 @@ export interface ListOptions {
 export interface WatchOptions extends ListOptions {
   readonly allowsBookmarks?: boolean;
   readonly timeoutSeconds?: number;
+  /** Called when the server has begun to answer: there may be no event for long. */
+  readonly onOpen?: () => void;
 }
 
 export interface WriteOptions {
@@ -216,7 +218,9 @@ export class ResourceClient<T extends ApiObject> {
   async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
     const timeoutSeconds = options.timeoutSeconds ?? Math.round(shortestWatchSeconds * (1 + Math.random()));
     const query = listQuery({ ...options, timeoutSeconds }, { watch: "true" });
-    yield* watchEvents<T>((await this.#client.stream(this.#collection, { query, signal })).body);
+    const { body } = await this.#client.stream(this.#collection, { query, signal });
+    options.onOpen?.();
+    yield* watchEvents<T>(body);
   }
 
   /**

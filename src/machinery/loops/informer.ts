@@ -48,7 +48,7 @@ export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
   /** Called for every failed list or watch, which the informer retries by itself, and for everything that a handler throws. */
   readonly onError?: (error: unknown) => void;
-  /** Called after each complete list, and after each event of a watch: the server can be followed. */
+  /** Called after each complete list, when a watch begins, and after each event of it: the server can be followed. */
   readonly onHeard?: () => void;
   /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
@@ -107,7 +107,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
-    const { monotonic = monotonicClock, mostWatchedBytes = Infinity } = this.#options;
+    const { monotonic = monotonicClock, mostWatchedBytes = Infinity, onHeard = () => {} } = this.#options;
     let version = "";
     let watchedBytes = 0;
     let failures = 0;
@@ -119,10 +119,15 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
           version = await this.#relist(signal);
           watchedBytes = 0;
           onSynced();
-          this.#options.onHeard?.();
+          onHeard();
         }
         watchedSince = monotonic.now();
-        const selection = { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true };
+        const selection = {
+          ...this.#options.selectors,
+          resourceVersion: version,
+          allowsBookmarks: true,
+          onOpen: onHeard,
+        };
         for await (const event of this.#resource.watch(selection, signal)) {
           isHeard = true;
           watchedBytes += event.bytes;
@@ -132,7 +137,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
           }
           version = event.object.metadata.resourceVersion ?? version;
           this.#take(event);
-          this.#options.onHeard?.();
+          onHeard();
         }
       } catch (error) {
         if (signal.aborted) break;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
@@ -244,3 +245,38 @@ const clientOf = (answer: (request: ClientRequest) => object): ApiClient =>
     }),
     close() {},
   });
+
+test("an informer that is let in again says so, also when nothing changes for long", async () => {
+  const stopping = new AbortController();
+  const heard: string[] = [];
+  async function* text(json: object): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(JSON.stringify(json));
+  }
+  async function* silence(): AsyncGenerator<Uint8Array> {
+    stopping.abort();
+    yield Buffer.alloc(0);
+  }
+  let watches = 0;
+  const client = new ApiClient({
+    async send({ query = "" }) {
+      if (!query.includes("watch=true"))
+        return {
+          status: 200,
+          headers: {},
+          body: text({ kind: "ConfigMapList", metadata: { resourceVersion: "1" }, items: [] }),
+        };
+      return ++watches === 1
+        ? { status: 401, headers: {}, body: text({ kind: "Status", reason: "Unauthorized" }) }
+        : { status: 200, headers: {}, body: silence() };
+    },
+    close() {},
+  });
+  const informer = new Informer(client.resource(configMaps, "default"), {
+    onHeard: () => heard.push("heard"),
+    onError: () => heard.push("refused"),
+    backoffMilliseconds: () => 1,
+  });
+  await informer.start(stopping.signal);
+  if (!stopping.signal.aborted) await once(stopping.signal, "abort");
+  assert.deepEqual(heard, ["heard", "refused", "heard"]);
+});

@@ -90,7 +90,7 @@ describe("a data directory", () => {
           assert.match(
             second.stderr,
             new RegExp(
-              `^signet: \\S+ is in use by the process ${first.process.pid} at "https://127\\.0\\.0\\.1:\\d+"; [^\\n]+\\n$`,
+              `^signet: .+ is in use by the process ${first.process.pid} at "https://127\\.0\\.0\\.1:\\d+"; [^\\n]+\\n$`,
             ),
           );
         }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerClock, setsClock } from "../../src/agent/server-clock.ts";
+import { logSkew, ServerClock, setsClock } from "../../src/agent/server-clock.ts";
+import { logTo } from "./log-to.ts";
 import type { ClientResponse } from "../../src/machinery/client/transport.ts";
 
 test("the server's time is the machine's until an answer differs by more than half a minute", () => {
@@ -114,4 +115,15 @@ test("a date that no server's clock has is ignored", () => {
     clock.observe({ headers: { date: `Sat, 13 Sep ${year} 00:00:00 GMT` } }, 0);
   }
   assert.equal(clock.now(), machine);
+});
+
+test("the log tells by how many seconds the clocks differ, and that they agree again", () => {
+  const told: unknown[] = [];
+  const log = logTo((...line) => told.push(line));
+  logSkew(90_400, log);
+  logSkew(400, log);
+  assert.deepEqual(told, [
+    [{ skewSeconds: 90 }, "this machine's clock differs from the server's, whose time is used for certificates"],
+    [{}, "this machine's clock agrees with the server's again"],
+  ]);
 });

@@ -41,7 +41,7 @@ export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly bodyBytes: number;
   /** The limit from the first header to the last byte of the answer. Watches have no such limit. */
   readonly requestSeconds: number;
-  /** The deadline for the TLS handshake, and for the header of an HTTP/1.1 request. */
+  /** The time for each of these: a connection's first bytes, its TLS handshake from then on, the header of an HTTP/1.1 request. */
   readonly handshakeSeconds: number;
   /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;

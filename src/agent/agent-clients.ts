@@ -11,7 +11,6 @@ import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
-import { readText } from "../machinery/client/transport.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
 import type { AgentIdentity } from "./certificate-renewal.ts";
@@ -197,7 +196,7 @@ const explained = (
     try {
       const response = await transport.send(request);
       if (isPage(response)) {
-        await readText(response.body); // so that the connection can be used again
+        for await (const _ of response.body) break; // ends the request: a page in place of a watch may be endless
         throw new ServerUnreachable(server, { reason: pageAdvice });
       }
       return { ...response, body: explainedBody(response.body, explain) };

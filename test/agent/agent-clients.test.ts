@@ -66,3 +66,20 @@ test("a web page in place of an answer names its server, and the next request go
   });
   assert.deepEqual(await client.request("/apis"), { groups: [] });
 });
+
+test("a web page is not read on, as it may be endless in place of a watch", async () => {
+  let isEnded = false;
+  async function* endless(): ClientResponse["body"] {
+    try {
+      yield Buffer.from("<h1>");
+      assert.fail("it was read on");
+    } finally {
+      isEnded = true;
+    }
+  }
+  const client = clientOf({
+    "https://one": () => ({ status: 200, headers: { "content-type": "text/html" }, body: endless() }),
+  });
+  await assert.rejects(client.stream("/apis", { query: "watch=true" }), /a web page came in place of its answer/);
+  assert.ok(isEnded);
+});

@@ -41,7 +41,7 @@ export class CertificateStore {
 
   /** The file from which other programs may read the pair. Its name does not change with a renewal. */
   get file(): string {
-    return join(this.#directory, `${this.#name}${currentSuffix}`);
+    return join(this.#directory, `${this.#name}-current.pem`);
   }
 
   /** The pair in use, or undefined. Throws PkiError when the file holds none, UnusableFile when others can read it. */
@@ -127,14 +127,19 @@ export class CertificateStore {
   }
 }
 
-/** The names of all certificates that a folder has. */
-export const storedNames = (directory: string): string[] =>
-  readdirSync(directory).flatMap((file) =>
-    file.endsWith(currentSuffix) ? [file.slice(0, -currentSuffix.length)] : [],
-  );
+/** The names of the files that a folder has of each certificate, by its name. */
+export function storedFiles(directory: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const file of readdirSync(directory)) {
+    const name = filePattern.exec(file)?.[1];
+    if (name !== undefined) found.set(name, [...(found.get(name) ?? []), file]);
+  }
+  return found;
+}
 
-const currentSuffix = "-current.pem";
-const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;
+const date = String.raw`\d{4}(?:-\d\d){5}-\d{3}\.pem`;
+const datePattern = new RegExp(`^${date}$`);
+const filePattern = new RegExp(`^(.+)-(?:current\\.pem|pending\\.key|wanted|${date})$`);
 
 /** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { uptime } from "node:os";
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
@@ -17,7 +16,7 @@ import { FailureLog } from "./failure-log.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
-import { storedNames } from "./certificate-store.ts";
+import { storedFiles } from "./certificate-store.ts";
 import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
 import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
@@ -237,10 +236,11 @@ function checkIdentity(
 function warnOfOthers(settings: AgentSettings, log: Log): void {
   const folder = certificatesFolder(settings);
   const known = new Set(["client", "serving", ...settings.certificates.map(({ name }) => name)]);
-  for (const certificate of storedNames(folder).filter((name) => !known.has(name))) {
+  for (const [certificate, files] of storedFiles(folder)) {
+    if (known.has(certificate)) continue;
     log.warn(
-      { certificate },
-      `the settings do not name this certificate any more: it is not renewed, and its files stay; remove those that nothing uses, and ${join(folder, `${certificate}-*`)}`,
+      { certificate, folder, files },
+      "the settings do not name this certificate any more: it is not renewed, and its files stay; remove them, and those that were written from them, once nothing uses them",
     );
   }
 }

@@ -149,10 +149,15 @@ describe("an agent", () => {
   it("says which certificate its settings do not name any more, and leaves its files alone", async (context) => {
     const { start, withToken, stores, log } = await scene(context);
     const pair = newPair({ notBefore: Date.now(), notAfter: Date.now() + 1e9 });
-    stores("web").install(pair, { now: Date.now(), wantedDigest: "" });
+    for (const name of ["web", "web-2"]) stores(name).install(pair, { now: Date.UTC(2026, 0), wantedDigest: "" });
     await start(withToken);
-    const line = log.find(({ message }) => message.includes("the settings do not name this certificate any more"));
-    assert.deepEqual(line?.fields, { certificate: "web" });
+    const lines = log.filter(({ message }) => message.includes("the settings do not name this certificate any more"));
+    const folder = dirname(stores("web").file);
+    const filesOf = (name: string) => [`${name}-2026-01-01-00-00-00-000.pem`, `${name}-current.pem`, `${name}-wanted`];
+    assert.deepEqual(
+      new Set(lines.map(({ fields: { files, ...fields } }) => ({ ...fields, files: [files].flat().sort() }))),
+      new Set(["web", "web-2"].map((certificate) => ({ certificate, folder, files: filesOf(certificate) }))),
+    );
     assert.equal(stores("web").read()?.keyPem, pair.keyPem);
   });
 

@@ -26,7 +26,7 @@ const calmMilliseconds = 60_000;
 /** In a quarter of an hour: a server's text may be another one each time. */
 const mostReasons = 20;
 
-const lastReason = `${mostReasons} reasons in a quarter of an hour, others are not logged: signet agent status shows the latest`;
+const lastReason = `${mostReasons} reasons in a quarter of an hour, others are not logged; for an agent, signet agent status shows the latest`;
 
 /** A reason that says what the time is, is another one each time. */
 const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;

@@ -45,6 +45,15 @@ export async function runRemoteControllers(
   const { certificates, metricsAddress } = config;
   await using opened = new AsyncDisposableStack();
   const followed = opened.use(new FollowedFiles({ log, pollMilliseconds: followMilliseconds }));
+  // From now on: by default, the signal ends the process, and a start may wait for long.
+  reloadOnHangup(readSettings(), {
+    log,
+    read: readSettings,
+    apply(logLevel) {
+      log.level = logLevel;
+      followed.refresh({ isForced: true });
+    },
+  });
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, followed);
   const queueCounts = new QueueCounts();
   let running: ElectedControllers | undefined;
@@ -94,14 +103,6 @@ export async function runRemoteControllers(
   running = opened.adopt(elected, () => elected.stop());
   openProcessOutput()(`controllers follow ${transport.server}`);
 
-  reloadOnHangup(readSettings(), {
-    log,
-    read: readSettings,
-    apply(logLevel) {
-      log.level = logLevel;
-      followed.refresh({ isForced: true });
-    },
-  });
   // Keep the process alive: the timers of a standby and a watch that reconnects do not.
   opened.adopt(
     setInterval(() => {}, 2 ** 30),

@@ -99,22 +99,44 @@ describe("SIGTERM", () => {
 });
 
 describe("SIGHUP", () => {
-  it("is no end of a server that starts: it waits for etcd, and reads its settings again", async (context) => {
-    const silent = createServer().listen(0, "127.0.0.1");
-    context.after(() => silent.close());
-    await once(silent, "listening");
-    const { port } = silent.address() as AddressInfo; // it listens on TCP
-    const server = signet(["serve", "--data-dir", newData(), "--etcd-servers", `http://127.0.0.1:${port}`]);
-    const ended = exitOf(server);
-    const [connection] = (await once(silent, "connection")) as [Socket];
-    context.after(() => connection.destroy());
-    server.kill("SIGHUP");
-    const line = once(server.stderr ?? assert.fail(), "data");
-    assert.match(String(await Promise.race([line, ended])), /"settings read again"/);
-    server.kill("SIGTERM");
-    await ended;
-  });
+  for (const [what, argumentsFor] of [
+    [
+      "a server that waits for etcd",
+      (port: number) => ["serve", "--data-dir", newData(), "--etcd-servers", `http://127.0.0.1:${port}`],
+    ],
+    [
+      "controllers that wait for their server",
+      (port: number) => ["controllers", "--kubeconfig", kubeconfigOf(`https://127.0.0.1:${port}`)],
+    ],
+  ] as const) {
+    it(`is no end of a start, as of ${what}: the settings are read again`, async (context) => {
+      const silent = createServer().listen(0, "127.0.0.1");
+      context.after(() => silent.close());
+      await once(silent, "listening");
+      const { port } = silent.address() as AddressInfo; // it listens on TCP
+      const program = signet(argumentsFor(port));
+      const ended = exitOf(program);
+      const [connection] = (await once(silent, "connection")) as [Socket];
+      context.after(() => connection.destroy());
+      program.kill("SIGHUP");
+      const line = once(program.stderr ?? assert.fail(), "data");
+      assert.match(String(await Promise.race([line, ended])), /"settings read again"/);
+      program.kill("SIGTERM");
+      await ended;
+    });
+  }
 });
+
+/** A kubeconfig's file, without credentials. */
+function kubeconfigOf(server: string): string {
+  const file = `${newData()}.kubeconfig`;
+  const context = { name: "one", context: { cluster: "one" } };
+  writeFileSync(
+    file,
+    JSON.stringify({ clusters: [{ name: "one", cluster: { server } }], contexts: [context], "current-context": "one" }),
+  );
+  return file;
+}
 
 /** A process that has LMDB's lock for writers, until it is killed. */
 const suspendedInCommit = `

@@ -256,6 +256,14 @@ describe("signet doctor beside a running server", () => {
     );
   });
 
+  it("finds why the system refuses a file that a server writes at each start", async (context) => {
+    const file = join(dataDirectory, "owner.lock");
+    renameSync(file, `${file}.away`);
+    context.after(() => renameSync(`${file}.away`, file));
+    symlinkSync("x".repeat(300), file);
+    assert.deepEqual(await newTroubles(), [`bad files: ${file}: the name is too long; name a shorter one`]);
+  });
+
   it("finds a link that leads nowhere, or in a circle, where a key or a certificate should be", async (context) => {
     const links = ["signers.key", "circle.crt"].map((name) => join(dataDirectory, name));
     context.after(() => links.forEach((link) => rmSync(link)));

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { join } from "node:path";
-import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { errorCode, messageOf } from "../../machinery/api/thrown-error.ts";
 import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
@@ -144,18 +144,22 @@ export const examineOddFiles = (directory: string): Finding[] => [
       advice: "put back the file, or remove what is there: no server starts with it",
     }),
   ),
-  ...openedAtStart
-    .map((name) => join(directory, name))
-    .filter(isNoFile)
-    .map((path) => bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })),
+  ...openedAtStart.flatMap((name) => examineOpenedFile(join(directory, name))),
 ];
 
-function isNoFile(path: string): boolean {
+function examineOpenedFile(path: string): Finding[] {
+  let isFile: boolean | undefined;
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === false;
-  } catch {
-    return true; // a link that leads to itself
+    isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
+  } catch (error) {
+    if (errorCode(error) !== "ELOOP") {
+      const found = `${path}: ${fileFailureReason(error)}`;
+      return [bad("files", { found, advice: "no server of this user starts with it" })];
+    }
+    isFile = false;
   }
+  const advice = "remove it: no server starts with it";
+  return isFile === false ? [bad("files", { found: `${path} is no file`, advice })] : [];
 }
 
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
@@ -295,7 +299,7 @@ function examineOwnCertificate(
   let certificate: Certificate | undefined;
   try {
     // The server has not started yet, or it is the subject of another finding.
-    if (!existsSync(file) || isNoFile(file)) return [];
+    if (!existsSync(file) || statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
     const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
     [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");

@@ -44,11 +44,12 @@ export async function closeListener(
       if (!areBusy.has(peer) && !wereBusy.has(peer)) socket.destroy();
     }
     wereBusy = areBusy;
-    endIdleLater();
+    if (sockets.size > 0) endIdleLater();
   };
   const endIdleLater = (): void => {
     clearTimeout(idle);
-    idle = setTimeout(endIdle, Math.min(lastRequestMilliseconds, graceMilliseconds));
+    // In the next turn of the event loop: a busy one has not read yet what has come.
+    idle = setTimeout(() => setImmediate(endIdle), Math.min(lastRequestMilliseconds, graceMilliseconds));
   };
   endIdleLater();
   // A client whose handshake was under way has as long for its request.

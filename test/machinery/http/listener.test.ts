@@ -1233,8 +1233,10 @@ describe("the listener", () => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
     await turn();
-    t.mock.timers.tick(1000);
-    t.mock.timers.tick(1000);
+    for (let second = 0; second < 2; second++) {
+      t.mock.timers.tick(1000);
+      await turn();
+    }
     stuck.resume();
     await closing;
     await Promise.all(ended);
@@ -1254,6 +1256,21 @@ describe("the listener", () => {
     assert.match(answer, /^HTTP\/1\.1 200 /);
     assert.match(answer, /^connection: close\r$/im);
     await Promise.all([closing, once(socket, "close")]);
+  });
+
+  it("answers a request that it could not read before idle connections end: it had no turn", async (t) => {
+    const listener = newListener();
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const socket = await openTls(port);
+    socket.write(keepAliveGet);
+    await once(socket, "data");
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    await turn();
+    socket.write(keepAliveGet);
+    t.mock.timers.tick(1000);
+    assert.deepEqual(statusesOf(String(Buffer.concat(await socket.toArray()))), ["200"]);
+    await closing;
   });
 
   it("ends the connection with the answer to a request that it had taken before it closes", async () => {

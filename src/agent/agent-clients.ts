@@ -207,9 +207,9 @@ const explained = (
   close: () => transport.close(),
 });
 
-/** A success of a proxy, or of a login before the network: no API server answers with one. */
+/** A success or redirection of a proxy, or of a login before the network: no API server answers with one. */
 const isPage = ({ status, headers }: ClientResponse): boolean =>
-  status < 300 && /^text\/html\b/i.test(String(headers["content-type"]));
+  status < 400 && /^text\/html\b/i.test(String(headers["content-type"]));
 
 const pageAdvice =
   "a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy";

@@ -55,16 +55,18 @@ test("an answer that does not come to its end names its server, and the next req
   assert.deepEqual(await client.request("/apis"), { groups: [] });
 });
 
-test("a web page in place of an answer names its server, and the next request goes to the next one", async () => {
-  const client = clientOf({
-    "https://one": () => ({ status: 200, headers: { "content-type": "text/html; charset=utf-8" }, body: page() }),
-    "https://two": () => ({ status: 200, headers: { "content-type": "application/json" }, body: groups() }),
-  });
-  await assert.rejects(client.request("/apis"), {
-    message:
-      "cannot reach the server https://one: a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy",
-  });
-  assert.deepEqual(await client.request("/apis"), { groups: [] });
+test("a web page in place of an answer, or a way to one, names its server, and the next request goes to the next one", async () => {
+  for (const status of [200, 302]) {
+    const client = clientOf({
+      "https://one": () => ({ status, headers: { "content-type": "text/html; charset=utf-8" }, body: page() }),
+      "https://two": () => ({ status: 200, headers: { "content-type": "application/json" }, body: groups() }),
+    });
+    await assert.rejects(client.request("/apis"), {
+      message:
+        "cannot reach the server https://one: a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy",
+    });
+    assert.deepEqual(await client.request("/apis"), { groups: [] });
+  }
 });
 
 test("a web page is not read on, as it may be endless in place of a watch", async () => {

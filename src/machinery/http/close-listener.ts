@@ -21,6 +21,12 @@ export interface ClosingListener {
  */
 const lastRequestMilliseconds = 1000;
 
+/**
+ * A client of HTTP/2 that got an answer within so many seconds may still read it from the kernel. Its next window update would be answered
+ * with a reset, which takes the rest from it. Its connection stays open until it closes it, or to the end of the grace period.
+ */
+const readingSeconds = 5;
+
 /** See `Listener.close`. */
 export async function closeListener(
   listener: ClosingListener,
@@ -63,6 +69,11 @@ export async function closeListener(
   server.close(); // ends the timers of the HTTP server
 }
 
-/** The clients that wait for an answer, or have not taken it. */
-const busyPeers = ({ connections }: ClosingListener): ReadonlySet<string> =>
-  new Set([...connections.values()].filter(({ isBusy }) => isBusy).map(({ peer }) => peer));
+/** The clients that wait for an answer, have not taken it, or may still read it. */
+function busyPeers({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
+  const busy = [...connections.values()].filter(({ isBusy }) => isBusy);
+  const reading = [...sessions.values()].filter(
+    ({ activeAtSecond }) => context.tick.seconds - activeAtSecond < readingSeconds,
+  );
+  return new Set([...busy, ...reading].map(({ peer }) => peer));
+}

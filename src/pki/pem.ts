@@ -19,7 +19,8 @@ export const decodePemBlocks = (input: string | Uint8Array): PemBlock[] => [...e
 /**
  * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged
  * block. A marker must start its line: an indented block, or one directly after a byte order mark, counts as text.
- * Everything after an unfinished block, or one with more than a hundred headers, is ignored. Time is linear in the input.
+ * Everything after an unfinished block is ignored. One with more than a hundred headers has no bytes, and is the last. Time is linear in
+ * the input.
  */
 export function* eachPemBlock(input: string | Uint8Array): Generator<PemBlock, undefined> {
   let text = asLatin1(input);
@@ -61,7 +62,12 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
     const headers = new Map<string, string>();
     let bodyStart = typeLine.next;
     for (let count = 0; ; count++) {
-      if (bodyStart >= rest.length || count > maximumHeaders) return undefined;
+      if (bodyStart >= rest.length) return undefined;
+      if (count > maximumHeaders) {
+        if (endIndex < bodyStart) return undefined;
+        // Without its bytes nobody can use it, and it is reported: what is behind it does not pass unread.
+        return { block: { type, headers, bytes: Buffer.alloc(0) }, rest: "" };
+      }
       const line = lineAt(rest, bodyStart);
       const colon = line.text.indexOf(":");
       if (colon < 0) break;

@@ -1,4 +1,4 @@
-import { endOfString } from "../schema/value-limit.ts";
+import { endOfString, endOfValue } from "../schema/end-of-value.ts";
 
 /** Where answers and bodies have them: in an object, in the items of a list, and in the objects in the rows of a table. */
 const places: ReadonlySet<string> = new Set(
@@ -36,19 +36,6 @@ export function leaveManagedFieldsOut(json: string): string {
     position = from - 1;
   }
   return kept + json.slice(from);
-}
-
-/** The position of the comma or bracket behind a value. */
-function endOfValue(json: string, start: number): number {
-  let depth = 0;
-  for (let position = start; position < json.length; position++) {
-    const code = json.charCodeAt(position);
-    if (code === quote) position = endOfString(json, position);
-    else if (code === openBrace || code === openBracket) depth++;
-    else if (depth === 0 && (code === comma || code === closeBrace)) return position;
-    else if (code === closeBrace || code === closeBracket) depth--;
-  }
-  return json.length;
 }
 
 const quote = 0x22;

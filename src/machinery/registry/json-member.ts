@@ -1,10 +1,6 @@
-import { endOfString } from "../schema/value-limit.ts";
+import { endOfString, endOfValue } from "../schema/end-of-value.ts";
 
 const quote = 0x22;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const comma = 0x2c;
 
 /**
@@ -22,19 +18,4 @@ export function jsonMember(text: string, name: string): string | undefined {
     at = end;
   }
   return undefined;
-}
-
-/** The index after the value that starts here. */
-function endOfValue(text: string, start: number): number {
-  let depth = 0;
-  for (let at = start; at < text.length; at += 1) {
-    const character = text.charCodeAt(at);
-    if (character === quote) at = endOfString(text, at);
-    else if (character === openBrace || character === openBracket) depth += 1;
-    else if (character === closeBrace || character === closeBracket) {
-      if (depth === 0) return at;
-      depth -= 1;
-    } else if (character === comma && depth === 0) return at;
-  }
-  return text.length;
 }

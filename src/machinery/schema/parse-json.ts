@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { decodeUtf8 } from "./decode-utf8.ts";
-import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
+import { endOfString } from "./end-of-value.ts";
+import { checkValueCount, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
 import type { JsonReading, MemberPlace, RepeatedKey } from "./json-reader.ts";
 

@@ -1,3 +1,4 @@
+import { endOfString } from "./end-of-value.ts";
 import { maximumJsonDepth } from "./json-reader.ts";
 import { tooLarge } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
@@ -56,15 +57,4 @@ const comma = 0x2c;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const closeBrace = 0x7d;
-const backslash = 0x5c;
 const openBrace = 0x7b;
-
-/** The position of the closing quote of the string that starts at `start`; the end of the text where there is none. */
-export function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-  return text.length;
-}

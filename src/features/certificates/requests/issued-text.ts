@@ -2,7 +2,7 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
-import { decodePemBlocks } from "../../../pki/pem.ts";
+import { eachPemBlock } from "../../../pki/pem.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { RecentTexts } from "../../../pki/recent-texts.ts";
 import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
@@ -54,8 +54,10 @@ export const rememberIssued = (base64: string, { notAfter }: Certificate): unkno
   issuedHere.add(base64, { isRecorded: true, notAfter });
 
 function leafOf(pem: Buffer): ForeignText["leaf"] {
-  const block = decodePemBlocks(pem).find(({ type }) => type === "CERTIFICATE");
-  if (block === undefined) return undefined;
-  const leaf = orPkiError(() => parseCertificate(block.bytes));
-  return leaf instanceof PkiError ? "unreadable" : leaf;
+  for (const { type, bytes } of eachPemBlock(pem)) {
+    if (type !== "CERTIFICATE") continue;
+    const leaf = orPkiError(() => parseCertificate(bytes));
+    return leaf instanceof PkiError ? "unreadable" : leaf;
+  }
+  return undefined;
 }

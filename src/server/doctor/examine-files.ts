@@ -148,18 +148,15 @@ export const examineOddFiles = (directory: string): Finding[] => [
 ];
 
 function examineOpenedFile(path: string): Finding[] {
-  let isFile: boolean | undefined;
   try {
-    isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== false) return [];
   } catch (error) {
     if (errorCode(error) !== "ELOOP") {
       const found = `${path}: ${fileFailureReason(error)}`;
       return [bad("files", { found, advice: "no server of this user starts with it" })];
     }
-    isFile = false;
   }
-  const advice = "remove it: no server starts with it";
-  return isFile === false ? [bad("files", { found: `${path} is no file`, advice })] : [];
+  return [bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })];
 }
 
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
@@ -299,7 +296,7 @@ function examineOwnCertificate(
   let certificate: Certificate | undefined;
   try {
     // The server has not started yet, or it is the subject of another finding.
-    if (!existsSync(file) || statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
+    if (!existsSync(file) || !statSync(file).isFile()) return [];
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
     const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
     [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");

@@ -6,7 +6,7 @@ import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { printable } from "../machinery/command-line/printable.ts";
-import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { fileFailureReason, namesPath, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import { PkiError } from "../pki/pki-error.ts";
 
@@ -91,7 +91,5 @@ function refusalReport({ code, reason, message }: ApiError): FailureReport {
 function systemFailure(error: Error): string {
   const fault = listenFault(error);
   if (fault !== undefined) return fault;
-  return "path" in error && typeof error.path === "string"
-    ? `cannot use ${error.path}: ${fileFailureReason(error)}`
-    : error.message;
+  return namesPath(error) ? `cannot use ${error.path}: ${fileFailureReason(error)}` : error.message;
 }

@@ -38,6 +38,10 @@ export const unreadableFileReason = (error: unknown): string =>
 export const linkFailureReason = (error: unknown): string =>
   errorCode(error) === "EPERM" ? notOfThisFileSystem : fileFailureReason(error);
 
+/** Whether the system refused a file or a folder that the error names. Its own text does not say what to do. */
+export const namesPath = (error: unknown): error is Error & { readonly path: string } =>
+  error instanceof Error && "path" in error && typeof error.path === "string";
+
 /** Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary one. */
 export const fileFailureReason = (error: unknown): string =>
   reasons[errorCode(error)] ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");

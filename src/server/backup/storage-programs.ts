@@ -2,7 +2,7 @@ import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock, sleep } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
+import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
@@ -116,7 +116,7 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
         });
       }
       const place = error.syscall === "read" ? (read ?? written) : written;
-      const path = "path" in error && typeof error.path === "string" ? error.path : place;
+      const path = namesPath(error) ? error.path : place;
       const reason = path === read ? unreadableFileReason(error) : fileFailureReason(error);
       throw new UsageError(`${path}: ${reason}`, { cause: error });
     }

@@ -1,7 +1,7 @@
 import { subjectsOf } from "../../features/access/rbac/subjects-of.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
-import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { fileFailureReason, namesPath } from "../../machinery/files/unusable-file.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
@@ -48,9 +48,8 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
-    const isOfFile = error instanceof Error && "path" in error;
     return bad("storage", {
-      found: isOfFile ? `${String(error.path)}: ${fileFailureReason(error)}` : messageOf(error),
+      found: namesPath(error) ? `${error.path}: ${fileFailureReason(error)}` : messageOf(error),
       advice: "give the settings that the server has, or restore a backup",
     });
   }

@@ -228,6 +228,18 @@ describe("an external signer", () => {
     assert.match(lines.join("\n"), /works again/);
   });
 
+  it("that publishes other keys at each look does not fill the log", async () => {
+    const { client, clock, lines, signer } = await openScene();
+    for (const name of ["a", "b", "c"]) {
+      const ids = Array.from({ length: 100 }, (_, index) => name.repeat(1000) + index);
+      client.published = () => Promise.resolve(answerOf(...ids.map((kid) => ({ ...sharedKey, kid }))));
+      clock.milliseconds += 60_000;
+      await signer.pollWhenDue();
+      assert.equal(signer.current().verification[0]?.kid, ids[0]);
+    }
+    assert.match(lines.join(), /^[^\n]{1,1000}publishes other keys[^\n]*\n$/);
+  });
+
   it("that does not answer is asked by one request a second, while others fail at once, until it answers", async () => {
     const { client, clock, refused, sealed } = await openScene();
     const works = client.signed;

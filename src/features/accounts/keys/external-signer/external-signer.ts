@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import { millisecondsSince } from "../../../../machinery/api/clock.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
+import { shortened } from "../../../../machinery/api/format-value.ts";
 import { OutageReport } from "../../../../machinery/logging/outage-report.ts";
+import { rateLimitedReport } from "../../../../machinery/logging/rate-limited-report.ts";
 import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
 import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
@@ -31,6 +33,8 @@ const failedPollMilliseconds = 10_000;
 const shortestPollMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
+/** How much of the keys' ids a line of the log shows. */
+const maximumKeysCharacters = 500;
 
 /**
  * A program that signs the tokens and publishes the keys that verify them (upstream: `externaljwt/plugin`). While it is
@@ -48,6 +52,13 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   #polledAt: number;
   readonly #signing: OutageReport;
   readonly #fetching: OutageReport;
+  /** A thousand keys may have ids of 1 KiB, and others at each look. */
+  readonly #reportOtherKeys = rateLimitedReport((keys: string, changes) =>
+    this.#options.log.info(
+      { keys: shortened(keys, maximumKeysCharacters), changes },
+      "the external signer publishes other keys",
+    ),
+  );
   /** Since when the signer has been silent. */
   #silentAt = -Infinity;
   #isSilent = false;
@@ -183,8 +194,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     ];
     if (isDeepStrictEqual(published(before), published(next))) return;
     this.#keys = next;
-    const keys = next.verification.map(({ kid }) => kid);
-    this.#options.log.info({ keys }, "the external signer publishes other keys");
+    this.#reportOtherKeys(next.verification.map(({ kid }) => kid).join(", "));
     for (const listener of this.#listeners) listener();
   }
 

@@ -1,5 +1,5 @@
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
-import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
+import { certificateRequestState, certificateSigningRequestResource } from "../features/certificates/resources.ts";
 import { requestedPauseMilliseconds } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
@@ -12,7 +12,7 @@ import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
-import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
+import { certificateState, nextStep, renewalTime } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
@@ -342,7 +342,7 @@ export class CertificateManager {
 /** What a request waits for, and who can help. */
 function waitingText(request: CertificateSigningRequest): string {
   const { metadata, spec } = request;
-  return requestState(request) === "approved"
+  return certificateRequestState(request) === "approved"
     ? `the request is approved, and still waits for the signer ${spec.signerName}: is there such a signer, and does its controller run?`
     : `the request still waits for approval: ${approvalAdvice(spec.signerName, metadata.name ?? "")}`;
 }

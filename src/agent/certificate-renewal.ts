@@ -4,7 +4,7 @@ import { isCertificateFor } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 // All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state,
-// the next step, the identity that asks, and the state of the request. `CertificateManager` acts on them. Times are
+// the next step, the identity that asks, and why a request was refused. `CertificateManager` acts on them. Times are
 // milliseconds since the epoch, by the server's clock. `random` is from 0 to 1.
 
 /**
@@ -114,19 +114,6 @@ export function requestIdentity(question: IdentityQuestion): AgentIdentity | und
   if (hasBootstrap) return "bootstrap";
   // The clock may be wrong: let the server judge the certificate.
   return certificate === undefined ? undefined : "node";
-}
-
-/** The state of a request on the server. */
-export type RequestState = "absent" | "issued" | "denied" | "failed" | "approved" | "pending";
-
-export function requestState(request: CertificateSigningRequest | undefined): RequestState {
-  if (request === undefined) return "absent";
-  const { conditions = [], certificate } = request.status;
-  const has = (type: string): boolean => conditions.some((condition) => condition.type === type);
-  if (has("Denied")) return "denied";
-  if (has("Failed")) return "failed";
-  if (certificate) return "issued";
-  return has("Approved") ? "approved" : "pending";
 }
 
 /** Why a request was denied or has failed, from its condition. */

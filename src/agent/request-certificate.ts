@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { certificateRequestState } from "../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
@@ -9,7 +10,7 @@ import { createCertificateRequestPem } from "../pki/create-certificate-request.t
 import { encodePrivateKeyPem, keyTypeOf, parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import type { KeyType } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";
-import { refusalReason, requestState } from "./certificate-renewal.ts";
+import { refusalReason } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { generateKey } from "./generate-key.ts";
 import { keyPair } from "./key-pair.ts";
@@ -70,21 +71,21 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   else if (isUndecided(kept)) onWaiting(kept);
   let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
   for await (const found of statesOf(first, { requests, sleep, signal })) {
-    switch (requestState(found)) {
+    // The server deletes requests that are not decided within a day.
+    if (found === undefined)
+      throw new RequestRefused(`request ${name}: it was deleted before a certificate was issued`);
+    switch (certificateRequestState(found)) {
       case "issued": {
-        const pair = orPkiError(() => keyPair({ keyPem, certificatePem: decode(found?.status.certificate) }));
+        const pair = orPkiError(() => keyPair({ keyPem, certificatePem: decode(found.status.certificate) }));
         if (pair instanceof PkiError) throw refused(`the issued certificate cannot be used: ${pair.message}`);
         return pair;
       }
       case "denied":
       case "failed":
-        throw refused(found === undefined ? "it was refused" : refusalReason(found));
-      case "absent":
-        // The server deletes requests that are not decided within a day.
-        throw new RequestRefused(`request ${name}: it was deleted before a certificate was issued`);
+        throw refused(refusalReason(found));
       case "approved":
       case "pending":
-        if (found === undefined || clock.now() < remindAt) continue;
+        if (clock.now() < remindAt) continue;
         onWaiting(found);
         remindAt = clock.now() + reminderMilliseconds;
     }
@@ -93,7 +94,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
 }
 
 const isUndecided = (request: CertificateSigningRequest): boolean =>
-  ["pending", "approved"].includes(requestState(request));
+  ["pending", "approved"].includes(certificateRequestState(request));
 
 const createdAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? "") || 0;

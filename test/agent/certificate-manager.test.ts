@@ -121,6 +121,19 @@ describe("the certificate manager", () => {
     assert.equal(scene.store().pendingKey(), key);
   });
 
+  it("does not take a certificate before its request is approved, as no kubelet does", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "issues without approval";
+    const manager = await started(scene);
+    assert.equal(manager.current, undefined);
+    const [name = ""] = [...scene.requests.keys()];
+    assert.equal(manager.status.pendingRequest, name);
+    scene.behaviour = "issues";
+    scene.issue(name);
+    await scene.time.advance(2 * minute);
+    assert.equal(manager.status.state, "current");
+  });
+
   it("pauses between looks at a request that the server says is deleted, and still shows", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "says of a pending request that it is deleted";

@@ -7,7 +7,6 @@ import {
   requestIdentity,
   refusalReason,
   renewalTime,
-  requestState,
 } from "../../src/agent/certificate-renewal.ts";
 import {
   tlsFault,
@@ -131,16 +130,7 @@ describe("a request", () => {
   });
   const condition = (type: string) => ({ type, status: "True", reason: "Why", message: "because" });
 
-  it("is pending until it is approved, and approved until it is issued", () => {
-    assert.equal(requestState(request({})), "pending");
-    assert.equal(requestState(request({ conditions: [condition("Approved")] })), "approved");
-  });
-
-  it("is issued once it has a certificate, and denied or failed whatever else it has", () => {
-    assert.equal(requestState(undefined), "absent");
-    assert.equal(requestState(request({ certificate: "LS0=" })), "issued");
-    assert.equal(requestState(request({ certificate: "LS0=", conditions: [condition("Denied")] })), "denied");
-    assert.equal(requestState(request({ conditions: [condition("Approved"), condition("Failed")] })), "failed");
+  it("was refused for the reason of its condition", () => {
     assert.equal(refusalReason(request({ conditions: [condition("Failed")] })), "Failed (Why): because");
   });
 });

@@ -28,6 +28,7 @@ type Behaviour =
   | "denies"
   | "fails"
   | "ignores"
+  | "issues without approval"
   | "says of a pending request that it is deleted"
   | "shows that another request is denied, and then deleted"
   | "is away"
@@ -192,6 +193,8 @@ export class SigningScene {
         return issued(wanted, { ...validity, publicKey, isCA: true });
       case "issues for another key":
         return issued(wanted, validity);
+      case "issues without approval":
+        return { ...issued(wanted, { ...validity, publicKey }), conditions: [] };
       case "denies":
         return conditionOf("Denied");
       case "fails":

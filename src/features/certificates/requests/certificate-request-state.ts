@@ -8,14 +8,14 @@ export type CertificateRequestState = "pending" | "approved" | "denied" | "faile
 export function certificateRequestState({ status }: CertificateSigningRequest): CertificateRequestState {
   let isApproved = false;
   let isFailed = false;
-  for (const { type } of status?.conditions ?? []) {
+  for (const { type } of status.conditions ?? []) {
     if (type === "Denied") return "denied";
     if (type === "Failed") isFailed = true;
     if (type === "Approved") isApproved = true;
   }
   if (isFailed) return "failed";
   if (!isApproved) return "pending";
-  return status?.certificate ? "issued" : "approved";
+  return status.certificate ? "issued" : "approved";
 }
 
 /** `Approved,Issued`, as kubectl shows a request's state. */

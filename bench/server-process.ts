@@ -7,8 +7,8 @@ import { endsWithParent } from "./ends-with-parent.ts";
 import { threadSeconds } from "./process-cpu.ts";
 import { processStatus } from "./process-status.ts";
 
-/** A server in a separate process, on a free port. */
-export interface ServerProcess {
+/** A server in a separate process, on a free port. Disposing kills it. */
+export interface ServerProcess extends AsyncDisposable {
   readonly url: string;
   readonly caCertificates: Buffer;
   /** What `ready` printed. */
@@ -90,6 +90,7 @@ export async function startServerProcess(
     clearTimeout(late);
     return code;
   };
+  const kill = async (): Promise<void> => void (await end("SIGKILL"));
   return {
     url: ready.url,
     caCertificates: readFileSync(join(dataDirectory, "ca.crt")),
@@ -99,7 +100,8 @@ export async function startServerProcess(
     cpuSeconds: () => sumOfProcesses(child, threadSeconds),
     residentMebibytes: () => sumOfProcesses(child, residentMebibytes),
     stop: () => end("SIGTERM"),
-    kill: async () => void (await end("SIGKILL")),
+    kill,
+    [Symbol.asyncDispose]: kill,
   };
 }
 

@@ -79,7 +79,7 @@ export async function runCrashRounds({
       report.events = scene.followers.reduce((sum, { follower }) => sum + follower.events.length, 0);
       onRound?.(round, report);
     }
-    const server = await start(scene);
+    await using server = await start(scene);
     await examine(scene, server);
     if ((await server.stop()) !== 0) report.violations.push("the server did not stop cleanly");
   } finally {
@@ -108,7 +108,7 @@ interface Scene {
 
 async function runRound(scene: Scene): Promise<void> {
   const { random, writers, report } = scene;
-  const server = await start(scene);
+  await using server = await start(scene);
   await examine(scene, server);
 
   const following = new AbortController();
@@ -118,14 +118,17 @@ async function runRound(scene: Scene): Promise<void> {
   const writing = writers.map((writer, index) => writer.run(clients[index] ?? watcher, following.signal));
   let areWriting = true;
   const ended = Promise.all(writing).then(() => (areWriting = false));
-  // On a busy machine, the first answer takes longer than any delay.
-  await eventually("a write is acknowledged", () => !areWriting || acknowledgedBy(writers) > report.acknowledged);
-  await delay(random.integer(0, 900));
-  await server.kill();
-  await ended;
-  following.abort();
-  await Promise.all(followers);
-  for (const client of [watcher, ...clients]) client.close();
+  try {
+    // On a busy machine, the first answer takes longer than any delay.
+    await eventually("a write is acknowledged", () => !areWriting || acknowledgedBy(writers) > report.acknowledged);
+    await delay(random.integer(0, 900));
+  } finally {
+    await server.kill();
+    await ended;
+    following.abort();
+    await Promise.all(followers);
+    for (const client of [watcher, ...clients]) client.close();
+  }
 
   for (const writer of writers) {
     for (const { resource, name, revision } of writer.takeAcknowledged()) {

@@ -206,11 +206,11 @@ describe("a server with an online intermediate of an offline root", () => {
 
   it("serves its own chain, which openssl and its own kubeconfig verify", async () => {
     const { port } = new URL(server.url);
-    const connect = `s_client -connect 127.0.0.1:${port} -CAfile ${file("root.crt")}`;
+    const connect = `s_client -connect 127.0.0.1:${port} -CAfile root.crt`;
     const asked = promisify(execFile)(
       "openssl",
       `${connect} -verify_ip 127.0.0.1 -verify_return_error -brief`.split(" "),
-      { timeout: 600_000 },
+      { cwd: folder.path, timeout: 600_000 },
     );
     asked.child.stdin?.end();
     const shown = await asked;

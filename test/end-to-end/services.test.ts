@@ -4,7 +4,6 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { connect } from "node:tls";
 import { after, before, describe, it } from "node:test";
@@ -50,7 +49,8 @@ rules:
 `;
 
 describe("nginx, PostgreSQL and a Java service", { skip: missing && `${missing} is missing` }, () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-services-"));
+  // Not in TMPDIR: nginx, the shell and PostgreSQL each write a path with a space or quote in their own way.
+  const folder = mkdtempSync("/tmp/signet-services-");
   const inFolder = (name: string): string => join(folder, name);
   const bundle = inFolder("services.pem");
   const programs: ChildProcess[] = [];

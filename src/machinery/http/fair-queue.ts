@@ -69,7 +69,7 @@ export class FairQueue {
   leave(path: SharePath): void {
     this.#running.release(path);
     // More than one may run now: what one user leaves widens the shares of all.
-    while (this.waiting > 0 && !this.#running.isFull) {
+    while (!this.#running.isFull) {
       const next = this.#queue.take((waiting) => this.#running.mayTake(waiting));
       if (next === undefined) return;
       this.#waiting.release(next.item.path);

@@ -56,7 +56,7 @@ describe("a fair queue", () => {
     assert.deepEqual([queue.running, queue.waiting], [6, 0]);
   });
 
-  it("refuses with 429 a request that may neither run nor wait", () => {
+  it("refuses with 429 a request that may neither run nor wait, and counts it", () => {
     const queue = new FairQueue({ concurrency: 1, queueLength: 4 });
     const refuses = (user: string): void =>
       assert.throws(
@@ -67,6 +67,7 @@ describe("a fair queue", () => {
     refuses("a");
     void queue.enter(named("b"));
     refuses("b");
+    assert.equal(queue.refused, 2);
   });
 
   it("never exceeds its limit, and drops no request", async () => {

@@ -27,6 +27,9 @@ describe("the bound on connections", () => {
     assert.equal(bound.admits(connectionOf("10.0.0.3")), false);
     close(one);
     assert.equal(bound.admits(connectionOf("10.0.0.1")), true);
+    close(two);
+    assert.equal(bound.admits(connectionOf("10.0.0.1")), true);
+    assert.equal(bound.admits(connectionOf("10.0.0.1")), false);
     close(three);
     assert.equal(bound.admits(connectionOf("10.0.0.3")), true);
   });
@@ -35,6 +38,7 @@ describe("the bound on connections", () => {
     assert.equal(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:2:ffff::1"));
     assert.notEqual(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:3::5"));
     assert.equal(addressKey("2001:db8:1:2:3:4:5:6"), addressKey("2001:db8:1:2::"));
+    assert.equal(addressKey("2001::1:2:3:4:5:6"), "2001:0:1:2");
     for (const address of ["10.0.0.1", "::ffff:10.0.0.1"]) assert.equal(addressKey(address), "10.0.0.1");
     assert.equal(addressKey("::1"), "0:0:0:0");
     assert.equal(addressKey("fe80::1%eth0"), "fe80:0:0:0");

@@ -51,6 +51,30 @@ describe("the handshakes of new connections", () => {
     while (!ended.destroyed || !failed.destroyed) await nextTurn();
   });
 
+  it("do not begin on connections that close while they wait for their turn", async () => {
+    const handshakes = new HandshakeTurns({ secondsForFirstBytes: 15 });
+    const sockets = socketsFrom("192.0.2.1", 17);
+    const begun: Socket[] = [];
+    for (const socket of sockets) {
+      handshakes.add(socket, () => begun.push(socket));
+      socket.push("hello");
+    }
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    assert.equal(begun.length, 16);
+    sockets.at(-1)?.destroy();
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    assert.equal(begun.length, 16);
+  });
+
+  it("leave the time and the failures of their connections to what comes after them", async () => {
+    const socket = socketFrom("192.0.2.1");
+    let hasBegun = false;
+    new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, () => (hasBegun = true));
+    socket.push("hello");
+    while (!hasBegun) await nextTurn();
+    assert.deepEqual([socket.timeout, socket.listenerCount("timeout"), socket.listenerCount("error")], [0, 0, 0]);
+  });
+
   it("do not begin on connections that send nothing in time", () => {
     const socket = socketFrom("192.0.2.1");
     new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, () => assert.fail("the handshake has begun"));

@@ -112,7 +112,7 @@ describe("an agent with four services", () => {
             // It is full now.
           }
         },
-        end: () => spawnSync("/bin/sh", ["-c", `rm ${disk}/filler-*`]),
+        end: () => spawnSync("/bin/sh", ["-c", "rm filler-*"], { cwd: disk }),
         pattern: /no space is left/,
       },
       {

@@ -44,10 +44,10 @@ export function severalCertificates(
   const hookLog = join(folder, "reloaded");
   const passwordFile = join(folder, "password");
   const forms = {
-    web: `pem: ${outputs}/web.pem`,
-    db: `folder: ${outputs}/db, key: server.key, certificate: server.crt, chain: ca.crt`,
-    api: `pkcs12: ${outputs}/api.p12, passwordFile: ${passwordFile}`,
-    legacy: `jks: ${outputs}/legacy.jks, passwordFile: ${passwordFile}`,
+    web: { pem: join(outputs, "web.pem") },
+    db: { folder: join(outputs, "db"), key: "server.key", certificate: "server.crt", chain: "ca.crt" },
+    api: { pkcs12: join(outputs, "api.p12"), passwordFile },
+    legacy: { jks: join(outputs, "legacy.jks"), passwordFile },
   };
   const read = {
     web: "cat web.pem",
@@ -57,28 +57,28 @@ export function severalCertificates(
   };
   writeFileSync(passwordFile, password, { mode: 0o600 });
   writeFileSync(join(folder, "token"), token, { mode: 0o600 });
-  const certificates = serviceNames.map(
-    (name) => `  - name: ${name}
-    signer: ${servicesSigner}
-    commonName: ${name}.services.example
-    dnsNames: [${name}.services.example]
-    files: [{ ${forms[name]} }]
-    hook: { command: 'cd ${outputs} && sum=$(${read[name]} | sha256sum) && echo "${name} $sum" >> ${hookLog}' }
-`,
-  );
+  const certificates = serviceNames.map((name) => ({
+    name,
+    signer: servicesSigner,
+    commonName: `${name}.services.example`,
+    dnsNames: [`${name}.services.example`],
+    files: [forms[name]],
+    hook: { command: `cd "${outputs}" && sum=$(${read[name]} | sha256sum) && echo "${name} $sum" >> "${hookLog}"` },
+  }));
   writeFileSync(
     configuration,
-    `apiVersion: signet.platform.io/v1
-kind: AgentConfiguration
-servers: [${servers.map((server) => JSON.stringify(server)).join(", ")}]
-caFile: ${caFile}
-bootstrapTokenFile: token
-nodeName: several
-nodeAddresses: [10.0.0.7]
-dataDirectory: data
-listen: { port: 0 }
-certificates:
-${certificates.join("")}`,
+    JSON.stringify({
+      apiVersion: "signet.platform.io/v1",
+      kind: "AgentConfiguration",
+      servers,
+      caFile,
+      bootstrapTokenFile: "token",
+      nodeName: "several",
+      nodeAddresses: ["10.0.0.7"],
+      dataDirectory: "data",
+      listen: { port: 0 },
+      certificates,
+    }),
   );
   /** A store has the same bytes for the same pair: so it is that of the pair in use, or of the one before. */
   const pairOfStore = (name: "api" | "legacy"): KeyPair => {

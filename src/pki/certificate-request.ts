@@ -92,7 +92,7 @@ function requestedExtensions(attributes: Buffer): Extension[] {
     const [list] = values;
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
-    extensions.push(...parseExtensions(new DerReader(list.bytes).read(tags.sequence, ""), () => duplicateExtensions));
+    extensions.push(...parseExtensions(list.bytes, () => duplicateExtensions));
     if (extensions.length > maximumExtensions) throw new PkiError("x509: too many extensions");
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);

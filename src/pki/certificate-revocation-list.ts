@@ -132,13 +132,9 @@ export function parseRevocationList(der: Buffer): RevocationList {
   const thisUpdate = readTime(tbs);
   const nextUpdate = readTime(tbs);
   const entries = tbs.readOptional(tags.sequence) ?? none;
-  const explicit = new DerReader(tbs.read(contextTag(0, "constructed"), "crlExtensions"));
+  const explicit = tbs.read(contextTag(0, "constructed"), "crlExtensions");
   tbs.expectEnd();
-  const extensions = parseExtensions(
-    explicit.read(tags.sequence, "Extensions"),
-    (id) => `x509: duplicate crl extension ${JSON.stringify(id)}`,
-  );
-  explicit.expectEnd();
+  const extensions = parseExtensions(explicit, (id) => `x509: duplicate crl extension ${JSON.stringify(id)}`);
   const value = (id: string): Buffer | undefined => extensions.find((one) => one.id === id)?.value;
   const number = value(oids.crlNumber);
   const keyId = value(oids.authorityKeyIdentifier);

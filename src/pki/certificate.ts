@@ -135,11 +135,8 @@ function readExtensions(tbs: DerReader, version: number): Extension[] {
   }
   const explicit = version === 3 ? tbs.readOptional(contextTag(3, "constructed")) : undefined;
   if (explicit === undefined) return [];
-  const reader = new DerReader(explicit);
-  const content = reader.read(tags.sequence, "Extensions");
-  reader.expectEnd();
   return parseExtensions(
-    content,
+    explicit,
     (id) => `x509: certificate contains duplicate extension with OID ${JSON.stringify(id)}`,
   );
 }

@@ -13,9 +13,11 @@ export interface Extension {
 /** A request with more is an attack: real certificates have at most about twenty. */
 export const maximumExtensions = 256;
 
-/** Parses the content of an Extensions sequence. `duplicateMessage` makes the error message for a repeated id. */
-export function parseExtensions(content: Buffer, duplicateMessage: (id: string) => string): Extension[] {
-  const reader = new DerReader(content);
+/** Parses an Extensions sequence from its whole encoding. `duplicateMessage` makes the error message for a repeated id. */
+export function parseExtensions(encoded: Buffer, duplicateMessage: (id: string) => string): Extension[] {
+  const outer = new DerReader(encoded);
+  const reader = outer.readSequence("");
+  outer.expectEnd();
   const extensions: Extension[] = [];
   const seen = new Set<string>();
   while (!reader.isAtEnd) {

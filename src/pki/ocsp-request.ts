@@ -80,10 +80,7 @@ function readRequest(request: DerReader): CertificateId {
 
 function readExtensions(explicit: Buffer | undefined): readonly Extension[] {
   if (explicit === undefined) return [];
-  const reader = new DerReader(explicit);
-  const content = reader.read(tags.sequence, "Extensions");
-  reader.expectEnd();
-  const extensions = parseExtensions(content, (id) => `ocsp: duplicate extension ${id}`);
+  const extensions = parseExtensions(explicit, (id) => `ocsp: duplicate extension ${id}`);
   const unknown = extensions.find(({ id, isCritical }) => isCritical && id !== oids.ocspNonce);
   if (unknown !== undefined) throw new PkiError(`ocsp: unknown critical extension ${unknown.id}`);
   return extensions;

@@ -84,9 +84,7 @@ export function readOcspResponse(der: Buffer): ReadOcspResponse {
     answers.push({ certificateId, type, ...revoked, thisUpdate, nextUpdate });
   }
   const extensions = data.readOptional(contextTag(1, "constructed"));
-  const nonce =
-    extensions &&
-    parseExtensions(new DerReader(extensions).read(tags.sequence, ""), String).find(({ id }) => id === oids.ocspNonce);
+  const nonce = extensions && parseExtensions(extensions, String).find(({ id }) => id === oids.ocspNonce);
   return { status, answers, certificates, nonce: nonce && new DerReader(nonce.value).read(tags.octetString, "") };
 }
 

@@ -3,7 +3,7 @@ import { parseNameConstraints } from "./name-constraints.ts";
 import type { NameConstraints } from "./name-constraints.ts";
 import { oids } from "./object-identifiers.ts";
 import type { Extension } from "./extension.ts";
-import { PkiError } from "./pki-error.ts";
+import { PkiError, withFault } from "./pki-error.ts";
 import { hasSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-names.ts";
 import type { SubjectAltNames } from "./subject-alt-names.ts";
 
@@ -64,65 +64,56 @@ export function readCertificateExtensions(extensions: readonly Extension[]): Cer
 function readExtension({ id, isCritical, value }: Extension, findings: Findings): boolean {
   switch (id) {
     case oids.keyUsage:
-      findings.keyUsages = named("key usage", () => readKeyUsages(value));
+      findings.keyUsages = withFault("invalid key usage", () => readKeyUsages(value));
       return true;
     case oids.basicConstraints: {
-      const constraints = named("basic constraints", () => readBasicConstraints(value));
+      const constraints = withFault("invalid basic constraints", () => readBasicConstraints(value));
       findings.isCA = constraints.isCA;
       if (constraints.maxPathLength !== undefined) findings.maxPathLength = constraints.maxPathLength;
       return true;
     }
     case oids.subjectAltName:
-      findings.subjectAltNames = named("subject alternative names", () => parseSubjectAltNames(value));
+      findings.subjectAltNames = withFault("invalid subject alternative names", () => parseSubjectAltNames(value));
       return hasSubjectAltNames(findings.subjectAltNames);
     case oids.extendedKeyUsage:
-      findings.extendedKeyUsages = named("extended key usages", () => readExtendedKeyUsages(value));
+      findings.extendedKeyUsages = withFault("invalid extended key usages", () => readExtendedKeyUsages(value));
       return true;
     case oids.nameConstraints:
-      findings.nameConstraints = named("NameConstraints extension", () => parseNameConstraints(value));
+      findings.nameConstraints = withFault("invalid NameConstraints extension", () => parseNameConstraints(value));
       return !findings.nameConstraints.hasUnknownKinds;
     case oids.subjectKeyIdentifier:
       if (isCritical) throw new PkiError("x509: subject key identifier incorrectly marked critical");
-      findings.subjectKeyId = named("subject key identifier", () =>
+      findings.subjectKeyId = withFault("invalid subject key identifier", () =>
         whole(value, (reader) => reader.read(tags.octetString, "")),
       );
       return true;
     case oids.authorityKeyIdentifier: {
       if (isCritical) throw new PkiError("x509: authority key identifier incorrectly marked critical");
-      const keyId = named("authority key identifier", () => readAuthorityKeyId(value));
+      const keyId = withFault("invalid authority key identifier", () => readAuthorityKeyId(value));
       if (keyId !== undefined) findings.authorityKeyId = keyId;
       return true;
     }
     case oids.authorityInfoAccess:
       if (isCritical) throw new PkiError("x509: authority info access incorrectly marked critical");
-      named("authority info access", () => checkEach(value, (access) => access.readObjectIdentifier()));
+      withFault("invalid authority info access", () => checkEach(value, (access) => access.readObjectIdentifier()));
       return true;
     case oids.crlDistributionPoints:
-      named("CRL distribution point", () => checkEach(value, checkDistributionPoint));
+      withFault("invalid CRL distribution point", () => checkEach(value, checkDistributionPoint));
       return true;
     // Without a required policy, the policies of a chain and what inhibits them change nothing (RFC 5280 6.1.5).
     case oids.certificatePolicies:
-      named("certificate policies", () => checkPolicies(value));
+      withFault("invalid certificate policies", () => checkPolicies(value));
       return true;
     case oids.inhibitAnyPolicy:
-      named("inhibit any policy extension", () => whole(value, (reader) => reader.readSmallInteger()));
+      withFault("invalid inhibit any policy extension", () => whole(value, (reader) => reader.readSmallInteger()));
       return true;
     case oids.policyConstraints:
-      return !named("policy constraints extension", () => requiresPolicy(value));
+      return !withFault("invalid policy constraints extension", () => requiresPolicy(value));
     case oids.policyMappings:
-      named("policy mappings extension", () => checkEach(value, checkPolicyMapping));
+      withFault("invalid policy mappings extension", () => checkEach(value, checkPolicyMapping));
       return false;
     default:
       return false;
-  }
-}
-
-function named<T>(what: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof PkiError && error.message.startsWith("asn1:")) throw new PkiError(`x509: invalid ${what}`);
-    throw error;
   }
 }
 

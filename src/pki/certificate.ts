@@ -5,7 +5,7 @@ import { parseDistinguishedName } from "./distinguished-name.ts";
 import type { DistinguishedName } from "./distinguished-name.ts";
 import { readCertificateExtensions } from "./certificate-extensions.ts";
 import type { CertificateExtensions } from "./certificate-extensions.ts";
-import { PkiError } from "./pki-error.ts";
+import { PkiError, withFault } from "./pki-error.ts";
 import { parsePublicKeyInfo } from "./public-key.ts";
 import type { PublicKeyInfo } from "./public-key.ts";
 import { signatureAlgorithmOf } from "./signature-algorithm.ts";
@@ -53,46 +53,40 @@ export function parseCertificates(der: Buffer): Certificate[] {
   return certificates;
 }
 
-/** Adds the name of the failing part to a DER error, in Go's words. */
-function within<T>(part: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof PkiError && error.message.startsWith("asn1:")) throw new PkiError(`x509: malformed ${part}`);
-    throw error;
-  }
-}
-
 /** Reads the next DER certificate. Throws PkiError. */
 export function readCertificate(outer: DerReader): Certificate {
-  const whole = within("certificate", () => outer.readExpected(tags.sequence, "certificate"));
+  const whole = withFault("malformed certificate", () => outer.readExpected(tags.sequence, "certificate"));
   const input = new DerReader(whole.content);
-  const tbsElement = within("tbs certificate", () => input.readExpected(tags.sequence, "tbsCertificate"));
+  const tbsElement = withFault("malformed tbs certificate", () => input.readExpected(tags.sequence, "tbsCertificate"));
   const tbs = new DerReader(tbsElement.content);
-  const version = within("version", () => readVersion(tbs));
-  const serialNumber = within("serial number", () => tbs.readInteger());
+  const version = withFault("malformed version", () => readVersion(tbs));
+  const serialNumber = withFault("malformed serial number", () => tbs.readInteger());
   if ((serialNumber[0] ?? 0) >= 0x80) throw new PkiError("x509: negative serial number");
-  const innerAlgorithm = within("signature algorithm identifier", () => tbs.read(tags.sequence, "AlgorithmIdentifier"));
-  const outerAlgorithm = within("algorithm identifier", () => input.read(tags.sequence, "AlgorithmIdentifier"));
+  const innerAlgorithm = withFault("malformed signature algorithm identifier", () =>
+    tbs.read(tags.sequence, "AlgorithmIdentifier"),
+  );
+  const outerAlgorithm = withFault("malformed algorithm identifier", () =>
+    input.read(tags.sequence, "AlgorithmIdentifier"),
+  );
   if (!innerAlgorithm.equals(outerAlgorithm)) {
     throw new PkiError("x509: inner and outer signature algorithm identifiers don't match");
   }
-  const algorithm = within("algorithm identifier", () => parseAlgorithmIdentifier(outerAlgorithm));
-  const rawIssuer = within("issuer", () => tbs.readWhole(tags.sequence, "Name"));
-  const issuer = within("issuer", () => parseDistinguishedName(rawIssuer));
-  const validity = within("validity", () => tbs.readSequence("validity"));
+  const algorithm = withFault("malformed algorithm identifier", () => parseAlgorithmIdentifier(outerAlgorithm));
+  const rawIssuer = withFault("malformed issuer", () => tbs.readWhole(tags.sequence, "Name"));
+  const issuer = withFault("malformed issuer", () => parseDistinguishedName(rawIssuer));
+  const validity = withFault("malformed validity", () => tbs.readSequence("validity"));
   const notBefore = readTime(validity);
   const notAfter = readTime(validity);
-  within("validity", () => validity.expectEnd());
-  const rawSubject = within("subject", () => tbs.readWhole(tags.sequence, "Name"));
-  const subject = within("subject", () => parseDistinguishedName(rawSubject));
-  const spki = within("spki", () => tbs.readWhole(tags.sequence, "publicKeyInfo"));
-  const publicKey = within("spki", () => parsePublicKeyInfo(spki));
-  const extensions = within("extensions", () => readExtensions(tbs, version));
-  const signature = within("signature", () => input.readBitString());
+  withFault("malformed validity", () => validity.expectEnd());
+  const rawSubject = withFault("malformed subject", () => tbs.readWhole(tags.sequence, "Name"));
+  const subject = withFault("malformed subject", () => parseDistinguishedName(rawSubject));
+  const spki = withFault("malformed spki", () => tbs.readWhole(tags.sequence, "publicKeyInfo"));
+  const publicKey = withFault("malformed spki", () => parsePublicKeyInfo(spki));
+  const extensions = withFault("malformed extensions", () => readExtensions(tbs, version));
+  const signature = withFault("malformed signature", () => input.readBitString());
   if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
-  within("tbs certificate", () => tbs.expectEnd());
-  within("certificate", () => input.expectEnd());
+  withFault("malformed tbs certificate", () => tbs.expectEnd());
+  withFault("malformed certificate", () => input.expectEnd());
 
   return {
     ...readCertificateExtensions(extensions),

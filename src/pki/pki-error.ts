@@ -15,3 +15,13 @@ export function orPkiError<T>(read: () => T): T | PkiError {
     throw error;
   }
 }
+
+/** What a function returns. A fault of the DER that it reads becomes `x509: ` and these words of Go's. */
+export function withFault<T>(fault: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof PkiError && error.message.startsWith("asn1:")) throw new PkiError(`x509: ${fault}`);
+    throw error;
+  }
+}

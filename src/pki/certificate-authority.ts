@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { parseCertificate, type Certificate } from "./certificate.ts";
+import { maySignCertificates, parseCertificate, type Certificate } from "./certificate.ts";
 import { encodeTbsCertificate, type CertificateTemplate } from "./certificate-template.ts";
 import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
 import { keyIdentifier, parsePrivateKeyPem, publicKeyInfoOf } from "./keys.ts";
@@ -89,9 +89,10 @@ export function loadCertificateAuthority(pem: {
 }
 
 /** Throws PkiError for a certificate that may not sign certificates. */
-export function checkAuthorityCertificate({ publicKey, isCA, keyUsages }: Certificate): void {
-  if (publicKey.weakness !== undefined) throw new PkiError(publicKey.weakness);
-  if (!isCA || (keyUsages !== undefined && !keyUsages.includes("certSign"))) {
+export function checkAuthorityCertificate(certificate: Certificate): void {
+  const { weakness } = certificate.publicKey;
+  if (weakness !== undefined) throw new PkiError(weakness);
+  if (!maySignCertificates(certificate)) {
     throw new PkiError("the certificate may not sign certificates: it is not a CA certificate");
   }
 }

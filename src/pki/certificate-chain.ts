@@ -1,4 +1,4 @@
-import type { Certificate } from "./certificate.ts";
+import { maySignCertificates, type Certificate } from "./certificate.ts";
 import { checkSignature } from "./check-signature.ts";
 import { nameConstraintFault } from "./name-constraints.ts";
 import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
@@ -132,10 +132,10 @@ function certificateFault(certificate: Certificate, now: number): string | undef
 export const issuerFault = (child: Certificate, issuer: Certificate): string | undefined =>
   authorityFault(issuer) ?? signatureFault(child, issuer);
 
-function authorityFault(issuer: Certificate): string | undefined {
-  const maySign = issuer.isCA && (issuer.keyUsages === undefined || issuer.keyUsages.includes("certSign"));
-  return maySign ? undefined : "x509: invalid signature: parent certificate cannot sign this kind of certificate";
-}
+const authorityFault = (issuer: Certificate): string | undefined =>
+  maySignCertificates(issuer)
+    ? undefined
+    : "x509: invalid signature: parent certificate cannot sign this kind of certificate";
 
 function signatureFault(child: Certificate, issuer: Certificate): string | undefined {
   const refused = orPkiError(() =>

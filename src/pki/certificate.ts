@@ -135,6 +135,10 @@ function readExtensions(tbs: DerReader, version: number): Extension[] {
   );
 }
 
+/** Whether it is a CA that may sign certificates (RFC 5280 4.2.1.3, 4.2.1.9). */
+export const maySignCertificates = ({ isCA, keyUsages }: CertificateExtensions): boolean =>
+  isCA && (keyUsages === undefined || keyUsages.includes("certSign"));
+
 /** The serial number as lower-case hex without leading zeros. */
 export const serialNumberHex = (certificate: Certificate): string =>
   certificate.serialNumber.toString("hex").replace(/^0+(?=.)/, "");

@@ -8,6 +8,7 @@ import {
   encodeSmallInteger,
   encodeTime,
   encodeUnsignedInteger,
+  encodeTagged,
 } from "./der-writer.ts";
 import { encodeDistributionPointName, encodeExtension, parseExtensions } from "./extension.ts";
 import type { Extension } from "./extension.ts";
@@ -92,7 +93,7 @@ export function signRevocationList(
     encodeTime(thisUpdate),
     encodeTime(nextUpdate),
     entries.length === 0 ? none : encodeSequence(entries),
-    encodeElement(contextTag(0, "constructed"), encodeSequence(...extensions.map(encodeExtension))),
+    encodeTagged(0, encodeSequence(...extensions.map(encodeExtension))),
   );
   return sealX509(tbs, key);
 }

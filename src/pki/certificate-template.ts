@@ -3,7 +3,7 @@ import { keyUsageNames } from "./certificate-extensions.ts";
 import type { KeyUsageName } from "./certificate-extensions.ts";
 import { encodeAuthorityInfoAccess, encodeCrlDistributionPoints, encodeExtension } from "./extension.ts";
 import type { Extension } from "./extension.ts";
-import { contextTag, tags } from "./der.ts";
+import { contextTag } from "./der.ts";
 import {
   encodeBitString,
   encodedTrue,
@@ -14,6 +14,8 @@ import {
   encodeSmallInteger,
   encodeTime,
   encodeUnsignedInteger,
+  encodeTagged,
+  encodedNull,
 } from "./der-writer.ts";
 import { encodeDistinguishedName } from "./distinguished-name.ts";
 import type { DistinguishedNameParts } from "./distinguished-name.ts";
@@ -64,7 +66,7 @@ export interface IssuerFields {
   readonly algorithmIdentifier: Buffer;
 }
 
-const version3 = encodeElement(contextTag(0, "constructed"), encodeSmallInteger(2));
+const version3 = encodeTagged(0, encodeSmallInteger(2));
 
 /**
  * Encodes the part of a certificate that is signed (RFC 5280 4.1.2), with a random positive serial number of 159 bits.
@@ -81,10 +83,7 @@ export function encodeTbsCertificate(template: CertificateTemplate, issuer: Issu
     encodeSequence(encodeTime(template.notBefore), encodeTime(template.notAfter)),
     subject,
     template.publicKey.spki,
-    encodeElement(
-      contextTag(3, "constructed"),
-      encodeSequence(...extensionsOf(template, context).map(encodeExtension)),
-    ),
+    encodeTagged(3, encodeSequence(...extensionsOf(template, context).map(encodeExtension))),
   );
 }
 
@@ -124,7 +123,7 @@ function extensionsOf(
     extensions.push({ id: oids.subjectAltName, isCritical: !hasSubject, value });
   }
   if (template.isOcspResponder === true) {
-    extensions.push({ id: oids.ocspNoCheck, isCritical: false, value: encodeElement(tags.null) });
+    extensions.push({ id: oids.ocspNoCheck, isCritical: false, value: encodedNull });
   }
   const urls = template.revocationUrls?.(serialNumber);
   if (urls?.crl !== undefined) {

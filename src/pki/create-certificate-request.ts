@@ -1,12 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { contextTag } from "./der.ts";
-import {
-  encodeElement,
-  encodeObjectIdentifier,
-  encodeSequence,
-  encodeSetOf,
-  encodeSmallInteger,
-} from "./der-writer.ts";
+import { encodeObjectIdentifier, encodeSequence, encodeSetOf, encodeSmallInteger, encodeTagged } from "./der-writer.ts";
 import { encodeDistinguishedName } from "./distinguished-name.ts";
 import type { DistinguishedNameParts } from "./distinguished-name.ts";
 import { publicKeyInfoOf } from "./keys.ts";
@@ -28,7 +21,7 @@ export function createCertificateRequestPem(options: {
     encodeSmallInteger(0),
     encodeDistinguishedName(subject),
     publicKeyInfoOf(privateKey).spki,
-    encodeElement(contextTag(0, "constructed"), ...attributesFor(subjectAltNames)),
+    encodeTagged(0, ...attributesFor(subjectAltNames)),
   );
   return encodePem("CERTIFICATE REQUEST", sealX509AtOnce(info, privateKey));
 }

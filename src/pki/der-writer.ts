@@ -1,4 +1,4 @@
-import { tags } from "./der.ts";
+import { contextTag, tags } from "./der.ts";
 
 /** Encodes one value. `parts` are its content, in order. */
 export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buffer {
@@ -21,6 +21,10 @@ export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buf
 }
 
 export const encodeSequence = (...parts: readonly Uint8Array[]): Buffer => encodeElement(tags.sequence, ...parts);
+
+/** A constructed value with a context-specific tag: `[0] EXPLICIT`, or `[0] IMPLICIT` of a sequence or a set. */
+export const encodeTagged = (number: number, ...parts: readonly Uint8Array[]): Buffer =>
+  encodeElement(contextTag(number, "constructed"), ...parts);
 
 /** Encodes a SET OF in DER order (X.690 11.6). */
 export const encodeSetOf = (elements: readonly Buffer[]): Buffer =>
@@ -49,6 +53,8 @@ export const encodeEnumerated = (value: number): Buffer => encodeElement(tags.en
 
 /** The BOOLEAN TRUE. FALSE is the default of every field that Signet writes, and DER leaves out defaults (X.690 11.5). */
 export const encodedTrue: Buffer = encodeElement(tags.boolean, Uint8Array.of(0xff));
+
+export const encodedNull: Buffer = encodeElement(tags.null);
 
 export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(tags.octetString, content);
 

@@ -1,5 +1,12 @@
 import { DerReader, tags, contextTag } from "./der.ts";
-import { encodedTrue, encodeObjectIdentifier, encodeOctetString, encodeSequence, encodeElement } from "./der-writer.ts";
+import {
+  encodedTrue,
+  encodeObjectIdentifier,
+  encodeOctetString,
+  encodeSequence,
+  encodeElement,
+  encodeTagged,
+} from "./der-writer.ts";
 import { PkiError } from "./pki-error.ts";
 import { oids } from "./object-identifiers.ts";
 
@@ -43,8 +50,7 @@ export const encodeExtension = ({ id, isCritical, value }: Extension): Buffer =>
 const encodeUri = (uri: string): Buffer => encodeElement(contextTag(6, "primitive"), Buffer.from(uri, "latin1"));
 
 /** The field `distributionPoint` of a DistributionPoint or an IssuingDistributionPoint, with one URI. */
-export const encodeDistributionPointName = (uri: string): Buffer =>
-  encodeElement(contextTag(0, "constructed"), encodeElement(contextTag(0, "constructed"), encodeUri(uri)));
+export const encodeDistributionPointName = (uri: string): Buffer => encodeTagged(0, encodeTagged(0, encodeUri(uri)));
 
 /** The value of the extension CRLDistributionPoints, with one URI (RFC 5280 section 4.2.1.13). */
 export const encodeCrlDistributionPoints = (uri: string): Buffer =>

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { encodeElement, encodeObjectIdentifier, encodeOctetString, encodeSequence } from "./der-writer.ts";
-import { tags } from "./der.ts";
+import { encodeObjectIdentifier, encodeOctetString, encodeSequence, encodedNull } from "./der-writer.ts";
 import { privateKeyDer, saltFor } from "./key-store-entry.ts";
 import type { KeyStoreEntry } from "./key-store-entry.ts";
 
@@ -18,7 +17,7 @@ const keyProtector = "1.3.6.1.4.1.42.2.17.1.1";
 export function encodeJavaKeyStore(entry: KeyStoreEntry): Buffer {
   const password = Buffer.from(entry.password, "utf16le").swap16();
   const key = encodeSequence(
-    encodeSequence(encodeObjectIdentifier(keyProtector), encodeElement(tags.null)),
+    encodeSequence(encodeObjectIdentifier(keyProtector), encodedNull),
     encodeOctetString(protectedKey(entry, password)),
   );
   const date = Buffer.alloc(8);

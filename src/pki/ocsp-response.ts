@@ -10,6 +10,7 @@ import {
   encodeObjectIdentifier,
   encodeOctetString,
   encodeSequence,
+  encodeTagged,
 } from "./der-writer.ts";
 import { oids } from "./object-identifiers.ts";
 import { reasonCodes } from "./revocation-reason.ts";
@@ -62,33 +63,25 @@ export function signOcspResponse(
 ): Buffer {
   // The one hash that RFC 6960 has for this: it only finds the responder among certificates.
   const keyHash = createHash("sha1").update(certificate.publicKey.keyBytes).digest();
-  const update = [
-    encodeGeneralizedTime(thisUpdate),
-    encodeElement(contextTag(0, "constructed"), encodeGeneralizedTime(nextUpdate)),
-  ] as const;
+  const update = [encodeGeneralizedTime(thisUpdate), encodeTagged(0, encodeGeneralizedTime(nextUpdate))] as const;
   const nonceExtension = nonce && { id: oids.ocspNonce, isCritical: false, value: encodeOctetString(nonce) };
   const responseData = encodeSequence(
-    encodeElement(contextTag(2, "constructed"), encodeOctetString(keyHash)),
+    encodeTagged(2, encodeOctetString(keyHash)),
     update[0],
     encodeSequence(
       ...responses.map(({ certificateId, status }) => encodeSequence(certificateId, encodeStatus(status), ...update)),
     ),
-    ...(nonceExtension === undefined
-      ? []
-      : [encodeElement(contextTag(1, "constructed"), encodeSequence(encodeExtension(nonceExtension)))]),
+    ...(nonceExtension === undefined ? [] : [encodeTagged(1, encodeSequence(encodeExtension(nonceExtension)))]),
   );
   const basic = encodeSequence(
     responseData,
     signatureSchemeOf(privateKey).algorithmIdentifier,
     encodeBitString(signData(responseData, privateKey)),
-    encodeElement(contextTag(0, "constructed"), encodeSequence(...chain.map(({ der }) => der))),
+    encodeTagged(0, encodeSequence(...chain.map(({ der }) => der))),
   );
   return encodeSequence(
     encodeEnumerated(0),
-    encodeElement(
-      contextTag(0, "constructed"),
-      encodeSequence(encodeObjectIdentifier(oids.ocspBasic), encodeOctetString(basic)),
-    ),
+    encodeTagged(0, encodeSequence(encodeObjectIdentifier(oids.ocspBasic), encodeOctetString(basic))),
   );
 }
 
@@ -96,9 +89,9 @@ function encodeStatus(status: CertificateStatus): Buffer {
   if (status.type !== "revoked") return encodeElement(contextTag(status.type === "good" ? 0 : 2, "primitive"));
   const { revokedAt, reason } = status;
   const code = encodeEnumerated(reasonCodes[reason]);
-  return encodeElement(
-    contextTag(1, "constructed"),
+  return encodeTagged(
+    1,
     encodeGeneralizedTime(revokedAt),
-    ...(reason === "unspecified" ? [] : [encodeElement(contextTag(0, "constructed"), code)]),
+    ...(reason === "unspecified" ? [] : [encodeTagged(0, code)]),
   );
 }

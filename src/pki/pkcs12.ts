@@ -1,5 +1,5 @@
 import { createCipheriv, createHash, createHmac, pbkdf2Sync } from "node:crypto";
-import { contextTag, tags } from "./der.ts";
+import { tags } from "./der.ts";
 import {
   encodeElement,
   encodeObjectIdentifier,
@@ -7,6 +7,8 @@ import {
   encodeSequence,
   encodeSetOf,
   encodeSmallInteger,
+  encodeTagged,
+  encodedNull,
 } from "./der-writer.ts";
 import { oids } from "./object-identifiers.ts";
 import { privateKeyDer, saltFor } from "./key-store-entry.ts";
@@ -28,8 +30,7 @@ const ids = {
 /** As Java and OpenSSL use. The password is in a file beside the store: more would only cost time. */
 const iterations = 10_000;
 
-const derNull = encodeElement(tags.null);
-const explicit = (content: Uint8Array): Buffer => encodeElement(contextTag(0, "constructed"), content);
+const explicit = (content: Uint8Array): Buffer => encodeTagged(0, content);
 
 /**
  * A PKCS #12 store (RFC 7292) with one key and its certificates. The key is encrypted with AES-256 (PBES2, RFC 8018), the whole
@@ -75,7 +76,7 @@ function encryptedPrivateKey(entry: KeyStoreEntry): Buffer {
       encodeSequence(
         encodeOctetString(salt),
         encodeSmallInteger(iterations),
-        encodeSequence(encodeObjectIdentifier(ids.hmacWithSha256), derNull),
+        encodeSequence(encodeObjectIdentifier(ids.hmacWithSha256), encodedNull),
       ),
     ),
     encodeSequence(encodeObjectIdentifier(ids.aes256Cbc), encodeOctetString(vector)),
@@ -90,7 +91,7 @@ function macData(safe: Buffer, entry: KeyStoreEntry): Buffer {
   const salt = saltFor(entry, { purpose: "mac salt", bytes: 16 });
   const mac = createHmac("sha256", macKey(entry.password, salt)).update(safe).digest();
   const digestInfo = encodeSequence(
-    encodeSequence(encodeObjectIdentifier(oids.sha256), derNull),
+    encodeSequence(encodeObjectIdentifier(oids.sha256), encodedNull),
     encodeOctetString(mac),
   );
   return encodeSequence(digestInfo, encodeOctetString(salt), encodeSmallInteger(iterations));

@@ -1,7 +1,6 @@
 import { sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { encodeElement, encodeObjectIdentifier, encodeSequence } from "./der-writer.ts";
-import { tags } from "./der.ts";
+import { encodeObjectIdentifier, encodeSequence, encodedNull } from "./der-writer.ts";
 import type { CurveName, PublicKeyInfo } from "./public-key.ts";
 import { oids } from "./object-identifiers.ts";
 import { publicKeyInfoOf } from "./keys.ts";
@@ -23,7 +22,7 @@ const scheme = (
 });
 
 const ed25519 = scheme(oids.ed25519, { hash: null });
-const rsa = scheme(oids.sha256WithRsa, { hash: "sha256", parameters: encodeElement(tags.null) });
+const rsa = scheme(oids.sha256WithRsa, { hash: "sha256", parameters: encodedNull });
 const ecdsaByCurve = new Map<CurveName | undefined, SignatureScheme>([
   ["P-256", scheme(oids.ecdsaWithSha256, { hash: "sha256" })],
   ["P-384", scheme(oids.ecdsaWithSha384, { hash: "sha384" })],

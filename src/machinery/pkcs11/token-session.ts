@@ -1,10 +1,10 @@
 import { DerReader, tags } from "../../pki/der.ts";
 import {
   encodeBitString,
-  encodeElement,
   encodeObjectIdentifier,
   encodeSequence,
   encodeUnsignedInteger,
+  encodedNull,
 } from "../../pki/der-writer.ts";
 import { oids } from "../../pki/object-identifiers.ts";
 import { parsePublicKeyInfo } from "../../pki/public-key.ts";
@@ -263,7 +263,7 @@ const octets = (found: ReadonlyMap<number, Buffer | number>, type: number): Buff
 const rsaPublicKey = (found: ReadonlyMap<number, Buffer | number>): PublicKeyInfo =>
   parsePublicKeyInfo(
     encodeSequence(
-      encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null)),
+      encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodedNull),
       encodeBitString(
         encodeSequence(
           encodeUnsignedInteger(octets(found, modulusAttribute)),

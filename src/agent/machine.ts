@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { release } from "node:os";
 import type { Node } from "../features/nodes/resources.ts";
-import { withoutBrackets } from "../machinery/api/url-host.ts";
+import { addressOf } from "../machinery/api/url-host.ts";
 
 export type NodeSystemInfo = Node["status"]["nodeInfo"];
 
@@ -61,9 +61,8 @@ export async function addressTowards(servers: readonly string[], signal: AbortSi
 }
 
 function localAddress(server: string, signal: AbortSignal): Promise<string> {
-  const { hostname, port } = new URL(server);
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: withoutBrackets(hostname), port: port === "" ? 443 : Number(port), signal });
+    const socket = connect({ ...addressOf(server), signal });
     socket.setTimeout(connectMilliseconds, () =>
       socket.destroy(new Error(`no connection to ${server}: name the machine's addresses with --node-ip`)),
     );

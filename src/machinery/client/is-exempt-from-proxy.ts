@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { withoutBrackets } from "../api/url-host.ts";
+import { addressOf, withoutBrackets } from "../api/url-host.ts";
 
 /**
  * Whether NO_PROXY names a server, by the rules of Go's programs such as kubectl (golang.org/x/net/http/httpproxy): `example.com` is
@@ -7,8 +7,8 @@ import { withoutBrackets } from "../api/url-host.ts";
  * host or an address may have a port. Names are not looked up.
  */
 export function isExemptFromProxy(server: string, noProxy: string): boolean {
-  const { hostname, port, protocol } = new URL(server);
-  const asked = { host: withoutBrackets(hostname), port: port || (protocol === "https:" ? "443" : "80") };
+  const { host, port } = addressOf(server);
+  const asked = { host, port: String(port) };
   return noProxy.split(",").some((entry) => names(entry.trim().toLowerCase(), asked));
 }
 

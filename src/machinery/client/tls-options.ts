@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
-import { withoutBrackets } from "../api/url-host.ts";
+import { addressOf } from "../api/url-host.ts";
 
 /** The CAs to trust and the client certificate to present on a connection. */
 export interface TlsCredentials {
@@ -26,11 +26,10 @@ export function tlsOptions(
   { server, serverName, skipsServerVerification }: TlsServer,
   { caCertificates, clientCertificate }: TlsCredentials,
 ): ConnectionOptions {
-  const { hostname, port } = new URL(server);
-  const host = withoutBrackets(hostname);
+  const { host, port } = addressOf(server);
   return {
     host,
-    port: port === "" ? 443 : Number(port),
+    port,
     // A server name is never an address (RFC 6066 section 3).
     servername: serverName ?? (isIP(host) === 0 ? host : ""),
     // As in Go, each of these certificates is an anchor, whether it is a root or below one.

@@ -1,6 +1,7 @@
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
+import { addressOf } from "../api/url-host.ts";
 
 export interface TlsFiles {
   /** PEM of the CAs that the server's certificate must chain to. Absent: the system's CAs. */
@@ -11,21 +12,18 @@ export interface TlsFiles {
 }
 
 export const socketScheme = "unix://";
-const defaultPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
 /** A connection to `http://host:port`, `https://host:port` with TLS for HTTP/2, or `unix:///path` of a socket. */
 export function connectSocket(url: string, tls: TlsFiles): Duplex {
   if (url.startsWith(socketScheme)) return connect({ path: url.slice(socketScheme.length) });
-  const { protocol, hostname, port } = new URL(url);
-  const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  const address = { host, port: port === "" ? (defaultPorts[protocol] ?? 0) : Number(port), noDelay: true };
-  if (protocol !== "https:") return connect(address);
+  const address = { ...addressOf(url), noDelay: true };
+  if (!url.startsWith("https:")) return connect(address);
   const socket = connectTls({
     ...address,
     ...tls,
     minVersion: "TLSv1.2",
     ALPNProtocols: ["h2"],
-    servername: isIP(host) === 0 ? host : "",
+    servername: isIP(address.host) === 0 ? address.host : "",
   });
   socket.once("secureConnect", () => {
     if (socket.alpnProtocol !== "h2") socket.destroy(new Error("the server does not speak HTTP/2"));

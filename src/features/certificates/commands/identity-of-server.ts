@@ -1,4 +1,4 @@
-import { withoutBrackets } from "../../../machinery/api/url-host.ts";
+import { addressOf } from "../../../machinery/api/url-host.ts";
 import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
 import { currentCredentials } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
@@ -27,11 +27,10 @@ export async function identityOfServer(
       throw connectionFailure(error, transport.server);
     },
   );
-  const { hostname } = new URL(transport.server);
   return serverIdentity({
     shown: shown.map((der) => parseCertificate(der)),
     trusted: parseCertificatesPem(currentCredentials(transport).caCertificates ?? ""),
-    hosts: [withoutBrackets(hostname), ...(transport.serverName === undefined ? [] : [transport.serverName])],
+    hosts: [addressOf(transport.server).host, ...(transport.serverName === undefined ? [] : [transport.serverName])],
   });
 }
 

@@ -13,7 +13,7 @@ import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import { notOfAList, representObject } from "./represent-object.ts";
-import { decodeBody, readBody, readableBody } from "./request-object.ts";
+import { decodeBody, readBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
@@ -31,12 +31,11 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
   const { schema } = review;
-  const readable = await readableBody(body, resourceRequest);
-  const object = await decodeBody(readable, {
+  const object = await decodeBody(body, {
+    caller: resourceRequest,
     expected: review,
     schema,
     fieldValidation,
-    warnings,
     decode: (sent) => decodeValue(schema, sent),
   });
   audited?.recordObject?.(object);

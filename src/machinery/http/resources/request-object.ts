@@ -1,3 +1,4 @@
+import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
@@ -20,7 +21,6 @@ import { bodyFormat } from "../content-type.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
 import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml-to-json.ts";
-import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../api/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
@@ -45,10 +45,10 @@ interface BodyIn<F extends Format> {
 }
 
 /** A body as it was sent. */
-type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
+export type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
 
 /** A body of which everything that may take long is done, but parsing it. */
-export type ReadableBody =
+type ReadableBody =
   /** With its text where it is long. */
   | (BodyIn<"json"> & { readonly json?: string })
   /** With its text as JSON, or why it cannot be converted. */
@@ -116,11 +116,12 @@ const withText = async (body: BodyIn<"json">): Promise<ReadableBody> => ({
   json: await decodeUtf8InTurns(body.bytes),
 });
 
-export interface DecodeOptions<T> {
+interface DecodeOptions<T> {
+  /** Gets warnings, and may have to wait for the turn of a long body. */
+  readonly caller: Caller & Pick<ResourceRequest, "warnings">;
   readonly expected: ExpectedKind;
   readonly schema: CompiledSchema;
   readonly fieldValidation: FieldValidation;
-  readonly warnings: Warnings;
   /** Decodes the body's value as the kind. Throws TypeMismatch. */
   readonly decode: (request: DecodeRequest) => DecodedObject<T>;
 }
@@ -129,7 +130,10 @@ export interface DecodeOptions<T> {
  * Decodes the object in a body. A 400 when it cannot be parsed, is of another kind or fails strict validation. Pauses between the two
  * steps when the turn of a long request is over.
  */
-export function decodeBody<T>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
+export const decodeBody = <T>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> =>
+  andThen(readableBody(body, options.caller), (readable) => decodeReadable(readable, options));
+
+function decodeReadable<T>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
   const parsed = parseBody(body, options);
   const pause = pauseInTurn();
   return pause === undefined ? decodeParsed(parsed, options) : pause.then(() => decodeParsed(parsed, options));
@@ -139,7 +143,7 @@ function decodeParsed<T>(
   { format, value, duplicateFields, repeatedKeys, sent }: ParsedBody,
   options: DecodeOptions<T>,
 ): T {
-  const { expected, fieldValidation, warnings } = options;
+  const { expected, fieldValidation, caller } = options;
   const refuse = (fault: string): Error => cannotBeHandled(fault, { sent, expected });
   if (sent.kind !== expected.kind) {
     const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
@@ -161,7 +165,7 @@ function decodeParsed<T>(
       throw refuse(`strict decoding error: ${faults.join(", ")}`);
     }
     if (fieldValidation === "Warn") {
-      for (const fault of [...repeatedKeys.map(repeatedKeyFault), ...strictFaults]) warnings.add(fault);
+      for (const fault of [...repeatedKeys.map(repeatedKeyFault), ...strictFaults]) caller.warnings.add(fault);
     }
     return object;
   } catch (error) {

@@ -24,8 +24,8 @@ import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { isStoredText, representStored } from "./represent-object.ts";
-import { decodeBody, readBody, readBytes, readYaml, readableBody } from "./request-object.ts";
-import type { ReadableBody } from "./request-object.ts";
+import { decodeBody, readBody, readBytes, readYaml } from "./request-object.ts";
+import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { accessDenied } from "../../api/access-denied.ts";
@@ -43,8 +43,7 @@ export async function createRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
-  const readable = await readableBody(body, resourceRequest);
-  const object = await decodedObject(registry, { body: readable, options, resourceRequest });
+  const object = await decodedObject(registry, { body, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served.object(object));
   const created = await createObject(registry, {
@@ -66,8 +65,7 @@ export async function updateRequest(
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
-  const readable = await readableBody(body, resourceRequest);
-  const object = await decodedObject(registry, { body: readable, options, resourceRequest });
+  const object = await decodedObject(registry, { body, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served.object(object));
   const changed = await updateObject(registry, {
@@ -132,7 +130,7 @@ async function appliedJson(text: string, resourceRequest: ResourceRequest): Prom
 }
 
 interface Decoding {
-  readonly body: ReadableBody;
+  readonly body: RequestBody;
   readonly options: WriteOptions;
   readonly resourceRequest: ResourceRequest;
 }
@@ -142,10 +140,10 @@ function decodedObject(
   { body, options, resourceRequest }: Decoding,
 ): MaybePromise<ApiObject> {
   return decodeBody(body, {
+    caller: resourceRequest,
     expected: registry.definition,
     schema: registry.compiled.schema,
     fieldValidation: options.fieldValidation,
-    warnings: resourceRequest.warnings,
     decode: (request) => decodeObject(registry, request),
   });
 }

@@ -68,10 +68,10 @@ describe("the handshakes of new connections", () => {
 
   it("leave the time and the failures of their connections to what comes after them", async () => {
     const socket = socketFrom("192.0.2.1");
-    let hasBegun = false;
-    new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, () => (hasBegun = true));
+    const begin = Promise.withResolvers<void>();
+    new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, begin.resolve);
     socket.push("hello");
-    while (!hasBegun) await nextTurn();
+    await begin.promise;
     assert.deepEqual([socket.timeout, socket.listenerCount("timeout"), socket.listenerCount("error")], [0, 0, 0]);
   });
 

@@ -1,3 +1,5 @@
+import { UnreadableAnswer } from "./transport.ts";
+
 /** RFC 9110 section 15.2: there may be several before the answer. Each makes work. */
 const maximumInterimAnswers = 100;
 
@@ -11,6 +13,8 @@ interface SentRequest {
 export function boundInterimAnswers(request: SentRequest, event: "information" | "headers"): void {
   let count = 0;
   request.on(event, () => {
-    if (++count === maximumInterimAnswers) request.destroy(new Error("the server sends interim answers without end"));
+    if (++count === maximumInterimAnswers) {
+      request.destroy(new UnreadableAnswer("the server sends interim answers without end"));
+    }
   });
 }

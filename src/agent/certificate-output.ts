@@ -6,6 +6,7 @@ import {
   isUnfinishedFile,
   checkReplaceable,
   flushFolder,
+  isSameMode,
   removeUnfinished,
   replaceLink,
   writeFileAtomically,
@@ -152,7 +153,7 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
     const { mode, uid, gid } = found.status;
     // Another owner would last until the next renewal, and then the service could not read its key.
     const owner = ownership.uid ?? process.geteuid?.() ?? uid;
-    return (mode & 0o7777) === ownership.mode && uid === owner && gid === (ownership.gid ?? gid);
+    return isSameMode(mode, ownership.mode) && uid === owner && gid === (ownership.gid ?? gid);
   } catch {
     return false; // writing it tells what is wrong
   }
@@ -160,7 +161,7 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
 
 function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
-  writeFileAtomically(file, { contents: bytes, ...ownership });
+  writeFileAtomically(file, { contents: bytes, ...ownership, isModeKept: true });
   removeUnfinished(file); // they hold keys
 }
 
@@ -182,7 +183,7 @@ function writeVersion(
       makeFolder(join(folder, version), { mode: 0o755 });
       for (const [file, bytes] of contents) {
         const place = join(folder, version, file.slice(folder.length + 1));
-        writeFileAtomically(place, { contents: bytes, ...ownership, knownAs: file });
+        writeFileAtomically(place, { contents: bytes, ...ownership, isModeKept: true, knownAs: file });
       }
       replaceLink(join(folder, currentLink), version);
     } catch (error) {

@@ -8,8 +8,7 @@ export const rewriteMilliseconds = 10_000;
 
 /**
  * Tells people of files that were as the agent wrote them, and are not at its next look. Once, somebody has removed or changed them. At
- * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written. A
- * file system without modes, such as that of a USB stick, looks the same.
+ * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written.
  */
 export class RewrittenFiles {
   readonly #log: Log;
@@ -42,8 +41,7 @@ export class RewrittenFiles {
     }
     this.#sharing.failed(
       new Error(
-        `something else writes ${files.join(", ")} too: does another agent have the same files? give each its own. ` +
-          "Or does their file system keep no modes and owners? Name a place on another",
+        `something else writes ${files.join(", ")} too: does another agent have the same files? give each its own`,
       ),
     );
   }

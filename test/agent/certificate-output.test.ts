@@ -21,6 +21,7 @@ import type { TestContext } from "node:test";
 import { writeCertificateOutput } from "../../src/agent/certificate-output.ts";
 import type { CertificateOutput } from "../../src/agent/certificate-output.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
+import { showAllFilesAs } from "../machinery/files/show-all-files-as.ts";
 import { newPair } from "./new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
 
@@ -96,6 +97,25 @@ describe("the files of a service's certificate", () => {
       assert.equal(statSync(file).uid, uid);
       assert.equal(parseKeyPair(readFileSync(file, "utf8")).keyPem, pair.keyPem);
     }
+  });
+
+  it("are not written to a file system without modes, unless it shows each file as one that others cannot use", (context) => {
+    const folder = folderFor(context);
+    const [pem = assert.fail()] = outputsIn(folder);
+    const pair = newPair();
+    const shown = showAllFilesAs(context, 0o777);
+    assert.throws(() => writeCertificateOutput(pem, pair), {
+      name: "UnusableFile",
+      message: `cannot write ${folder}/web.pem: its file system makes the mode 0777 of 0600; name a place on another, or mount it with another umask`,
+    });
+    assert.deepEqual(readdirSync(folder), []);
+    shown.mode = 0o700;
+    const { digest, isChanged } = writeCertificateOutput(pem, pair);
+    assert.ok(isChanged);
+    assert.deepEqual(writeCertificateOutput(pem, pair), { digest, isChanged: false });
+    // The group was to read it, and cannot.
+    const forGroup = { ...pem, ownership: { mode: 0o640 } };
+    assert.throws(() => writeCertificateOutput(forGroup, pair), /makes the mode 0700 of 0640/);
   });
 
   it("are refused, and not waited for, where there is a pipe or a device", (context) => {

@@ -76,6 +76,8 @@ function writeReplacement(file: string, { contents, knownAs = file, commit, ...o
 /** Who may use a file. Left out: the process's own user and group. */
 export interface FileOwnership {
   readonly mode: number;
+  /** Whether the file is not written at all where its file system gives it another mode, as one without modes. */
+  readonly isModeKept?: boolean;
   readonly uid?: number;
   readonly gid?: number;
 }
@@ -147,11 +149,26 @@ function moveUnlessThere(from: string, to: string): void {
   }
 }
 
-function giveTo(descriptor: number, { mode, uid, gid }: FileOwnership): void {
+/** Lets those use an open file who may. Throws the system's error, and Error where `isModeKept` says so. */
+export function giveTo(descriptor: number, { mode, isModeKept = false, uid, gid }: FileOwnership): void {
   if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
   // It was made with 0600, less what the umask takes.
   if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
+  if (!isModeKept) return;
+  const found = fstatSync(descriptor).mode;
+  if (isSameMode(found, mode)) return;
+  const digits = (one: number): string => (one & 0o7777).toString(8).padStart(4, "0");
+  throw new Error(
+    `its file system makes the mode ${digits(found)} of ${digits(mode)}; name a place on another, or mount it with another umask`,
+  );
 }
+
+/**
+ * Whether two modes let the same users read and write a file. A file system without modes, such as FAT, shows each file as one that its
+ * owner may execute.
+ */
+export const isSameMode = (one: number, other: number): boolean =>
+  process.getuid === undefined || ((one ^ other) & 0o7677) === 0; // Windows has no file modes
 
 /** A name may have 255 bytes, and a character takes up to four. */
 const longestPrefix = 50;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
+import { giveTo, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -43,7 +43,7 @@ export function ownFolder(folder: string): OwnedFolder {
   let membership: OwnedFolder | undefined;
   try {
     checkFolder(folder);
-    checkRoom(folder);
+    checkFileSystem(folder);
     lock = openFileLock(join(folder, ownerLock));
     if (!lock.lockExclusive({ waitMilliseconds: 0 })) throw inUse(folder);
     const members = openFileLock(join(folder, membersLock));
@@ -97,23 +97,27 @@ function checkFolder(folder: string): void {
 }
 
 /**
- * Finds a full disk, a quota or a read-only file system now, with a one-line error, instead of in the middle of the
+ * Finds a full disk, a quota, a read-only file system or one without modes now, with a one-line error, instead of in the middle of the
  * start.
  */
-function checkRoom(folder: string): void {
+function checkFileSystem(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
     removeFile(ballast); // remove it while it is open: closing frees the space, even after a kill
-    const block = Buffer.alloc(2 ** 20, 0xff);
-    for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
-  } catch (cause) {
-    throw new UnusableFile(
-      `${folder} cannot be used: ${neededMebibytes} MiB of free space is needed to start: ${fileFailureReason(cause)}`,
-      { cause },
-    );
+    giveTo(descriptor, { mode: 0o600, isModeKept: true });
+    fill(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+function fill(descriptor: number): void {
+  const block = Buffer.alloc(2 ** 20, 0xff);
+  try {
+    for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
+  } catch (cause) {
+    throw new Error(`${neededMebibytes} MiB of free space is needed to start: ${fileFailureReason(cause)}`, { cause });
   }
 }
 

@@ -5,8 +5,7 @@ export class UnusableFile extends Error {
   override readonly name = "UnusableFile";
 }
 
-const notOfThisFileSystem =
-  "its file system cannot do that, as one without links, or the folder may not change; name a place on another";
+const notOfThisFileSystem = "its file system cannot do that; name a place on another";
 
 const reasons: Readonly<Record<string, string>> = {
   EPIPE: "its reader is gone",
@@ -34,9 +33,11 @@ const reasons: Readonly<Record<string, string>> = {
 export const unreadableFileReason = (error: unknown): string =>
   errorCode(error) === "ENOENT" ? "there is no such file; name another" : fileFailureReason(error);
 
-/** Explains why a symbolic link cannot be made: FAT refuses all with EPERM (symlink(2)). */
+/** Explains why a symbolic link cannot be made: FAT refuses all with EPERM (symlink(2)), and FUSE with ENOSYS. */
 export const linkFailureReason = (error: unknown): string =>
-  errorCode(error) === "EPERM" ? notOfThisFileSystem : fileFailureReason(error);
+  ["EPERM", "ENOSYS", "ENOTSUP"].includes(errorCode(error))
+    ? "its file system has no symbolic links, or its folder is protected; name a place on another"
+    : fileFailureReason(error);
 
 /** Whether the system refused a file or a folder that the error names. Its own text does not say what to do. */
 export const namesPath = (error: unknown): error is Error & { readonly path: string } =>

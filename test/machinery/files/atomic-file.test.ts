@@ -200,7 +200,7 @@ describe("a symbolic link", () => {
     () =>
       assert.throws(
         () => replaceLink("/sys/link", "one"),
-        /\/sys\/link: its file system cannot do that, .* on another$/,
+        /\/sys\/link: its file system has no symbolic links, .* on another$/,
       ),
   );
 });

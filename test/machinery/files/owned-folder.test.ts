@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { ownFolder } from "../../../src/machinery/files/owned-folder.ts";
+import { showAllFilesAs } from "./show-all-files-as.ts";
+
+it("a folder is not used on a file system without modes, where all users could read the keys, unless it shows others none", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const shown = showAllFilesAs(context, 0o755);
+  assert.throws(() => ownFolder(folder), {
+    name: "UnusableFile",
+    message: `${folder} cannot be used: its file system makes the mode 0755 of 0600; name a place on another, or mount it with another umask`,
+  });
+  assert.deepEqual(readdirSync(folder), []);
+  shown.mode = 0o700;
+  ownFolder(folder).release();
+});

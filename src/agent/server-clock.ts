@@ -61,7 +61,7 @@ export class ServerClock implements Clock {
     const difference = date + 500 - (receivedAt - tookMilliseconds / 2);
     const uncertainty = toleranceMilliseconds + tookMilliseconds / 2;
     const skew = Math.abs(difference) > uncertainty ? difference : 0;
-    const isNews = (skew === 0) !== (this.#skew === 0) || Math.abs(skew - this.#skew) > toleranceMilliseconds;
+    const isNews = Math.abs(skew - this.#skew) > toleranceMilliseconds;
     this.#skew = skew;
     this.#monotonicSkew = receivedAt + skew - this.#monotonic.now();
     if (isNews) this.#onSkew(skew);

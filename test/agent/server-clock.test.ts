@@ -25,10 +25,15 @@ test("the server's time is the machine's until an answer differs by more than ha
   observe(0);
   assert.deepEqual([clock.now(), told.at(-1)], [machine, 0]);
   // A slow answer says little about the time.
-  observe(-35_000, 60_000);
-  assert.equal(clock.now(), machine);
+  for (const aheadMilliseconds of [-35_000, 25_000]) {
+    observe(aheadMilliseconds, 60_000);
+    assert.equal(clock.now(), machine);
+  }
   for (const headers of [{}, { date: "soon" }]) clock.observe({ headers }, 0);
   assert.equal(told.length, 3);
+  // Its time counts for the middle of its way.
+  observe(3_600_000, 60_000);
+  assert.equal(clock.now(), machine + 3_630_500);
 });
 
 test("a clock that is set brings no other time before the next answer of the server", () => {

@@ -86,6 +86,14 @@ describe("the rules that a user holds", () => {
     assert.ok(missing.isCutShort && missing.uncovered.length > 0 && missing.steps < 2000);
   });
 
+  it("leave uncovered, when too much is missing, what was missing so far and every rule from there on", () => {
+    const [leases, secret] = [rule({ resources: ["leases"] }), rule({ resources: ["secrets"] })];
+    const secrets = { ...secret, resourceNames: many("n", 1000) };
+    const { uncovered, isCutShort } = compareRules([readPods], [leases, readPods, secrets, readPods]);
+    const listed = many("n", 999).map((name) => ({ ...secret, resourceNames: [name] }));
+    assert.deepEqual([uncovered, isCutShort], [[leases, ...listed, secrets, readPods], true]);
+  });
+
   it("cover a rule of over a thousand permissions only with every verb, group, resource, path and name of it", () => {
     const named = {
       verbs: many("v", 11),

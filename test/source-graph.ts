@@ -7,22 +7,14 @@ export interface Import {
   readonly path: string;
   /** `import type`: nothing of it is left when the program runs. */
   readonly isTypeOnly: boolean;
-  /** The exports that are taken; `*` is all of them (a namespace, or `import()`). */
-  readonly names: readonly string[];
 }
 
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
   readonly imports: readonly Import[];
-  readonly exports: readonly Export[];
-}
-
-export interface Export {
-  readonly name: string;
-  readonly isType: boolean;
-  /** False: another declaration of this file or of another one is exported, perhaps under a new name. */
-  readonly isDeclared: boolean;
+  /** The names that it declares and exports. */
+  readonly exports: readonly string[];
 }
 
 const root = join(import.meta.dirname, "..");
@@ -40,51 +32,24 @@ export const sourceFiles = (...folders: readonly string[]): SourceFile[] =>
       }),
   );
 
-const fromClause = /^(?:import|export) (type )?([^;"]*?) ?from "(\.[^"]+)"/gm;
+const fromClause = /^(?:import|export) (type )?[^;"]*?from "(\.[^"]+)"/gm;
 const wholeImport = /(?:^import |import\()"(\.[^"]+)"/gm;
 
 function importsOf(path: string, text: string): Import[] {
   const target = (specifier: string): string => relative(root, join(root, dirname(path), specifier));
   return [
-    ...[...text.matchAll(fromClause)].map(([, type, clause = "", specifier = ""]) => ({
+    ...[...text.matchAll(fromClause)].map(([, type, specifier = ""]) => ({
       path: target(specifier),
       isTypeOnly: type !== undefined,
-      names: clause.includes("*") ? ["*"] : listedNames(clause).map(({ original }) => original),
     })),
-    ...[...text.matchAll(wholeImport)].map(([, specifier = ""]) => ({
-      path: target(specifier),
-      isTypeOnly: false,
-      names: ["*"],
-    })),
+    ...[...text.matchAll(wholeImport)].map(([, specifier = ""]) => ({ path: target(specifier), isTypeOnly: false })),
   ];
 }
 
 const declaration =
-  /^export (?:declare )?(?:abstract )?(?:async )?(const|let|function\*?|class|interface|type|enum) (\w+)/gm;
-const exportList = /^export (type )?(\{[^}]*\})/gm;
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
 
-const exportsOf = (text: string): Export[] => [
-  ...[...text.matchAll(declaration)].map(([, word = "", name = ""]) => ({
-    name,
-    isType: word === "interface" || word === "type",
-    isDeclared: true,
-  })),
-  ...[...text.matchAll(exportList)].flatMap(([, type, clause = ""]) =>
-    listedNames(clause).map(({ local }) => ({ name: local, isType: type !== undefined, isDeclared: false })),
-  ),
-];
-
-/** The names in `{ a, type b, c as d }`. */
-const listedNames = (clause: string): { original: string; local: string }[] =>
-  clause
-    .replaceAll(/[{}]/g, "")
-    .split(",")
-    .map((one) => one.trim().replace(/^type /, ""))
-    .filter((one) => one !== "")
-    .map((one) => {
-      const [original = "", local = original] = one.split(" as ");
-      return { original, local };
-    });
+const exportsOf = (text: string): string[] => [...text.matchAll(declaration)].map(([, name = ""]) => name);
 
 /** Groups of files that import each other in a circle, each group in the order of its paths. */
 export function circles(

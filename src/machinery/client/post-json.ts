@@ -1,5 +1,6 @@
 import { messageOf } from "../api/thrown-error.ts";
-import type { ClientResponse, Transport } from "./transport.ts";
+import { boundedText } from "./bounded-text.ts";
+import type { Transport } from "./transport.ts";
 
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}
@@ -10,25 +11,30 @@ export class FailedAnswer extends TransientFailure {}
 /** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
 export class UnusableAnswer extends Error {}
 
+interface PostedAnswer {
+  readonly status: number;
+  /** Undefined: it is longer than 1 MiB, or comes in too many parts. */
+  readonly text: string | undefined;
+}
+
+const largestAnswerBytes = 1024 * 1024;
+
 /**
  * Posts JSON that the server may get twice, and resolves with the answer, whatever its status. Rejects with TransientFailure when there
- * is no answer.
+ * is no answer, or it breaks off.
  */
 export async function postJson(
   transport: Transport,
   { path, body, signal }: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
-): Promise<ClientResponse> {
+): Promise<PostedAnswer> {
   const headers = { "content-type": "application/json", accept: "application/json" };
   try {
-    return await transport.send({ method: "POST", path, headers, body, isRepeatable: true, signal });
+    const response = await transport.send({ method: "POST", path, headers, body, isRepeatable: true, signal });
+    return { status: response.status, text: await boundedText(response.body, largestAnswerBytes) };
   } catch (cause) {
-    throw noAnswer(cause);
+    throw new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
   }
 }
-
-/** The failure of a connection, before the answer or in the middle of it. */
-export const noAnswer = (cause: unknown): TransientFailure =>
-  new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
 
 /** The failure of an answer with a status that is no success. */
 export const statusFailure = (status: number): Error => {

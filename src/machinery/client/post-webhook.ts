@@ -2,9 +2,8 @@ import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
 import { answeredJson } from "./answered-json.ts";
-import { boundedText } from "./bounded-text.ts";
-import { noAnswer, postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
-import type { ClientResponse, Transport } from "./transport.ts";
+import { postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
+import type { Transport } from "./transport.ts";
 
 export interface PostWebhookOptions {
   readonly transport: Transport;
@@ -15,7 +14,6 @@ export interface PostWebhookOptions {
   readonly schedule?: Schedule;
 }
 
-const largestAnswerBytes = 1024 * 1024;
 /** Upstream has five attempts; three end within the time that a client waits. */
 const pausesMilliseconds = [250, 500];
 
@@ -43,20 +41,8 @@ async function post(
   transport: Transport,
   request: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, unknown>>> {
-  const response = await postJson(transport, request);
-  const answer = await textOf(response.body);
-  const { status } = response;
-  if (status !== 200 && status !== 201) throw statusFailure(status);
-  return jsonFields(answeredJson(answer));
-}
-
-async function textOf(body: ClientResponse["body"]): Promise<string> {
-  let text: string | undefined;
-  try {
-    text = await boundedText(body, largestAnswerBytes);
-  } catch (cause) {
-    throw noAnswer(cause);
-  }
+  const { status, text } = await postJson(transport, request);
   if (text === undefined) throw new UnusableAnswer("its answer is larger than 1 MiB, or comes in too many parts");
-  return text;
+  if (status !== 200 && status !== 201) throw statusFailure(status);
+  return jsonFields(answeredJson(text));
 }

@@ -3,7 +3,7 @@ import { createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
-import { noAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
+import { postJson, TransientFailure } from "../../../src/machinery/client/post-json.ts";
 import { loggedBug, loggedError } from "../../../src/machinery/logging/logged-error.ts";
 
 const thrownBy = (act: () => unknown): Error => {
@@ -44,10 +44,14 @@ describe("an error in a line of the log", () => {
     assert.equal(loggedError(failure).message, "the webhook is away: the connection was reset");
   });
 
-  it("has the code where there is no message, as when no address of a host can be reached", () => {
+  it("has the code where there is no message, as when no address of a host can be reached", async () => {
     const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
     assert.deepEqual(loggedError(refused), { type: "AggregateError", message: "ECONNREFUSED", code: "ECONNREFUSED" });
-    assert.deepEqual(loggedError(noAnswer(refused)), { type: "TransientFailure", message: "ECONNREFUSED" });
+    const transport = { send: () => Promise.reject(refused), close() {} };
+    const { signal } = new AbortController();
+    const answer = await postJson(transport, { path: "", body: "{}", signal }).catch((error: Error) => error);
+    assert.ok(answer instanceof Error);
+    assert.deepEqual(loggedError(answer), { type: "TransientFailure", message: "ECONNREFUSED" });
   });
 
   it("has a stack where the program expects nothing, whatever was thrown", () => {

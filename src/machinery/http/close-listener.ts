@@ -23,7 +23,7 @@ const lastRequestMilliseconds = 1000;
 
 /**
  * A client of HTTP/2 that got an answer within so many seconds may still read it from the kernel. Its next window update would be answered
- * with a reset, which takes the rest from it. Its connection stays open until it closes it, or to the end of the grace period.
+ * with a reset, which takes the rest from it. Its connection stays open until it closes it, or until it has had that long.
  */
 const readingSeconds = 5;
 

@@ -187,9 +187,9 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls.protocol)),
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep: () => sweep(parts),
-    close: (options) => {
+    async close(options) {
+      await closeListener(parts, options);
       sweeper.stop();
-      return closeListener(parts, options);
     },
   };
 }

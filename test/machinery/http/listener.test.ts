@@ -27,8 +27,8 @@ import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
 import { resetFrame } from "../../../src/machinery/http2/control-frames.ts";
-import { clientPreface, errorCodes } from "../../../src/machinery/http2/protocol.ts";
-import { encodeFrame, get as getFrame, reset, settings } from "../http2/frame-client.ts";
+import { clientPreface, errorCodes, settingIds } from "../../../src/machinery/http2/protocol.ts";
+import { encodeFrame, get as getFrame, reset, settings, windowUpdate } from "../http2/frame-client.ts";
 import type { RawFrame } from "../http2/frame-client.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
@@ -1242,6 +1242,40 @@ describe("the listener", () => {
     stuck.resume();
     await closing;
     await Promise.all(ended);
+  });
+
+  it("gives clients of HTTP/2 five seconds to read what they were answered last, and then ends those that do not close", async (t) => {
+    const long = "x".repeat(1_000_000);
+    t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+    const handler: Handler = async ({ path }) => text(path === "/long" ? long : "");
+    const listener = newListener({ handler, isSweptByTime: true });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const openUnread = async (path: string): Promise<TLSSocket> => {
+      const socket = await openTls(port, { ALPNProtocols: ["h2"] });
+      const frames = [
+        settings([settingIds.initialWindowSize, long.length]),
+        windowUpdate(0, long.length),
+        getFrame(1, path),
+      ];
+      socket.write(Buffer.concat([clientPreface, ...frames.map(encodeFrame)]));
+      return socket;
+    };
+    const [slow, stuck] = [await openUnread("/long"), await openUnread("/")];
+    await sendHttp1(port, { path: "/" }); // after theirs
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    await turn();
+    const passSeconds = async (seconds: number): Promise<void> => {
+      for (let second = 0; second < seconds; second++) {
+        t.mock.timers.tick(1000);
+        await turn();
+      }
+    };
+    await passSeconds(4);
+    slow.write(encodeFrame(windowUpdate(0, long.length)));
+    assert.ok(Buffer.concat(await slow.toArray()).length > long.length);
+    await passSeconds(3);
+    await closing;
+    stuck.destroy();
   });
 
   const keepAliveGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

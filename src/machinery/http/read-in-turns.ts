@@ -13,10 +13,14 @@ interface InTurns {
  * long as a turn, what comes on others waits for the turns of their addresses, and they are not read until then.
  */
 export function readInTurns(socket: Socket, { waiting, read }: InTurns): void {
-  let hasWaited = false;
+  /** Whether what comes next has waited for a turn: then it is read, however much else has come in this turn of the event loop. */
+  let hasTurn = false;
   socket.on("data", (bytes: Buffer) => {
-    hasWaited = !hasWaited && mustWaitForTurn();
-    if (!hasWaited) return read(bytes);
+    if (hasTurn || !mustWaitForTurn()) {
+      hasTurn = false;
+      return read(bytes);
+    }
+    hasTurn = true;
     waiting().readInTurn();
     socket.unshift(bytes);
   });

@@ -1,5 +1,5 @@
 /** `signet/pki`: keys, X.509 certificates and requests, as functions without a server. Faults are PkiError. */
-import { atOnce } from "../machinery/scheduling/request-turn.ts";
+import { atOnce } from "../machinery/api/at-once.ts";
 import { findAnchorFaults } from "../pki/trust-anchors.ts";
 
 export { createCertificateAuthority, loadCertificateAuthority, signCertificate } from "../pki/certificate-authority.ts";

@@ -4,7 +4,7 @@ import { createCertificateAuthority, signCertificate } from "../../src/pki/certi
 import { parseCertificate, parseCertificates, serialNumberHex } from "../../src/pki/certificate.ts";
 import { encodeElement } from "../../src/pki/der-writer.ts";
 import { DerReader } from "../../src/pki/der.ts";
-import { atOnce } from "../../src/machinery/scheduling/request-turn.ts";
+import { atOnce } from "../../src/machinery/api/at-once.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";

@@ -17,7 +17,7 @@ import {
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import { encodeBitString, encodeSequence } from "../../src/pki/der-writer.ts";
 import { DerReader, tags } from "../../src/pki/der.ts";
-import { atOnce } from "../../src/machinery/scheduling/request-turn.ts";
+import { atOnce } from "../../src/machinery/api/at-once.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";

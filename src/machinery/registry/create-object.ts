@@ -5,7 +5,7 @@ import { firstFaults } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import type { ValidateName } from "../api/name-validation.ts";
 import { validateObjectMeta } from "../api/object-meta-validation.ts";
-import { pauseInTurn } from "../scheduling/request-turn.ts";
+import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./caller.ts";
@@ -45,7 +45,7 @@ export async function createObject<T extends ApiObject>(
   const write = fieldWrite(registry, { manager, subresource: "" });
   const afterDecoding = pauseInTurn();
   if (afterDecoding !== undefined) await afterDecoding;
-  const tracked = trackUpdate({ ...write, previous: undefined, next: placed }) as T; // changes only managedFields
+  const tracked = (await inTurns(trackUpdate({ ...write, previous: undefined, next: placed }))) as T; // changes only managedFields
   const afterTracking = pauseInTurn();
   if (afterTracking !== undefined) await afterTracking;
   for (let attempt = 1; ; attempt += 1) {

@@ -78,7 +78,8 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     await pauseInTurn();
-    return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
+    const tracking = trackUpdate({ ...fieldWrite(registry, request), previous, next: placed });
+    return (await inTurns(tracking)) as T; // changes only managedFields
   };
 }
 

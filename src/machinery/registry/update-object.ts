@@ -2,7 +2,7 @@ import { ApiError, conflict, invalid } from "../api/api-error.ts";
 import { firstFaults, invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
-import { pauseInTurn } from "../scheduling/request-turn.ts";
+import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
@@ -66,7 +66,7 @@ export async function updateObject<T extends ApiObject>(
   const wantedUid = placed.metadata.uid ?? "";
   return changeObject(registry, {
     ...request,
-    wanted(previous) {
+    async wanted(previous) {
       const currentUid = previous?.metadata.uid ?? "";
       if (wantedUid !== "" && wantedUid !== currentUid) {
         throw conflict(registry.resource, {
@@ -75,7 +75,7 @@ export async function updateObject<T extends ApiObject>(
         });
       }
       const write = fieldWrite(registry, { manager, subresource: request.subresource });
-      return trackUpdate({ ...write, previous, next: placed }) as T; // changes only managedFields
+      return (await inTurns(trackUpdate({ ...write, previous, next: placed }))) as T; // changes only managedFields
     },
     ...(definition.allowsCreateOnUpdate === true && request.subresource === "" && { authorizeCreate }),
   });

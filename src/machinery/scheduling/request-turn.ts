@@ -77,14 +77,6 @@ export async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
   }
 }
 
-/** Does the same work without a pause. */
-export function atOnce<T>(work: Generator<undefined, T>): T {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-  }
-}
-
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 

@@ -17,7 +17,7 @@ import {
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import { atOnce } from "../../../machinery/scheduling/request-turn.ts";
+import { atOnce } from "../../../machinery/api/at-once.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";

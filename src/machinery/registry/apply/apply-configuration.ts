@@ -26,7 +26,7 @@ import {
   pathsOf,
 } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { fieldsOf } from "./fields-of.ts";
+import { checkFieldCount, fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
 import { decodeManagers, encodeManagers, managerId, servedFields } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
@@ -63,6 +63,7 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
     return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
+  checkFieldCount(compiled.schema, configuration);
   yield;
   try {
     const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));
@@ -83,7 +84,7 @@ export function nameOf({ metadata }: { readonly metadata: unknown }): string {
 function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefined, ApiObject> {
   const { configuration, now } = request;
   const { schema } = request.compiled;
-  const managers = managersBefore(request);
+  const managers = yield* managersBefore(request);
   const writer = writerOf(request, "Apply");
   const id = managerId(writer);
   const last = managers.get(id);
@@ -114,14 +115,14 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   return withManagedFields(object as unknown as ApiObject, encodeManagers(released, request.fieldNamesOf));
 }
 
-function managersBefore(request: ApplyRequest): Map<string, FieldManager> {
+function* managersBefore(request: ApplyRequest): Generator<undefined, Map<string, FieldManager>> {
   const { live } = request;
   const stored = decodeManagers(live?.metadata.managedFields ?? [], request.fieldNamesOf);
   if (live === undefined || (stored !== undefined && stored.size > 0)) {
     return currentManagers(stored ?? new Map(), request);
   }
   const write = { ...request, manager: unrecordedManager };
-  return new Map(updateManagers({ write, managers: new Map(), before: undefined, after: live }));
+  return new Map(yield* updateManagers({ write, managers: new Map(), before: undefined, after: live }));
 }
 
 interface Conflicting {

@@ -1,3 +1,5 @@
+import { tooLarge } from "../../api/api-error.ts";
+import { maximumValues } from "../../schema/value-limit.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
@@ -33,6 +35,31 @@ function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | und
 }
 
 const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length === 0;
+
+/** An object is stored with its values, and with two more for each field that a manager owns: `{"f:name": {}}`. */
+const maximumFields = Math.floor(maximumValues / 3);
+
+/**
+ * Throws a 413 for an object with so many fields that it could not be stored with their managers: before the work that each
+ * field takes.
+ */
+export function checkFieldCount(schema: Schema, object: unknown): void {
+  if (countFields(schema, object) <= maximumFields) return;
+  throw tooLarge(
+    `there are more than ${maximumFields} fields in it, for each of which the server records its manager: send fewer fields`,
+  );
+}
+
+function countFields(schema: Schema | undefined, value: unknown): number {
+  const shape = shapeOf(schema, value);
+  let count = 0;
+  if (shape.type === "entries") {
+    for (const entry of asList(value)) count += 1 + countFields(shape.list.items, entry);
+  } else if (shape.type === "members" && isJsonObject(value)) {
+    for (const name in value) count += 1 + countFields(memberSchemaOf(schema, name), value[name]);
+  }
+  return count;
+}
 
 /**
  * Every path of a value that was added or removed as a whole: its own and everything below. Throws UntrackableEntry.

@@ -6,6 +6,7 @@ import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
+import { checkFieldCount } from "./fields-of.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, FieldNamesOf, Operation } from "./managed-fields.ts";
 import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
@@ -46,15 +47,17 @@ interface UpdateTracking extends FieldWrite {
 /**
  * Returns `next` with updated managedFields after a create, update or patch. The writer becomes the owner of what it
  * changed, and other managers lose those fields. An object without managedFields gets none (until it is applied).
- * Timestamps change only when the fields do.
+ * Timestamps change only when the fields do. Yields between its steps. Throws a 413 for an object with too many fields.
  */
-export function trackUpdate(tracking: UpdateTracking): ApiObject {
+export function* trackUpdate(tracking: UpdateTracking): Generator<undefined, ApiObject> {
   const { previous, next } = tracking;
-  const entries = entriesBefore(tracking);
-  const managers = decodeManagers(entries ?? [], tracking.fieldNamesOf) ?? new Map<string, FieldManager>();
+  const { entries, managers } = managersBefore(tracking);
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, []);
+  checkFieldCount(tracking.compiled.schema, next);
+  yield;
   try {
-    const updated = updateManagers({ write: tracking, managers, before: previous, after: next });
+    const updated = yield* updateManagers({ write: tracking, managers, before: previous, after: next });
+    yield;
     return withManagedFields(
       next,
       updated === managers && entries !== undefined ? entries : encodeManagers(updated, tracking.fieldNamesOf),
@@ -66,14 +69,23 @@ export function trackUpdate(tracking: UpdateTracking): ApiObject {
   }
 }
 
-/** The entries to start from: the client's if it may write them and they are valid, otherwise the stored ones. */
-function entriesBefore({ previous, next, subresource }: UpdateTracking): ManagedFieldsEntry[] | undefined {
+interface ManagersBefore {
+  readonly entries: ManagedFieldsEntry[] | undefined;
+  readonly managers: FieldManagers;
+}
+
+/** The managers to start from: the client's if it may write them and they are valid, otherwise the stored ones. */
+function managersBefore({ previous, next, subresource, fieldNamesOf }: UpdateTracking): ManagersBefore {
   const stored = previous?.metadata.managedFields;
   const given = subresource === "" ? next.metadata.managedFields : undefined;
-  if (given === undefined || given === stored || isSameJson(given, stored)) return stored;
-  const [first] = given;
-  if (first === undefined || (given.length === 1 && Object.keys(first).length === 0)) return undefined;
-  return decodeManagers(given) === undefined ? stored : given;
+  if (given !== undefined && given !== stored && !isSameJson(given, stored)) {
+    const [first] = given;
+    const isReset = first === undefined || (given.length === 1 && Object.keys(first).length === 0);
+    if (isReset) return { entries: undefined, managers: new Map() };
+    const managers = decodeManagers(given, fieldNamesOf);
+    if (managers !== undefined) return { entries: given, managers };
+  }
+  return { entries: stored, managers: decodeManagers(stored ?? [], fieldNamesOf) ?? new Map() };
 }
 
 interface ManagersUpdate {
@@ -84,8 +96,13 @@ interface ManagersUpdate {
   readonly after: ApiObject;
 }
 
-/** The managers after an update. Returns the same object when nothing changed. Throws UntrackableEntry. */
-export function updateManagers({ write, managers, before, after }: ManagersUpdate): FieldManagers {
+/** The managers after an update. Returns the same object when nothing changed. Yields between its steps. Throws UntrackableEntry. */
+export function* updateManagers({
+  write,
+  managers,
+  before,
+  after,
+}: ManagersUpdate): Generator<undefined, FieldManagers> {
   const { compiled, now } = write;
   const compared = compareFields({
     schema: compiled.schema,
@@ -94,9 +111,11 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
   });
   const isUnchanged = isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed);
   if (isUnchanged && areCurrent(managers, write)) return managers;
+  yield;
   const comparison = withoutFields(compared, write.resetFields ?? emptySet);
   const updated =
     managers.size === 0 ? new Map<string, FieldManager>() : releaseFields(currentManagers(managers, write), comparison);
+  yield;
   const owned = withoutServerFields(union(comparison.modified, comparison.added));
   if (!isEmpty(owned)) {
     const writer = writerOf(write, "Update");

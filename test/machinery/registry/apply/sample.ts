@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
-import { atOnce } from "../../../../src/machinery/scheduling/request-turn.ts";
+import { atOnce } from "../../../../src/machinery/api/at-once.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
@@ -54,15 +54,17 @@ const decoded = (value: unknown): ApiObject => compiled.decode(value).value;
 
 /** An update by a client that sends what it read with these fields instead. */
 export const updated = (previous: ApiObject | undefined, fields: ApiObject, writer: Writer): ApiObject =>
-  trackUpdate({
-    compiled,
-    apiVersion: "v1",
-    subresource: "",
-    now: 0,
-    ...writer,
-    previous,
-    next: { ...decoded(fields), metadata: { ...decoded(fields).metadata, ...managedFieldsOf(fields) } },
-  });
+  atOnce(
+    trackUpdate({
+      compiled,
+      apiVersion: "v1",
+      subresource: "",
+      now: 0,
+      ...writer,
+      previous,
+      next: { ...decoded(fields), metadata: { ...decoded(fields).metadata, ...managedFieldsOf(fields) } },
+    }),
+  );
 
 // Decoding may leave out an empty list; a client that resets managedFields sends one.
 const managedFieldsOf = ({ metadata }: ApiObject): Pick<ApiObject["metadata"], "managedFields"> =>

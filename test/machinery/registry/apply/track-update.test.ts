@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-fields.ts";
 import { describe, it } from "node:test";
-import { applied, ownership, sample, updated } from "./sample.ts";
+import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { maximumValues } from "../../../../src/machinery/schema/value-limit.ts";
+import { applied, ownership, refusal, sample, updated } from "./sample.ts";
+import type { Fields } from "./sample.ts";
 
 const entry = { manager: "else", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1" };
 
@@ -57,6 +60,23 @@ describe("an update", () => {
       resetFields: setOfPaths([["metadata", "labels"]]),
     });
     assert.deepEqual(ownership(created), { m: { "f:text": {} } });
+  });
+
+  it("is refused where the object has more fields than could be stored with their managers", () => {
+    const labels = (count: number): Fields =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`l${at}`, ""]));
+    const withLabels = (count: number): ApiObject => sample({ metadata: { labels: labels(count) } });
+    const writer = { manager: "m" };
+    const owned = ownership(updated(undefined, withLabels(8000), writer))["m"] as {
+      "f:metadata": { "f:labels": object };
+    };
+    assert.equal(Object.keys(owned["f:metadata"]["f:labels"]).length, 8001);
+    const tooMany = withLabels(Math.ceil(maximumValues / 3));
+    for (const act of [() => updated(undefined, tooMany, writer), () => applied(undefined, tooMany, writer)]) {
+      const { code, message } = refusal(act);
+      assert.equal(code, 413);
+      assert.match(message, /^there are more than 8333 fields in it/);
+    }
   });
 
   it("accepts managedFields of the client when they are valid", () => {

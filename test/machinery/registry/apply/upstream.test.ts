@@ -6,7 +6,7 @@ import { kubernetesNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-fields.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
-import { atOnce } from "../../../../src/machinery/scheduling/request-turn.ts";
+import { atOnce } from "../../../../src/machinery/api/at-once.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { certificateSigningRequests } from "../../../../src/features/certificates/requests/certificate-signing-requests.ts";
 import { serviceAccounts } from "../../../../src/features/accounts/service-accounts.ts";
@@ -54,7 +54,7 @@ function answer(
     now: (firstSecond + second) * 1000,
   };
   if (step.op === "update") {
-    return trackUpdate({ ...write, previous: live, next: compiled.decode(object).value });
+    return atOnce(trackUpdate({ ...write, previous: live, next: compiled.decode(object).value }));
   }
   return compiled.decode(atOnce(applyConfiguration({ ...write, live, configuration: object, isForced: force }))).value;
 }

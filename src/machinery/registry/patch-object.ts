@@ -6,7 +6,8 @@ import { maximumPatchValues } from "../schema/value-limit.ts";
 import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
 import { JsonSyntaxError } from "../schema/json-reader.ts";
 import type { RepeatedKey } from "../schema/json-reader.ts";
-import { parseJson } from "../schema/parse-json.ts";
+import { parseJsonInSteps } from "../schema/parse-json.ts";
+import type { ParsedJson } from "../schema/parse-json.ts";
 import {
   repeatedKeyFault,
   repeatedKeysFault,
@@ -68,7 +69,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   let patch: ParsedPatch | undefined;
   return async (previous) => {
     if (previous === undefined) throw registry.notFound(request.name);
-    patch ??= parsePatch(registry, request);
+    patch ??= await parsePatch(registry, request);
     await pauseInTurn();
     const value = await patch.apply(registry.served.object(previous));
     await pauseInTurn();
@@ -86,7 +87,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
   let read: AppliedConfiguration | undefined;
   return async (live) => {
-    const { configuration, repeatedKeys } = (read ??= appliedConfiguration(registry, request));
+    const { configuration, repeatedKeys } = (read ??= await appliedConfiguration(registry, request));
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
     // The client's metadata: a value that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
@@ -145,12 +146,12 @@ interface AppliedConfiguration {
 }
 
 /** The configuration of an apply, of the registry's kind. Its other fields are checked when it is applied. */
-function appliedConfiguration<T extends ApiObject>(
+async function appliedConfiguration<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,
   { text }: PatchRequest,
-): AppliedConfiguration {
+): Promise<AppliedConfiguration> {
   const refusal = (fault: string): Error => badRequest(`error decoding YAML: ${fault}`);
-  const { value, repeatedKeys } = parsed(text, { refusal });
+  const { value, repeatedKeys } = await parsed(text, { refusal });
   return { configuration: parseConfiguration(value, definition), repeatedKeys };
 }
 
@@ -161,11 +162,11 @@ interface ParsedPatch {
   readonly shown?: string;
 }
 
-function parsePatch<T extends ApiObject>(
+async function parsePatch<T extends ApiObject>(
   { definition, apiVersion }: ResourceRegistry<T>,
   { type, text }: PatchRequest,
-): ParsedPatch {
-  const { value, duplicateFields } = parsed(text, {
+): Promise<ParsedPatch> {
+  const { value, duplicateFields } = await parsed(text, {
     refusal: type === "strategic-merge" ? badRequest : undecodablePatch,
     ...(type === "json" && { maximumValues: maximumPatchValues }),
   });
@@ -203,9 +204,9 @@ interface Parsing {
 }
 
 /** A member that occurs twice has its last value only: upstream reads patches and configurations as maps. */
-function parsed(text: string, { refusal, ...limits }: Parsing): ReturnType<typeof parseJson> {
+async function parsed(text: string, { refusal, ...limits }: Parsing): Promise<ParsedJson> {
   try {
-    return parseJson(text, { ...limits, replacesRepeated: true });
+    return await inTurns(parseJsonInSteps(text, { ...limits, replacesRepeated: true }));
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw refusal(error.message);
     throw error;

@@ -1,5 +1,6 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
 import { isJsonObject, setMember } from "../api/json-object.ts";
+import { endOfString } from "./end-of-value.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
@@ -18,6 +19,9 @@ export interface RepeatedKey {
   /** Starts at 1. */
   readonly line: number;
 }
+
+/** So many values are read in about a millisecond. */
+const valuesOfStep = 1000;
 
 type Container = Record<string, unknown> | unknown[];
 
@@ -54,8 +58,10 @@ export interface JsonReading {
 export class JsonReader {
   readonly #text: string;
   #position = 0;
-  #depth = 0;
-  readonly #path: string[] = [];
+  #values = 0;
+  readonly #path: (string | number)[] = [];
+  /** The positions of the members of each object that was read. */
+  readonly #positions = new Map<object, Map<string, number>>();
   /** Positions by path. */
   readonly #duplicateFields = new Map<string, number>();
   readonly #repeatedKeys: RepeatedKey[] = [];
@@ -71,28 +77,36 @@ export class JsonReader {
     this.#replacesRepeated = replacesRepeated;
   }
 
-  read(): { value: unknown; duplicateFields: MemberPlace[]; repeatedKeys: RepeatedKey[] } {
-    const holder: unknown[] = [];
-    this.#readValueInto(holder, 0);
+  /** Yields after every thousand values. */
+  *read(): Generator<undefined, { value: unknown; duplicateFields: MemberPlace[]; repeatedKeys: RepeatedKey[] }> {
+    const value = yield* this.#readValue([], 0);
     this.#skipSpace();
     if (this.#position < this.#text.length) throw this.#fault("after top-level value");
+    if (this.#duplicateFields.size > 0) {
+      for (const [object, positions] of this.#positions) memberPositions.set(object, positions);
+    }
     const duplicateFields = Array.from(this.#duplicateFields, ([path, position]) => ({ path, position }));
-    return { value: holder[0], duplicateFields, repeatedKeys: this.#repeatedKeys };
+    return { value, duplicateFields, repeatedKeys: this.#repeatedKeys };
   }
 
-  #readValueInto(container: Container, key: string | number): void {
+  *#readValue(container: Container, key: string | number): Generator<undefined, unknown> {
     this.#skipSpaceBeforeToken();
-    const value = this.#readValue(container, key);
-    if (Array.isArray(container)) container[key as number] = value; // an item's key is its index
-    else setMember(container, key as string, value); // a member's key is its name
+    const nested = this.#nestedValue(container, key);
+    return nested === undefined ? this.#readScalar(container, key) : yield* nested;
   }
 
-  #readValue(container: Container, key: string | number): unknown {
+  /** The steps that read the object or list that begins here. Undefined: a scalar does, which needs none. */
+  #nestedValue(container: Container, key: string | number): Generator<undefined, Container> | undefined {
+    const opening = this.#character();
+    if (opening !== "{" && opening !== "[") return undefined;
+    if (this.#path.length === maximumJsonDepth) throw this.#fault("exceeded max depth");
+    this.#position += 1;
+    if (opening === "[") return this.#readArray();
+    return this.#readObject(this.#replacesRepeated ? {} : previousObject(container, key));
+  }
+
+  #readScalar(container: Container, key: string | number): unknown {
     switch (this.#character()) {
-      case "{":
-        return this.#nested(() => this.#readObject(this.#replacesRepeated ? {} : previousObject(container, key)));
-      case "[":
-        return this.#nested(() => this.#readArray());
       case '"':
         return this.#readString();
       case "t":
@@ -106,18 +120,18 @@ export class JsonReader {
     }
   }
 
-  #nested<T>(read: () => T): T {
-    this.#depth += 1;
-    if (this.#depth > maximumJsonDepth) throw this.#fault("exceeded max depth");
-    this.#position += 1;
-    const value = read();
-    this.#depth -= 1;
-    return value;
+  /** Whether it is time to yield. */
+  #isStepOver(): boolean {
+    this.#values += 1;
+    return this.#values % valuesOfStep === 0;
   }
 
-  #readObject(object: Record<string, unknown>): Record<string, unknown> {
-    const seen = new Set<string>();
-    const positions = positionsIn(object);
+  *#readObject(object: Record<string, unknown>): Generator<undefined, Container> {
+    const earlier = this.#positions.get(object);
+    const positions = earlier ?? new Map<string, number>();
+    if (earlier === undefined) this.#positions.set(object, positions);
+    // What it is merged into has members that this one does not repeat.
+    const merged = earlier && new Set<string>();
     this.#skipSpaceBeforeToken();
     if (this.#take("}")) return object;
     for (;;) {
@@ -127,11 +141,14 @@ export class JsonReader {
       const key = this.#readString();
       this.#skipSpaceBeforeToken();
       if (!this.#take(":")) throw this.#fault("after object key");
-      this.#path.push(this.#path.length === 0 ? key : `.${key}`);
-      if (seen.has(key)) this.#addRepeated(key, start);
-      seen.add(key);
+      this.#path.push(key);
+      if ((merged ?? positions).has(key)) this.#addRepeated(key, start);
+      merged?.add(key);
       if (!positions.has(key)) positions.set(key, start);
-      this.#readValueInto(object, key);
+      this.#skipSpaceBeforeToken();
+      const nested = this.#nestedValue(object, key);
+      setMember(object, key, nested === undefined ? this.#readScalar(object, key) : yield* nested);
+      if (this.#isStepOver()) yield;
       this.#path.pop();
       this.#skipSpaceBeforeToken();
       if (this.#take("}")) return object;
@@ -152,9 +169,9 @@ export class JsonReader {
   /** The path of the current value, as faults show it. */
   #pathText(): string {
     let text = "";
-    for (const element of this.#path) {
+    for (const [level, element] of this.#path.entries()) {
       if (text.length > maximumShownLength) break;
-      text += shortened(element);
+      text += typeof element === "number" ? `[${element}]` : shortened(level === 0 ? element : `.${element}`);
     }
     return shortened(text);
   }
@@ -169,13 +186,16 @@ export class JsonReader {
     }
   }
 
-  #readArray(): unknown[] {
+  *#readArray(): Generator<undefined, Container> {
     const array: unknown[] = [];
     this.#skipSpaceBeforeToken();
     if (this.#take("]")) return array;
     for (;;) {
-      this.#path.push(`[${array.length}]`);
-      this.#readValueInto(array, array.length);
+      this.#path.push(array.length);
+      this.#skipSpaceBeforeToken();
+      const nested = this.#nestedValue(array, array.length);
+      array.push(nested === undefined ? this.#readScalar(array, array.length) : yield* nested);
+      if (this.#isStepOver()) yield;
       this.#path.pop();
       this.#skipSpaceBeforeToken();
       if (this.#take("]")) return array;
@@ -186,19 +206,29 @@ export class JsonReader {
   #readString(): string {
     const text = this.#text;
     const start = this.#position;
-    let at = start + 1;
+    const end = endOfString(text, start) + 1;
+    try {
+      const value = JSON.parse(text.slice(start, end)) as string; // a literal between quotes
+      this.#position = end;
+      // Like Go: half of a surrogate pair is replaced, because strict readers refuse text that contains one.
+      return value.toWellFormed();
+    } catch {
+      throw this.#faultInString();
+    }
+  }
+
+  #faultInString(): JsonSyntaxError {
+    const text = this.#text;
+    let at = this.#position + 1;
     for (let code = text.charCodeAt(at); code !== quote; code = text.charCodeAt(at)) {
       if (code === backslash) at = this.#afterEscape(at);
       else if (code >= space) at += 1;
       else {
         this.#position = at;
-        throw at < text.length ? this.#fault("in string literal") : unexpectedEnd();
+        break;
       }
     }
-    this.#position = at + 1;
-    const value = JSON.parse(text.slice(start, this.#position)) as string; // a checked string literal
-    // Like Go: half of a surrogate pair is replaced, because strict readers refuse text that contains one.
-    return value.toWellFormed();
+    return at < text.length ? this.#fault("in string literal") : unexpectedEnd();
   }
 
   /** The position behind an escape that begins at a backslash. */
@@ -298,12 +328,6 @@ function previousObject(container: Container, key: string | number): Record<stri
   // A list has its indexes as keys.
   const previous = Object.hasOwn(container, key) ? (container as Record<string, unknown>)[key] : undefined;
   return isJsonObject(previous) ? previous : {};
-}
-
-function positionsIn(object: object): Map<string, number> {
-  const positions = memberPositions.get(object) ?? new Map<string, number>();
-  memberPositions.set(object, positions);
-  return positions;
 }
 
 function literalsOf(container: Container): Map<string, string> {

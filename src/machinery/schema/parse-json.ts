@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { atOnce } from "../api/at-once.ts";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { endOfString } from "./end-of-value.ts";
 import { checkValueCount, maximumValues } from "./value-limit.ts";
@@ -22,23 +23,33 @@ interface JsonParsing extends Pick<JsonReading, "replacesRepeated"> {
  * merged, unless they are replaced. Limits: nesting to `maximumJsonDepth`, the number of values to `maximumValues` (413).
  * Throws a JsonSyntaxError in the words of Go's encoding/json.
  */
-export function parseJson(text: string, { maximumValues: maximum, ...reading }: JsonParsing = {}): ParsedJson {
+export const parseJson = (text: string, parsing?: JsonParsing): ParsedJson => atOnce(parseJsonInSteps(text, parsing));
+
+/** Like `parseJson`. Yields between its steps. */
+export function* parseJsonInSteps(
+  text: string,
+  { maximumValues: maximum, ...reading }: JsonParsing = {},
+): Generator<undefined, ParsedJson> {
   checkValueCount(text, maximum);
-  const value = parsePlainJson(text);
-  return value === undefined ? new JsonReader(text, reading).read() : { value, duplicateFields: [], repeatedKeys: [] };
+  const value = yield* parsePlainJson(text);
+  if (value !== undefined) return { value, duplicateFields: [], repeatedKeys: [] };
+  yield;
+  return yield* new JsonReader(text, reading).read();
 }
 
 /**
- * Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte. `text`: what
- * `decodeUtf8` makes of the bytes.
+ * Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte.
  */
-export function parseJsonBytes(bytes: Buffer, text = decodeUtf8(bytes)): ParsedJson {
+export const parseJsonBytes = (bytes: Buffer): ParsedJson => atOnce(parseJsonBytesInSteps(bytes, decodeUtf8(bytes)));
+
+/** Like `parseJsonBytes`, of which `text` is what `decodeUtf8` makes. Yields between its steps. */
+export function* parseJsonBytesInSteps(bytes: Buffer, text: string): Generator<undefined, ParsedJson> {
   try {
-    return parseJson(text);
+    return yield* parseJsonInSteps(text);
   } catch (error) {
     // Only a text that is refused is read a second time, for its byte.
     if (error instanceof JsonSyntaxError && !isUtf8(bytes)) {
-      new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
+      yield* new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
     }
     throw error;
   }
@@ -73,11 +84,13 @@ function isPlainJson(value: unknown, values: { left: number }): boolean {
  * Returns the value of JSON without duplicate members, unusual numbers or deep nesting. Undefined for anything else:
  * then the slow reader decides.
  */
-function parsePlainJson(text: string): unknown {
+function* parsePlainJson(text: string): Generator<undefined, unknown> {
   const memberCount = countMembersOfText(text);
   if (memberCount === undefined) return undefined;
+  yield;
   try {
     const value: unknown = JSON.parse(text);
+    yield;
     // Well-formed text can contain half of a surrogate pair only as an escape.
     const reading: Reading = { members: 0, hasSurrogates: /\\u[dD][89a-fA-F]/.test(text), isWellFormed: true };
     read(value, reading);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { JsonSyntaxError, maximumJsonDepth } from "../../../src/machinery/schema/json-reader.ts";
-import { parsedValue, parseJson, parseJsonBytes } from "../../../src/machinery/schema/parse-json.ts";
+import { parsedValue, parseJson, parseJsonBytes, parseJsonInSteps } from "../../../src/machinery/schema/parse-json.ts";
 import { upstream } from "./upstream.ts";
 
 test("invalid JSON is refused in Go's words", async (t) => {
@@ -111,4 +111,27 @@ test("nesting is bounded, with or without duplicates", () => {
   for (const depth of [maximumJsonDepth + 1, 1_000_000]) {
     assert.throws(() => parseJson(nested(depth, "")), { message: "invalid character '[' exceeded max depth" });
   }
+});
+
+test("strings of escaped quotes and backslashes are read as JSON.parse reads them, beside any numbers", () => {
+  const odd = fc.string({ unit: fc.constantFrom('"', "\\", "\n", "a", "\u{1f600}"), maxLength: 12 });
+  fc.assert(
+    fc.property(fc.dictionary(odd, odd), fc.constantFrom(1, 1.5), (members, number) => {
+      const text = JSON.stringify({ number, members });
+      assert.deepEqual(parseJson(text).value, JSON.parse(text));
+    }),
+  );
+  assert.equal(parseJson('"\\\\\\""').value, '\\"');
+  for (const text of ['"a', '"\\"', '{"a":1.5,"b":"\\"}']) {
+    assert.throws(() => parseJson(text), { message: "unexpected end of JSON input" });
+  }
+});
+
+test("a long text is read in steps, whatever is in it", () => {
+  const stepsOf = (text: string): number => [...parseJsonInSteps(text)].length;
+  const list = (item: string): string => `{"list":[${`${item},`.repeat(10_000)}0]}`;
+  const members = Array.from({ length: 10_000 }, (_, index) => `"${index}":0`).join(",");
+  assert.ok(stepsOf(list("1.0")) >= 10, "numbers");
+  assert.ok(stepsOf(list("[1]")) >= 2, "lists");
+  assert.ok(stepsOf(`{"a":{${members}},"a":{${members}}}`) >= 20, "repeated members");
 });

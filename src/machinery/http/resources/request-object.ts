@@ -1,12 +1,13 @@
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
-import { pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { inTurns, pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
-import { parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
+import { parsedValue, parseJson, parseJsonBytes, parseJsonBytesInSteps } from "../../schema/parse-json.ts";
+import type { ParsedJson } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf-wire.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
 import type { Envelope } from "../../schema/protobuf-envelope.ts";
@@ -47,10 +48,10 @@ interface BodyIn<F extends Format> {
 /** A body as it was sent. */
 export type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
 
-/** A body of which everything that may take long is done, but parsing it. */
+/** A body of which everything that may take long is done, but parsing YAML's JSON. */
 type ReadableBody =
-  /** With its text where it is long. */
-  | (BodyIn<"json"> & { readonly json?: string })
+  /** With its value, or why it cannot be read, where it is long. */
+  | (BodyIn<"json"> & { readonly parsed?: ParsedJson | JsonSyntaxError })
   /** With its text as JSON, or why it cannot be converted. */
   | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
   | BodyIn<"protobuf">;
@@ -95,10 +96,10 @@ export async function readYaml(text: string, caller: Caller): Promise<string> {
   return yamlToJsonInTurns(text);
 }
 
-/** The body, with what may take long done in turns of the event loop: YAML is converted, and long text decoded. */
+/** The body, with what may take long done in turns of the event loop: YAML is converted, and long JSON parsed. */
 export function readableBody(body: RequestBody, caller: Caller): MaybePromise<ReadableBody> {
   if (body.format === "yaml") return withYaml(body, caller);
-  return body.format === "json" && body.bytes.length > shortTextLength ? withText(body) : body;
+  return body.format === "json" && body.bytes.length > shortTextLength ? withParsed(body) : body;
 }
 
 async function withYaml(body: BodyIn<"yaml">, caller: Caller): Promise<ReadableBody> {
@@ -111,10 +112,15 @@ async function withYaml(body: BodyIn<"yaml">, caller: Caller): Promise<ReadableB
   }
 }
 
-const withText = async (body: BodyIn<"json">): Promise<ReadableBody> => ({
-  ...body,
-  json: await decodeUtf8InTurns(body.bytes),
-});
+async function withParsed(body: BodyIn<"json">): Promise<ReadableBody> {
+  const text = await decodeUtf8InTurns(body.bytes);
+  try {
+    return { ...body, parsed: await inTurns(parseJsonBytesInSteps(body.bytes, text)) };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return { ...body, parsed: error };
+    throw error;
+  }
+}
 
 interface DecodeOptions<T> {
   /** Gets warnings, and may have to wait for the turn of a long body. */
@@ -247,14 +253,14 @@ interface ValueParsing {
 }
 
 /** Parses the JSON value of a body in any format. */
-export function parseValue(
-  body: ReadableBody,
-  { schema, refuse, refuseContent = refuse }: ValueParsing,
-): ReturnType<typeof parseJson> {
+export function parseValue(body: ReadableBody, { schema, refuse, refuseContent = refuse }: ValueParsing): ParsedJson {
   let envelope: Envelope | undefined;
   try {
     if (body.value !== undefined) return parsedValue(body.value);
-    if (body.format === "json") return parseJsonBytes(body.bytes, body.json);
+    if (body.format === "json") {
+      if (body.parsed instanceof JsonSyntaxError) throw body.parsed;
+      return body.parsed ?? parseJsonBytes(body.bytes);
+    }
     if (body.format === "yaml") {
       if (body.json instanceof YamlFault) throw body.json;
       return parseJson(body.json);
@@ -296,8 +302,11 @@ export function typeOf(
     throw unfit(`${jsonTypeName(value)} into Go value of type ${goStruct}`);
   }
   const found = { kind: "", apiVersion: "" };
-  for (const [key, text] of Object.entries(value)) {
+  for (const key in value) {
+    // A body may have thousands of other members.
+    if (key.length !== "kind".length && key.length !== "apiVersion".length) continue;
     const member = typeMembers.get(key.toLowerCase());
+    const text = value[key] ?? null; // own keys only
     if (member === undefined || text === null) continue;
     if (typeof text !== "string") throw unfit(`${jsonTypeName(text)} into Go struct field .${member} of type string`);
     found[member] = text;

@@ -9,10 +9,11 @@ import { isJsonObject, jsonTypeName } from "../../machinery/api/json-object.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { inTurns } from "../../machinery/scheduling/request-turn.ts";
 import { decodeUtf8 } from "../../machinery/schema/decode-utf8.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { JsonSyntaxError } from "../../machinery/schema/json-reader.ts";
-import { parseJson } from "../../machinery/schema/parse-json.ts";
+import { parseJsonInSteps } from "../../machinery/schema/parse-json.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
@@ -44,9 +45,9 @@ const secretSchema = struct("v1.Secret", "Confidential data, such as a password,
 export type Secret = Infer<typeof secretSchema>;
 
 export function secrets(names: Names): ResourceDefinition<Secret> {
-  const validate = (secret: Secret): FieldError[] => [
+  const validate = (secret: Secret, jsonFault: string | undefined): FieldError[] => [
     ...validateData(secret.data ?? {}),
-    ...validateSecretType(secret, names),
+    ...validateSecretType(secret, { names, jsonFault }),
   ];
   const warnings = (secret: Secret): string[] => warningsOf(secret, names);
   return defineResource({
@@ -56,13 +57,14 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     schema: secretSchema,
     validateName: validateDnsSubdomainName,
     setDefaults: mergeStringData,
-    validate,
-    validateUpdate: (next, { previous }) => [
-      "metadata change",
-      ...validateImmutable(next, previous),
-      "metadata",
-      ...validate(next),
-    ],
+    async startValidation(secret) {
+      const jsonFault = await jsonFaultOf(secret, names);
+      return () => validate(secret, jsonFault);
+    },
+    async startUpdateValidation(next, { previous }) {
+      const jsonFault = await jsonFaultOf(next, names);
+      return () => ["metadata change", ...validateImmutable(next, previous), "metadata", ...validate(next, jsonFault)];
+    },
     warningsOnCreate: warnings,
     warningsOnUpdate: warnings,
     selectableFields: { type: ({ type }) => type ?? "" },
@@ -116,10 +118,34 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   return faults;
 }
 
+/** Of a secret of a type whose data is JSON: its key. */
+function jsonKeyOf({ type }: Secret, names: Names): string | undefined {
+  const ofType = names.ownKey(type ?? "");
+  if (ofType === names.key("dockercfg")) return ".dockercfg";
+  return ofType === names.key("dockerconfigjson") ? ".dockerconfigjson" : undefined;
+}
+
+/** Why that data is no JSON object. It may be a megabyte: it is read in turns. */
+async function jsonFaultOf(secret: Secret, names: Names): Promise<string | undefined> {
+  const key = jsonKeyOf(secret, names);
+  const content = key === undefined ? undefined : secret.data?.[key];
+  return content === undefined ? undefined : inTurns(jsonObjectFault(Buffer.from(content, "base64")));
+}
+
+interface TypeValidation {
+  readonly names: Names;
+  readonly jsonFault: string | undefined;
+}
+
 /** What a secret's type requires of its data and annotations. Other types require nothing. */
-function validateSecretType(secret: Secret, names: Names): FieldError[] {
+function validateSecretType(secret: Secret, { names, jsonFault }: TypeValidation): FieldError[] {
+  const jsonKey = jsonKeyOf(secret, names);
   const { type, data = {}, metadata } = secret;
   const missing = (key: string): FieldError[] => (Object.hasOwn(data, key) ? [] : [required(`data[${key}]`, "")]);
+  if (jsonKey !== undefined) {
+    if (jsonFault === undefined) return missing(jsonKey);
+    return [invalidValue(`data[${jsonKey}]`, { value: "<secret contents redacted>", detail: jsonFault })];
+  }
   switch (names.ownKey(type ?? "")) {
     case names.key("service-account-token"): {
       const nameKey = (one: Names): string => one.key("service-account.name");
@@ -127,10 +153,6 @@ function validateSecretType(secret: Secret, names: Names): FieldError[] {
       const isNamed = (metadata.annotations?.[key] ?? "") !== "";
       return isNamed ? [] : [required(`metadata.annotations[${key}]`, "")];
     }
-    case names.key("dockercfg"):
-      return validateJsonObject(data, ".dockercfg");
-    case names.key("dockerconfigjson"):
-      return validateJsonObject(data, ".dockerconfigjson");
     case names.key("basic-auth"): {
       const faults = [...missing("username"), ...missing("password")];
       return faults.length === 2 ? faults : [];
@@ -152,18 +174,10 @@ function warningsOf({ type, data = {} }: Secret, names: Names): string[] {
   return fault === undefined ? [] : [fault];
 }
 
-function validateJsonObject(data: Readonly<Record<string, string>>, key: string): FieldError[] {
-  const field = `data[${key}]`;
-  const content = data[key];
-  if (content === undefined) return [required(field, "")];
-  const fault = jsonObjectFault(Buffer.from(content, "base64"));
-  return fault === undefined ? [] : [invalidValue(field, { value: "<secret contents redacted>", detail: fault })];
-}
-
 /** In the words of Go's encoding/json (upstream: `ValidateSecret`). */
-function jsonObjectFault(bytes: Buffer): string | undefined {
+function* jsonObjectFault(bytes: Buffer): Generator<undefined, string | undefined> {
   try {
-    const { value } = parseJson(decodeUtf8(bytes), { maximumValues: Infinity });
+    const { value } = yield* parseJsonInSteps(decodeUtf8(bytes), { maximumValues: Infinity });
     if (value === null || isJsonObject(value)) return undefined;
     return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`;
   } catch (error) {

@@ -9,7 +9,19 @@ import { secrets } from "../../../src/features/core/secrets.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
 import { serviceAccounts } from "../../../src/features/accounts/service-accounts.ts";
 import type { ServiceAccount } from "../../../src/features/accounts/service-accounts.ts";
-import { cells, context, faultsOfChange, faultsOfNew, messages, names, nowText, prepared } from "../resource-scene.ts";
+import { withTurn } from "../../machinery/scheduling/with-turn.ts";
+import {
+  cells,
+  context,
+  faultsOfChange,
+  faultsOfNew,
+  messages,
+  names,
+  nowText,
+  prepared,
+  startedFaultsOfChange,
+  startedFaultsOfNew,
+} from "../resource-scene.ts";
 
 const meta = (kind: string) => ({ apiVersion: "v1", kind, metadata: { name: "a" } });
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -141,31 +153,44 @@ describe("a secret", () => {
     ],
   ];
   for (const [what, more, expected] of types) {
-    it(`of ${what} has ${expected.length} faults`, () => {
-      assert.deepEqual(faultsOfNew(definition, secret(more)), expected);
+    it(`of ${what} has ${expected.length} faults`, async () => {
+      assert.deepEqual(await startedFaultsOfNew(definition, secret(more)), expected);
     });
   }
 
-  it("cannot change its type, nor anything once it is immutable", () => {
+  it("cannot change its type, nor anything once it is immutable", async () => {
     const previous = secret({ immutable: true, data: { a: base64("1") } });
-    assert.deepEqual(faultsOfChange(definition, secret({ type: "other", data: { a: base64("2") } }), previous), [
-      'type: Invalid value: "other": field is immutable',
-      "immutable: Forbidden: field is immutable when `immutable` is set",
-      "data: Forbidden: field is immutable when `immutable` is set",
-    ]);
-    assert.deepEqual(faultsOfChange(definition, { ...previous }, previous), []);
+    assert.deepEqual(
+      await startedFaultsOfChange(definition, secret({ type: "other", data: { a: base64("2") } }), previous),
+      [
+        'type: Invalid value: "other": field is immutable',
+        "immutable: Forbidden: field is immutable when `immutable` is set",
+        "data: Forbidden: field is immutable when `immutable` is set",
+      ],
+    );
+    assert.deepEqual(await startedFaultsOfChange(definition, { ...previous }, previous), []);
   });
 
-  it("is at most 1 MiB", () => {
+  it("is at most 1 MiB", async () => {
     const data = { a: Buffer.alloc(1024 * 1024).toString("base64") };
-    assert.deepEqual(faultsOfNew(definition, secret({ data })), []);
-    assert.deepEqual(faultsOfNew(definition, secret({ data: { ...data, b: base64("x") } })), [
+    assert.deepEqual(await startedFaultsOfNew(definition, secret({ data })), []);
+    assert.deepEqual(await startedFaultsOfNew(definition, secret({ data: { ...data, b: base64("x") } })), [
       "data: Too long: may not be more than 1048576 bytes",
     ]);
   });
 
   it("shows the number of its keys, not their values", () => {
     assert.deepEqual(cells(definition, secret({ data: { a: base64("x"), b: "" } })), ["Opaque", 2, "<unknown>"]);
+  });
+
+  it("lets others have their turn while a long docker configuration is read", async (context) => {
+    const configuration = base64(`{"auths":[${"1.0,".repeat(20_000)}1]`);
+    const data = { ".dockerconfigjson": configuration };
+    const faults = (): Promise<string[]> =>
+      startedFaultsOfNew(definition, secret({ type: "platform.io/dockerconfigjson", data }));
+    const { result, turns } = await withTurn(context, faults);
+    assert.match(result[0] ?? "", /invalid character ']'|unexpected end of JSON input/);
+    assert.ok(turns >= 20, `others had ${turns} turns`);
   });
 });
 

@@ -20,10 +20,11 @@ import { trackUpdate } from "./apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
 import type { DecodedObject } from "./decode-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
-import { goValue, undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
+import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyJsonPatch, parseJsonPatch, unknownOperationFields } from "./patch/json-patch.ts";
 import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
+import type { StrategicMergePatch } from "./patch/strategic-merge-patch.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { configurationFaults } from "./apply/configuration-faults.ts";
 import { changeObject } from "./update-object.ts";
@@ -158,8 +159,8 @@ async function appliedConfiguration<T extends ApiObject>(
 interface ParsedPatch {
   apply(document: ApiObject): unknown;
   readonly strictFaults: readonly string[];
-  /** The patch as errors show it. Absent when they do not show it. */
-  readonly shown?: string;
+  /** The patch, where errors show it. */
+  readonly shown?: StrategicMergePatch;
 }
 
 async function parsePatch<T extends ApiObject>(
@@ -194,7 +195,7 @@ async function parsePatch<T extends ApiObject>(
       return isText(patched["kind"]) && isText(patched["apiVersion"]) ? { ...patched, kind, apiVersion } : patched;
     },
     strictFaults: duplicates,
-    shown: goValue(patch),
+    shown: patch,
   };
 }
 
@@ -216,7 +217,7 @@ async function parsed(text: string, { refusal, ...limits }: Parsing): Promise<Pa
 /** Decodes the patched value as an object of the kind. */
 function fitted<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { value, shown }: { readonly value: unknown; readonly shown?: string | undefined },
+  { value, shown }: { readonly value: unknown; readonly shown?: StrategicMergePatch | undefined },
 ): DecodedObject<T> {
   // Upstream's decoder takes the kind from the path, and treats an object without a version like one without a name.
   const { kind, apiVersion } = Object(value) as Partial<Record<"kind" | "apiVersion", unknown>>;
@@ -239,7 +240,7 @@ function fitted<T extends ApiObject>(
 
 interface StrictReport {
   readonly request: PatchRequest;
-  readonly shown?: string | undefined;
+  readonly shown?: StrategicMergePatch | undefined;
 }
 
 function reportStrictFaults(faults: readonly string[], { request: { options, caller }, shown }: StrictReport): void {

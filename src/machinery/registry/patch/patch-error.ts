@@ -2,6 +2,7 @@ import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { invalidValue } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 
 /** Strict decoding joins up to a hundred faults in one sentence. */
 const maximumFaultLength = 8192;
@@ -20,9 +21,9 @@ export const operationFailed = (): ApiError =>
 
 /**
  * The error for a well-formed patch that does not fit the object. `fault` names the place. `shown` is the patch as
- * sent. The patched object is never shown, although upstream shows it for other patch types.
+ * sent, where upstream shows it. The patched object is never shown, although upstream shows it for other patch types.
  */
-export const patchDoesNotApply = (fault: string, shown?: string): ApiError =>
+export const patchDoesNotApply = (fault: string, shown?: Readonly<JsonObject>): ApiError =>
   invalid(
     { group: "", resource: "" },
     {
@@ -33,7 +34,7 @@ export const patchDoesNotApply = (fault: string, shown?: string): ApiError =>
               field: "patch",
               message: `Invalid value: ${shortened(fault, maximumFaultLength)}`,
             }
-          : invalidValue("patch", { value: shown, detail: fault }),
+          : invalidValue("patch", { value: goValue(shown), detail: fault }),
       ],
     },
   );
@@ -44,7 +45,7 @@ const maximumLength = 1024;
 /**
  * Formats a JSON value like Go's `%v`, as upstream shows a strategic merge patch: `map[metadata:map[labels:map[a:b]]]`.
  */
-export function goValue(value: unknown): string {
+function goValue(value: unknown): string {
   const text = printed(value);
   return text.length <= maximumLength ? text : `${text.slice(0, maximumLength)}...`;
 }

@@ -49,11 +49,9 @@ function mergeObject(merge: ObjectMerge): JsonObject {
   const { original, patch, path } = merge;
   if (hasDirective(patch)) return replaceObject(patch, path);
   const merged = retained(original, patch);
-  mergeOrderedLists(merge, merged);
-  const ordered = new Set(
-    Object.keys(patch).flatMap((key) => (key.startsWith(orderPrefix) ? [listName(key, orderPrefix)] : [])),
-  );
-  for (const [key, value] of Object.entries(patch)) {
+  const ordered = mergeOrderedLists(merge, merged);
+  for (const key in patch) {
+    const value = patch[key];
     if (key.startsWith(deletePrefix)) {
       deleteFromList({ merged, key: listName(key, deletePrefix), value });
     } else if (
@@ -100,11 +98,14 @@ function listName(key: string, prefix: keyof typeof formatFaults): string {
   return key.slice(prefix.length + 1);
 }
 
-/** Merges the lists that have a `$setElementOrder` directive, in its order. */
-function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merged: JsonObject): void {
-  for (const [directive, order] of Object.entries(patch)) {
+/** Merges the lists that have a `$setElementOrder` directive, in its order. Returns the names of all that have one. */
+function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merged: JsonObject): ReadonlySet<string> {
+  const ordered = new Set<string>();
+  for (const directive in patch) {
     if (!directive.startsWith(orderPrefix)) continue;
+    const order = patch[directive];
     const key = listName(directive, orderPrefix);
+    ordered.add(key);
     if (!Array.isArray(order)) throw badRequest(formatFaults[orderPrefix]);
     const original = memberOf(merged, key);
     const patched = memberOf(patch, key);
@@ -117,6 +118,7 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
     const list = { order, strategy, mergeEntry: mergeObject, path: `${path}${key}`, repeated };
     setMember(merged, key, orderList({ ...list, original, patch: patched }));
   }
+  return ordered;
 }
 
 /** `value` lists what is deleted. */

@@ -5,6 +5,9 @@ import type { Store } from "../machinery/storage/store.ts";
 /** The time limit of a health check. A slower store counts as unhealthy. */
 const checkMilliseconds = 2_000;
 
+/** Foreseen: the log needs no stack. */
+class FailedCheck extends Error {}
+
 /** A write that takes longer makes the server unready. A busy disk may well take seconds. */
 const writeMilliseconds = 10_000;
 
@@ -20,7 +23,7 @@ export function storeChecks(store: Store, copies: { waitUntilCurrent(): Promise<
 function refuseStuckWrite(store: Store): void {
   const milliseconds = store.writingMilliseconds?.() ?? 0;
   if (milliseconds <= writeMilliseconds) return;
-  throw new Error(
+  throw new FailedCheck(
     `a write has waited for ${Math.floor(milliseconds / 1000)} s: ` +
       "look whether the disk answers, and whether another process of this data directory is suspended",
   );
@@ -30,7 +33,7 @@ async function withinBounds(checked: unknown): Promise<void> {
   if (!(checked instanceof Promise)) return;
   const isAnswered = checked.then(() => true);
   if ((await waitAtMost(checkMilliseconds, isAnswered)) === undefined)
-    throw new Error(`no answer within ${checkMilliseconds} ms`);
+    throw new FailedCheck(`no answer within ${checkMilliseconds} ms`);
 }
 
 /** Fails once the server stops, so that load balancers use another server. */
@@ -38,6 +41,6 @@ export const shutdownCheck = (health: { readonly isStopping: boolean }): HealthC
   name: "shutdown",
   endpoints: ["readyz"],
   check: () => {
-    if (health.isStopping) throw new Error("the server is stopping");
+    if (health.isStopping) throw new FailedCheck("the server is stopping");
   },
 });

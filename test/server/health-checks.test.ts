@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { loggedError } from "../../src/machinery/logging/logged-error.ts";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { EncryptedStore } from "../../src/machinery/storage/encryption/encrypted-store.ts";
@@ -40,10 +41,17 @@ describe("the health check of writes", () => {
     const store = new SlowStore();
     store.milliseconds = 14_500;
     const checks = storeChecks(store, { waitUntilCurrent: () => Promise.resolve() });
-    assert.throws(() => checks.find(({ name }) => name === "store-writes")?.check(), {
-      message:
-        "a write has waited for 14 s: look whether the disk answers, and whether another process of this data directory is suspended",
-    });
+    assert.throws(
+      () => checks.find(({ name }) => name === "store-writes")?.check(),
+      (error: Error) => {
+        assert.deepEqual(loggedError(error), {
+          type: "FailedCheck",
+          message:
+            "a write has waited for 14 s: look whether the disk answers, and whether another process of this data directory is suspended",
+        });
+        return true;
+      },
+    );
   });
 });
 

@@ -160,10 +160,10 @@ export class KmsTransformer implements ValueTransformer {
     await this.#retryFailedKeys();
   }
 
-  /** Rejects unless the plugin answers, now or a moment ago. */
+  /** Rejects with KeyAway unless the plugin answers, now or a moment ago. */
   async check(): Promise<void> {
     await this.#pollUnlessFailing();
-    if (this.#failure !== undefined) throw new Error(this.#failureText());
+    if (this.#failure !== undefined) throw new KeyAway(this.#failureText());
   }
 
   close(): void {

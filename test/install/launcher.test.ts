@@ -26,6 +26,9 @@ const writeFile = (file: string): void => {
   writeFileSync(file, "");
 };
 
+/** As that of POSIX, which has no option -H. */
+const shellWithoutHardLimits = 'ulimit() { echo "ulimit: there is no option -H" >&2; return 2; }';
+
 interface Machine {
   /** `uname -sm`. */
   readonly platform?: string;
@@ -54,7 +57,7 @@ function launch(
   symlinkSync(join(packageFolder, "bin/signet"), join(dirname(programs), "link"));
   const { status, stdout, stderr } = spawnSync(
     "/bin/sh",
-    ["-c", `${limits} && exec /bin/sh "$0" "$@"`, join(programs, "signet"), ...args],
+    ["-c", `${limits}; . "$0"`, join(programs, "signet"), ...args],
     {
       encoding: "utf8",
       env: { ...environment, PATH: programs },
@@ -65,6 +68,24 @@ function launch(
 
 const writeRuntime = (above: string, name: string): void =>
   writeProgram(join(above, "node_modules", name, "bin/node"), `for one; do echo "${name}: $one"; done`);
+
+it("the agent's launcher says that too few files may be open, and needs no shell that knows the limit", () => {
+  const agent = join(import.meta.dirname, "../../packaging/debian-agent/signet-agent");
+  const programs = newFolder();
+  writeProgram(join(programs, "node"), "echo runs");
+  const launchAfter = (commands: string) =>
+    spawnSync("/bin/sh", ["-c", `${commands}; . "$0"`, agent], { encoding: "utf8", env: { PATH: programs } });
+  const few = launchAfter("ulimit -n 20");
+  assert.deepEqual([few.status, few.stdout], [2, ""]);
+  assert.equal(
+    few.stderr,
+    "signet-agent: at least 64 open files are needed, and the limit here is 20 (ulimit -Hn); raise it\n",
+  );
+  for (const commands of ["ulimit -n 64", shellWithoutHardLimits]) {
+    const { stdout, stderr } = launchAfter(commands);
+    assert.deepEqual([stdout, stderr], ["runs\n", ""]);
+  }
+});
 
 describe("bin/signet", () => {
   it("runs the package's program on the runtime in the package's own node_modules, and passes arguments on unchanged", () => {
@@ -143,6 +164,7 @@ describe("bin/signet", () => {
     });
     assert.equal(launchWith("ulimit -n 64").stdout, "runs\n");
     assert.equal(launchWith("ulimit -Sn 20").stdout, "runs\n", "the runtime raises it");
+    assert.deepEqual(launchWith(shellWithoutHardLimits), { status: 0, stdout: "runs\n", stderr: "" });
   });
 
   it("says in one line what is missing and how to get it", () => {

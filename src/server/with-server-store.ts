@@ -1,6 +1,7 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { joinFolder } from "../machinery/files/owned-folder.ts";
+import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { openReadableStore } from "./encryption/readable-store.ts";
 import type { ReadableStore } from "./encryption/readable-store.ts";
 import { refuseUnfinishedRestore } from "./lock-data-directory.ts";
@@ -43,15 +44,24 @@ export async function withOpenStore<T>(
 
 /** Whether the data directory is on this machine. Throws UsageError when it is of another user, or was not restored to its end. */
 export function checkDataDirectory({ dataDirectory, storage }: StoreLocation): boolean {
-  if (storage.type !== "own" && !existsSync(dataDirectory)) return false;
+  if (storage.type !== "own" && !isThere(dataDirectory)) return false;
   checkOwner(dataDirectory);
   refuseUnfinishedRestore(dataDirectory);
   return true;
 }
 
+/** Throws UsageError for a folder that the system refuses, such as one behind links that form a loop. */
+export function isThere(directory: string): boolean {
+  try {
+    return statSync(directory, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    throw new UsageError(`--data-dir: cannot use ${directory}: ${fileFailureReason(cause)}`, { cause });
+  }
+}
+
 /** A file that another user makes in there could not be used by the server. Throws UsageError. */
 export function checkOwner(directory: string): void {
-  if (!existsSync(directory))
+  if (!isThere(directory))
     throw new UsageError(`--data-dir: ${directory} does not exist; name the data directory of a server`);
   const { uid } = statSync(directory);
   const user = process.getuid?.();

@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../open-store.ts";
-import { checkOwner } from "../with-server-store.ts";
+import { checkOwner, isThere } from "../with-server-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
@@ -33,7 +33,7 @@ import type { Finding } from "./finding.ts";
  */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
   const { dataDirectory } = config;
-  if (!existsSync(dataDirectory)) {
+  if (!isThere(dataDirectory)) {
     const advice = "give the --data-dir of the server; it is made when the server starts first";
     const missing = bad("data directory", { found: `${dataDirectory} does not exist`, advice });
     return [missing, ...(await examineConfiguration(config)), ...examineSettings(config)];

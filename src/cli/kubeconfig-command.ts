@@ -5,22 +5,23 @@ import { withConnectionFlags, withServer } from "../machinery/command-line/conne
 import type { ConnectionFlags, ServerConnection } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import { repeatedOption } from "../machinery/command-line/options.ts";
+import { durationOption, repeatedOption, secondsOf } from "../machinery/command-line/options.ts";
 import { writeOutput } from "../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
-import { lifetimeOption, requestClientCertificate } from "../features/certificates/commands.ts";
+import { requestClientCertificate } from "../features/certificates/commands.ts";
+import { isRequestableLifetime, lifetimeFault } from "../features/certificates/resources.ts";
 import { requestToken } from "../features/accounts/commands.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;
   readonly group?: readonly string[];
   readonly serviceAccount?: string;
-  /** Seconds. */
+  /** Milliseconds. */
   readonly duration?: number;
   readonly outputFile?: string;
 }
 
-const defaultDuration = { text: "24h", seconds: 24 * 3600 };
+const defaultDuration = { text: "24h", milliseconds: 24 * 3_600_000 };
 
 /** `signet kubeconfig`: a kubeconfig for a user (a client certificate) or for a service account (a token). */
 export const kubeconfig = (): Command =>
@@ -31,7 +32,7 @@ export const kubeconfig = (): Command =>
       .addOption(repeatedOption("--group <name>", "a group of that user"))
       .option("--service-account <name>", "a service account of the namespace: gets a token")
       .addOption(
-        lifetimeOption("--duration <duration>", `how long the credentials last (default: ${defaultDuration.text})`),
+        durationOption("--duration <duration>", `how long the credentials last (default: ${defaultDuration.text})`),
       )
       .option("--output-file <file>", "where to write it (0600); default: standard output")
       .action(async (flags: KubeconfigFlags) => {
@@ -41,10 +42,14 @@ export const kubeconfig = (): Command =>
         if (flags.group !== undefined && flags.user === undefined) {
           throw new UsageError("--group: only a user has groups that you choose; give --user");
         }
+        const expirationSeconds = secondsOf(flags.duration ?? defaultDuration.milliseconds);
+        if (flags.user !== undefined && !isRequestableLifetime(expirationSeconds)) {
+          throw new UsageError(`--duration ${lifetimeFault}, for a user`);
+        }
         const output = outputFile("--output-file", flags.outputFile);
         await withServer(flags, async (connection) => {
           const { server, caCertificates = "" } = connection.transport;
-          const identity = await credentialsFor(flags, connection);
+          const identity = await credentialsFor({ ...flags, expirationSeconds }, connection);
           const text = formatKubeconfig({ server, caCertificates, ...identity });
           if (output === undefined) writeOutput(text);
           else writePrivateOutput(output, text);
@@ -59,9 +64,12 @@ export const kubeconfig = (): Command =>
 
 type Identity = Pick<KubeconfigContents, "user" | "namespace" | "credentials">;
 
-async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnection): Promise<Identity> {
+async function credentialsFor(
+  flags: KubeconfigFlags & { readonly expirationSeconds: number },
+  connection: ServerConnection,
+): Promise<Identity> {
   const { namespace } = connection;
-  const expirationSeconds = flags.duration ?? defaultDuration.seconds;
+  const { expirationSeconds } = flags;
   if (flags.user !== undefined) {
     const { user, group = [] } = flags;
     const pair = await requestClientCertificate(connection, { user, groups: group, expirationSeconds });

@@ -2,7 +2,7 @@ import { certificateFlags, certificateSettings } from "../features/certificates/
 import type { CertificateSettings } from "../features/certificates/settings.ts";
 import { nodeFlags, nodeSettings } from "../features/nodes/settings.ts";
 import type { NodeSettings } from "../features/nodes/settings.ts";
-import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import { settingsOf, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
 import type { LogSettings } from "../machinery/files/process-log.ts";
@@ -113,8 +113,10 @@ export interface RemoteControllerConfig extends ControllerSettings {
 }
 
 /** Throws UsageError for invalid settings. */
-export function parseRemoteControllerConfig(given: GivenFlags): RemoteControllerConfig {
-  const values = resolveFlags(remoteControllerFlags, given);
+export const parseRemoteControllerConfig = (given: GivenFlags): RemoteControllerConfig =>
+  settingsOf(remoteControllerFlags, { given, make: remoteControllerConfig });
+
+function remoteControllerConfig(values: FlagValues<typeof remoteControllerFlags>): RemoteControllerConfig {
   const settings = controllerSettings(values);
   if (settings.enabled.size === 0) {
     throw new UsageError("--controllers disables every controller, so there is nothing to run: enable at least one");

@@ -9,8 +9,8 @@ import { federationFlags, federationSettings } from "../features/federation/sett
 import type { FederationSettings } from "../features/federation/settings.ts";
 import { namesFor } from "../machinery/api/names.ts";
 import type { Names } from "../machinery/api/names.ts";
-import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
-import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
+import { settingsOf, UsageError } from "../machinery/command-line/flag.ts";
+import type { Flags, FlagValues, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
 import type { LogSettings } from "../machinery/files/process-log.ts";
 import { auditFlags, auditSettings } from "./audit/audit-settings.ts";
@@ -144,8 +144,10 @@ interface RequestLimits {
 const listObjectBytes = 1_048_576;
 
 /** Throws UsageError for invalid settings. Files are read by the code that uses them. */
-export function parseServerConfig(given: GivenFlags): ServerConfig {
-  const values = resolveFlags(serveFlags, given);
+export const parseServerConfig = (given: GivenFlags): ServerConfig =>
+  settingsOf(serveFlags, { given, make: serverConfig });
+
+function serverConfig(values: FlagValues<typeof serveFlags>): ServerConfig {
   const dataDirectory = values["data-dir"];
   if (values.profile === "kubernetes" && !values["upstream-names"]) {
     throw new UsageError("--upstream-names=false is not for --profile kubernetes: it has upstream's names alone");
@@ -207,7 +209,7 @@ function workerCount(value: string): number {
   const count = /^\d{1,3}$/.test(value) ? Number(value) : 0;
   if (count >= 1 && count <= maximumWorkers) return count;
   throw new UsageError(
-    `--workers: ${JSON.stringify(value)} is not auto, or a whole number from 1 to ${maximumWorkers}`,
+    `--workers: ${JSON.stringify(value)} is neither auto nor a whole number from 1 to ${maximumWorkers}`,
   );
 }
 

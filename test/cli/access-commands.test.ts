@@ -228,4 +228,13 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.match(pem, /^-----BEGIN EC PRIVATE KEY-----/);
     assert.equal(createPrivateKey(pem).asymmetricKeyType, "ec");
   });
+
+  it("make a kubeconfig of a service account for longer than a certificate can be asked for", async () => {
+    const config = parse(await succeed("kubeconfig --service-account default --duration 30000d")) as {
+      users: { user: { token?: string } }[];
+    };
+    const claims = Buffer.from(config.users[0]?.user.token?.split(".")[1] ?? "", "base64url").toString();
+    const { exp, iat } = JSON.parse(claims) as { exp: number; iat: number };
+    assert.equal(exp - iat, 30_000 * 86_400);
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { constants } from "node:http2";
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:net";
@@ -116,9 +116,9 @@ describe(
         ["a shell without completion", words("completion ksh"), "usage", /^signet: 'ksh' is invalid for argument 'shell'\. Allowed choices are bash, zsh, fish; see signet completion --help$/m],
         ["an argument too many", words("doctor extra"), "usage", /got 1: extra; see signet doctor --help/],
         ["a duration with a wrong unit", words("token create x --duration 3w"), "usage", /--duration: "3w" is not a duration such as 90s, 10m, 24h or 30d/],
-        ["a negative duration", words("kubeconfig --user x --duration=-1h"), "usage", /--duration: "-1h" must be a duration/],
+        ["a negative duration", words("kubeconfig --user x --duration=-1h"), "usage", /--duration: "-1h" is not a duration/],
         ["a lifetime that no request can ask for", words("csr create x --key-file x.key --duration 24856d"), "usage", /--duration: "24856d" must be a duration such as 24h, from 10m to 24855d/],
-        ["a lifetime that no kubeconfig can have", words("kubeconfig --user x --duration 24856d"), "usage", /--duration: .*from 10m to 24855d/],
+        ["a lifetime that no user's kubeconfig can have", words("kubeconfig --user x --duration 24856d"), "usage", /--duration must be .*from 10m to 24855d, for a user$/m],
         ["a duration of ages", words("bootstrap-token create --ttl 999999999d"), "usage", /--ttl: "999999999d" is too long: give a duration of 365000d at most$/m],
         ["an invalid timeout", words("csr list --timeout soon"), "usage", /--timeout: "soon" is not a duration/],
         ["an unknown kind of key", asAdmin("csr create x --key-type dsa --key-file", file("k")), "usage", /is not one of ecdsa-p256/],
@@ -326,12 +326,16 @@ describe(
       writeFileSync(join(damaged, "ca.key"), "no key");
       mkdirSync(file("overwritten/store"), { recursive: true, mode: 0o700 });
       writeFileSync(file("overwritten/store/store.mdb"), "something else");
+      const circularLink = file("circular");
+      symlinkSync(circularLink, circularLink);
       // oxfmt-ignore
       const uses: WrongUse[] = [
         ["an address in use", ["serve", "--data-dir", file("unmade"), "--secure-port", String(port)], "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
         ["an address for revocation lists that is in use", ["serve", "--data-dir", file("unmade"), "--secure-port", "0", "--revocation-url", "http://pki.example.com", "--revocation-http-address", `127.0.0.1:${port}`], "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port \(signet serve: --secure-port or --revocation-http-address,/],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
         ["a backup without a name", ["backup", "--data-dir", server.dataDirectory, ""], "usage", /an argument is empty; give a value/],
+        ["the keys of a folder behind links that form a loop", ["keys", "list", "--data-dir", circularLink], "usage", /--data-dir: cannot use .+circular: its symbolic links form a loop; name another$/m],
+        ["a look at a folder behind links that form a loop", ["doctor", "--data-dir", circularLink], "usage", /--data-dir: cannot use .+circular: its symbolic links form a loop; name another$/m],
         ["the keys of a folder that is not there", ["encryption", "rotate", "--data-dir", file("unmade")], "usage", /--data-dir: .+unmade does not exist; name the data directory of a server$/m],
         ["a name that is no address", ["serve", "--data-dir", file("unmade"), "--bind-address", "nowhere.invalid"], "refused", /this machine has no address nowhere\.invalid; choose one that it has \(signet serve: --bind-address/],
         ["an empty data directory", ["serve", "--data-dir", ""], "usage", /--data-dir is empty; give a value \(is a shell variable not set\?\)$/m],
@@ -357,6 +361,7 @@ describe(
         ["a file of encryption keys that is something long", serve("--encryption-key-file", write("long", "no key\n".repeat(65))), "usage", /--encryption-key-file: .+long, line 1: must be the base64 of 32 bytes: name the file with the keys, or restore it from a backup$/m],
         ["etcd's CA without etcd", serve("--etcd-cafile", noPem), "usage", /--etcd-cafile: give --etcd-servers too; without it, the store is in the data directory$/m],
         ["an invalid port", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
+        ["a number of workers in the file that is none", serve("--config", write("some", "workers: some")), "usage", /--workers: "some" is neither auto nor a whole number from 1 to 256 \(--config: .+some sets --workers\)$/m],
         ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /--config: .+conf: unknown setting "secure-prot" \(did you mean secure-port\?\); --help shows those that there are$/m],
         ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],

@@ -12,7 +12,10 @@ const longestLifetimeDays = 24_855;
 /** Undefined when the text is no duration that a certificate can be requested for. */
 export function lifetimeSecondsOf(text: string): number | undefined {
   const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  return seconds >= minimumExpirationSeconds && seconds <= longestLifetimeDays * 86_400 ? seconds : undefined;
+  return isRequestableLifetime(seconds) ? seconds : undefined;
 }
+
+export const isRequestableLifetime = (seconds: number): boolean =>
+  seconds >= minimumExpirationSeconds && seconds <= longestLifetimeDays * 86_400;
 
 export const lifetimeFault = `must be a duration such as 24h, from ${minimumExpirationText} to ${longestLifetimeDays}d`;

@@ -20,7 +20,12 @@ export const issuedCertificateResource = resourceType<IssuedCertificate>({
   kind: "IssuedCertificate",
   scope: "Cluster",
 });
-export { lifetimeFault, lifetimeSecondsOf, minimumExpirationText } from "./requested-lifetime.ts";
+export {
+  isRequestableLifetime,
+  lifetimeFault,
+  lifetimeSecondsOf,
+  minimumExpirationText,
+} from "./requested-lifetime.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export { certificateRequestState } from "./requests/certificate-request-state.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

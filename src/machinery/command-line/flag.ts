@@ -85,7 +85,7 @@ export function resolveFlags<F extends Flags>(
   flags: F,
   { commandLine, environment = {}, file, fileName }: GivenFlags,
 ): FlagValues<F> {
-  const inFile = fileName === undefined ? "configuration file" : `--config: ${fileName}`;
+  const inFile = nameOfFile(fileName);
   for (const key of Object.keys(file)) {
     if (Object.hasOwn(flags, key)) continue;
     const unknown = `unknown setting ${JSON.stringify(key)}${didYouMean(key, Object.keys(flags))}`;
@@ -103,6 +103,36 @@ export function resolveFlags<F extends Flags>(
   });
   return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares
 }
+
+/**
+ * Makes settings of given values. `make` checks them further, and its messages name flags: where the command line does not give
+ * such a flag, the message also says what does. Throws UsageError.
+ */
+export function settingsOf<F extends Flags, T>(
+  flags: F,
+  { given, make }: { readonly given: GivenFlags; readonly make: (values: FlagValues<F>) => T },
+): T {
+  const values = resolveFlags(flags, given);
+  try {
+    return make(values);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const named = new Set(Array.from(error.message.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));
+    const origins = [...named].flatMap((name) => originOf(name, given) ?? []);
+    if (origins.length === 0) throw error;
+    throw new UsageError(`${error.message} (${origins.join("; ")})`, { cause: error.cause });
+  }
+}
+
+/** Undefined for a flag that the command line gives, or nothing does. */
+function originOf(name: string, { commandLine, environment = {}, file, fileName }: GivenFlags): string | undefined {
+  if (commandLine[name] !== undefined) return undefined;
+  if (environment[name] !== undefined) return `${environmentName(name)} sets --${name}`;
+  return file[name] === undefined ? undefined : `${nameOfFile(fileName)} sets --${name}`;
+}
+
+const nameOfFile = (fileName: string | undefined): string =>
+  fileName === undefined ? "configuration file" : `--config: ${fileName}`;
 
 const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type === "strings" ? [] : undefined);
 

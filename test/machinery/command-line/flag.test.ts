@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { environmentFlags, resolveFlags, UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { environmentFlags, resolveFlags, settingsOf, UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Flags } from "../../../src/machinery/command-line/flag.ts";
 
 const flags = {
@@ -31,6 +31,30 @@ test("an environment variable comes after the command line and before the file",
   assert.throws(
     () => resolveFlags(flags, { commandLine: {}, environment: wrong, file: {} }),
     /^UsageError: SIGNET_PORT: /,
+  );
+});
+
+test("a refusal after the parsing says which of its flags are not from the command line", () => {
+  const refused = (given: Parameters<typeof resolve>): string => {
+    const [commandLine, file = {}] = given;
+    try {
+      settingsOf(flags, {
+        given: { commandLine, environment: { wait: "1s" }, file, fileName: "a.yaml" },
+        make: () => {
+          throw new UsageError("--port needs --wait and --mode=b");
+        },
+      });
+    } catch (error) {
+      return error instanceof UsageError ? error.message : "";
+    }
+    return "";
+  };
+  const message = "--port needs --wait and --mode=b";
+  assert.equal(refused([{ port: "1", wait: "2s" }]), message);
+  assert.equal(refused([{ port: "1" }]), `${message} (SIGNET_WAIT sets --wait)`);
+  assert.equal(
+    refused([{}, { port: 1, wait: "2s", path: "x" }]),
+    `${message} (--config: a.yaml sets --port; SIGNET_WAIT sets --wait)`,
   );
 });
 

@@ -11,7 +11,7 @@ import { startMachineServer } from "../agent/machine-server.ts";
 import type { MachineServer } from "../agent/machine-server.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { ProgramProcess } from "../end-to-end/program-process.ts";
-import { dpkg, purge } from "./dpkg.ts";
+import { configureWhereStartFails, dpkg, purge } from "./dpkg.ts";
 import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -67,6 +67,11 @@ describe("the packages of the agent", { skip: reasonToSkip() }, () => {
     );
     assert.equal(statSync("/etc/signet/bootstrap-token").mode & 0o777, 0o600);
     assert.equal(statSync(state).mode & 0o777, 0o700);
+  });
+
+  it("are installed where the new version does not start, and say where to look", () => {
+    const stderr = "signet-agent.service has not started: journalctl --unit signet-agent.service says why\n";
+    assert.deepEqual(configureWhereStartFails("signet-agent", folder), { status: 0, stderr });
   });
 
   it("run as the unit's user without memory that is writable and executable, and renew a certificate", async () => {

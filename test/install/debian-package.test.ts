@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
-import { dpkg, purge } from "./dpkg.ts";
+import { configureWhereStartFails, dpkg, purge } from "./dpkg.ts";
 import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -87,6 +87,18 @@ describe("the Debian package", { skip: reasonToSkip() }, () => {
       paths.filter((path) => path.includes("signet-agent")),
       [],
     );
+  });
+
+  it("needs the package of what its unit runs for a reload", () => {
+    const [program = ""] = setting("signet.service", "ExecReload").split(" ");
+    const [owner] = dpkg("--search", program).split(":");
+    const needed = run("dpkg-query", "--show", "--showformat=${Depends}", "signet");
+    assert.ok(needed.split(", ").includes(owner ?? ""), `${owner}: ${needed}`);
+  });
+
+  it("is installed where the new version does not start, and says where to look", () => {
+    const stderr = "signet.service has not started: journalctl --unit signet.service says why\n";
+    assert.deepEqual(configureWhereStartFails("signet", folder), { status: 0, stderr });
   });
 
   it("brings the manual and completion", () => {

@@ -34,7 +34,7 @@ function debianPackage(): Promise<string> {
     {
       name: "signet-agent",
       architecture: "all",
-      depends: `nodejs (>= ${oldestNodeMajor}), util-linux`,
+      depends: `nodejs (>= ${oldestNodeMajor}), procps, util-linux`,
       description: `keeps the identity and the certificates of a machine
  Registers the machine with a Signet server, obtains client and serving
  certificates and those of the machine's services, renews them in time, keeps

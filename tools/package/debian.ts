@@ -19,7 +19,7 @@ const file = await writeDebianPackage(
   {
     name: "signet",
     architecture: debianArchitecture(),
-    depends: "libc6 (>= 2.34), libatomic1, libgcc-s1, libstdc++6, util-linux",
+    depends: "libc6 (>= 2.34), libatomic1, libgcc-s1, libstdc++6, procps",
     suggests: "signet-agent",
     description: `identity and certificates with Kubernetes' API, without a cluster
  Service accounts and their tokens, certificate requests that are approved and

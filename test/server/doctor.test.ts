@@ -236,6 +236,14 @@ describe("signet doctor beside a running server", () => {
     chmodSync(key, 0o600);
   });
 
+  it("does not wait for ever for certificates from a device", async () => {
+    const found = await newTroubles({ "client-ca-file": "/dev/full" });
+    assert.ok(
+      found.includes("bad certificate: /dev/full cannot be read: it is no file of at most 16 MiB"),
+      found.join(),
+    );
+  });
+
   it("takes no offence at the public key of the audit log's chain, which everybody may read", async (context) => {
     const [keyFile, publicFile] = [join(dataDirectory, "audit-log.key"), join(dataDirectory, "audit-log.pub")];
     context.after(() => [keyFile, publicFile].forEach((file) => rmSync(file)));

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, statSync } from "node:fs";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { join } from "node:path";
 import { errorCode, messageOf } from "../../machinery/api/thrown-error.ts";
@@ -195,6 +195,9 @@ export function examineCertificates(
   ];
 }
 
+/** As much as a server reads. In the place of the file there may be something that never ends, such as a pipe or a device. */
+const largestCertificatesMebibytes = 16;
+
 /** `isOwn`: the CAs of a file after the first are beside the one that signs, before or after their time (`signet ca`). */
 function examineCertificateFile(
   file: string,
@@ -203,7 +206,9 @@ function examineCertificateFile(
   const subject = "certificate";
   let certificates: readonly Certificate[];
   try {
-    certificates = parseCertificatesPem(readFileSync(file, "utf8"));
+    const read = readRegularFile(file, { largestBytes: largestCertificatesMebibytes * 2 ** 20 });
+    if (read === undefined) throw new Error(`it is no file of at most ${largestCertificatesMebibytes} MiB`);
+    certificates = parseCertificatesPem(read.contents.toString());
   } catch (error) {
     return [
       bad(subject, {

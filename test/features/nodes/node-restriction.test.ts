@@ -116,6 +116,8 @@ describe("a node's pods", () => {
     const status = { operation: "UPDATE", resource: "pods", subresource: "status" } as const;
     await allows({ ...status, object: pod("n1"), oldObject: pod("n1") });
     await refuses({ ...status, object: pod("n2"), oldObject: pod("n2") }, /can only update pod status for pods with/);
+    const create = { ...status, operation: "CREATE", object: pod("n1"), oldObject: pod("n1") } as const;
+    await refuses(create, /unexpected operation "CREATE"$/);
     await refuses(
       { ...status, object: pod("n1", { labels: { a: "b" } }), oldObject: pod("n1") },
       /cannot update labels/,

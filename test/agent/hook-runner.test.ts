@@ -7,6 +7,7 @@ import type { TestContext } from "node:test";
 import type { Hook } from "../../src/agent/agent-settings.ts";
 import { HookMemory } from "../../src/agent/hook-memory.ts";
 import { HookRunner } from "../../src/agent/hook-runner.ts";
+import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
@@ -26,7 +27,7 @@ function scene(context: TestContext) {
     time,
     hookOf,
     traces: () => (existsSync(out) ? readFileSync(out, "utf8").split("\n").slice(0, -1) : []),
-    trace: hookOf(`printf '%s|%s\\n' "$SIGNET_CHANGE" "$SIGNET_CHANGED_FILE" >> '${out}'`),
+    trace: hookOf(`printf '%s|%s\\n' "$SIGNET_CHANGE" "$SIGNET_CHANGED_FILE" >> ${shellWord(out)}`),
     start: () =>
       new HookRunner({ memory: new HookMemory(folder, log), log, monotonic: time, random: () => 1, sleep: time.sleep }),
     idle: (runner: HookRunner) => eventually("all hooks have finished", () => runner.isIdle),
@@ -37,7 +38,9 @@ describe("a hook", () => {
   it("runs one at a time, with the changed file in its environment and not in its command", async (context) => {
     const { folder, start, idle, hookOf, trace, traces } = scene(context);
     const busy = join(folder, "busy");
-    const hook = hookOf(`test ! -e '${busy}' && touch '${busy}' && ${trace.command} && rm '${busy}'`);
+    const hook = hookOf(
+      `test ! -e ${shellWord(busy)} && touch ${shellWord(busy)} && ${trace.command} && rm ${shellWord(busy)}`,
+    );
     const runner = start();
     const hostile = `$(touch '${folder}/injected'); "x`;
     runner.changed({ change: "trust-bundle", file: hostile, digest: "a", hook });
@@ -66,7 +69,7 @@ describe("a hook", () => {
   it("runs again for contents that come back while it runs for others, also when it is killed then", async (context) => {
     const { folder, start, idle, trace, hookOf, time, traces } = scene(context);
     const held = join(folder, "held");
-    const hook = hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+    const hook = hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
     const change = { change: "trust-bundle", file: "/f", hook };
     const runner = start();
     runner.changed({ ...change, digest: "a" });
@@ -99,7 +102,7 @@ describe("a hook", () => {
     runner.changed({ ...change, digest: "a" });
     await idle(runner);
     writeFileSync(held, "");
-    const hook = hookOf(`while test -e '${held}'; do sleep 0.01; done`);
+    const hook = hookOf(`while test -e ${shellWord(held)}; do sleep 0.01; done`);
     runner.changed({ change: "web-certificate", file: "/web", digest: "w", hook });
     runner.changed({ ...change, digest: "b" });
     runner.changed({ ...change, digest: "a" });
@@ -112,7 +115,7 @@ describe("a hook", () => {
     const { folder, start, idle, trace, hookOf, traces } = scene(context);
     const heldHook = (held: string): Hook => {
       writeFileSync(held, "");
-      return hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+      return hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
     };
     const [heldOne, heldOther] = [join(folder, "one"), join(folder, "other")];
     const one = { change: "trust-bundle", file: "/f", digest: "a", hook: heldHook(heldOne) };
@@ -132,7 +135,7 @@ describe("a hook", () => {
     const { folder, start, idle, trace, hookOf, traces } = scene(context);
     const held = join(folder, "held");
     writeFileSync(held, "");
-    const hook = hookOf(`${trace.command}; while test -e '${held}'; do sleep 0.01; done`);
+    const hook = hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
     const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
     const runner = start();
     runner.changed(change);
@@ -157,7 +160,7 @@ describe("a hook", () => {
       change: "trust-bundle",
       file: "/f",
       digest: "a",
-      hook: hookOf(trace.command, `test -e '${ready}'`),
+      hook: hookOf(trace.command, `test -e ${shellWord(ready)}`),
     });
     await eventually("the fault", () => runner.faults().length === 1);
     assert.deepEqual(runner.faults(), ["the hook for /f was not run, because its check ended with code 1"]);
@@ -187,7 +190,7 @@ describe("a hook", () => {
   it("that was interrupted by the end of its runner is run by the next one", async (context) => {
     const { folder, start, idle, hookOf, time, traces, trace } = scene(context);
     const begun = join(folder, "begun");
-    const hook = hookOf(`${trace.command}; test -e '${begun}' || { touch '${begun}'; sleep 60; }`);
+    const hook = hookOf(`${trace.command}; test -e ${shellWord(begun)} || { touch ${shellWord(begun)}; sleep 60; }`);
     const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
     const first = start();
     first.changed(change);

@@ -15,6 +15,7 @@ import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
 import { encodePem } from "../../src/pki/pem.ts";
+import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { socketFolder } from "../socket-folder.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
@@ -236,7 +237,7 @@ describe("a running agent", () => {
 
   it("sends heartbeats while its end waits for a hook", async (context) => {
     const [begun, done] = [join(folder, "begun"), join(folder, "done")];
-    const command = `touch '${begun}'; until test -e '${done}'; do sleep 0.1; done`;
+    const command = `touch ${shellWord(begun)}; until test -e ${shellWord(done)}; do sleep 0.1; done`;
     const { agent } = await start(context, "slow-hook", {
       hook: { command, check: undefined, timeoutMilliseconds: minute },
     });

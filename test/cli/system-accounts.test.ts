@@ -5,13 +5,14 @@ import { delimiter, join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { parseAgentConfiguration } from "../../src/cli/agent-configuration.ts";
+import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 
 /** Puts a getent(1) in the way that knows a user and a group. Returns what it was asked for. */
 function fakeDirectory(context: TestContext): () => readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), "signet-accounts-"));
   const asked = join(folder, "asked");
   const script = `#!/bin/sh
-echo "$*" >> '${asked}'
+echo "$*" >> ${shellWord(asked)}
 case "$*" in
   "passwd web") echo web:x:4711:4712::/:/bin/sh ;;
   "group web") echo web:x:4713: ;;

@@ -10,6 +10,7 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { newPair } from "../agent/new-pair.ts";
 import { eventually } from "./eventually.ts";
@@ -52,11 +53,13 @@ function scene(context: TestContext) {
   };
 }
 
+const onChange = (command: string): string => `onChange: ${JSON.stringify({ command, timeout: "5m" })}`;
+
 describe("the process of an agent", () => {
   it("ends within seconds of SIGTERM although a hook runs, which runs again after the next start", async (context) => {
     const { folder, configure, start } = scene(context);
     const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
-    configure(`onChange: { command: "echo begun >> '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    configure(onChange(`echo begun >> ${shellWord(begun)}; sleep 100; touch ${shellWord(finished)}`));
     for (const runs of [1, 2]) {
       const agent = start();
       await eventually("the hook runs", () => readFileSync(begun, "utf8").split("\n").length === runs + 1);
@@ -68,7 +71,7 @@ describe("the process of an agent", () => {
   it("that is to run once ends its hook with itself at a signal, and says how", async (context) => {
     const { folder, config, configure } = scene(context);
     const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
-    configure(`onChange: { command: "echo $$ > '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    configure(onChange(`echo $$ > ${shellWord(begun)}; sleep 100; touch ${shellWord(finished)}`));
     const agent = new SignetProcess("agent", "once", "--config", config);
     const shell = await eventually("the hook runs", () => Number(readFileSync(begun, "utf8")) || undefined);
     agent.signal("SIGTERM");
@@ -81,7 +84,7 @@ describe("the process of an agent", () => {
   it("ends within seconds of SIGTERM although it waits for a hook before it reads its settings again", async (context) => {
     const { folder, configure, start } = scene(context);
     const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
-    configure(`onChange: { command: "touch '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    configure(onChange(`touch ${shellWord(begun)}; sleep 100; touch ${shellWord(finished)}`));
     const agent = start();
     await eventually("the hook runs", () => existsSync(begun));
     agent.signal("SIGHUP");
@@ -121,7 +124,7 @@ describe("the process of an agent", () => {
 
   it("works and ends although a hook fills its output, which nobody reads", async (context) => {
     const { folder, config, configure } = scene(context);
-    configure(`onChange: { command: "yes", timeout: 5m }`);
+    configure(onChange("yes"));
     const words = [process.execPath, resolve(import.meta.dirname, "../../src/main.js"), "agent", "--config", config];
     // As a hook of an earlier run may have left it: the pipe is full from the start.
     const line = '{ yes | head -c 65536; exec "$@" 2>&1; } | sleep 1000';
@@ -140,7 +143,7 @@ describe("the process of an agent", () => {
     configure();
     const agent = start();
     await agent.find(/(serves on port)/);
-    configure(`onChange: { command: "touch '${join(folder, "one")}'" }`);
+    configure(onChange(`touch ${shellWord(join(folder, "one"))}`));
     agent.signal("SIGHUP");
     await eventually("the new hook", () => existsSync(join(folder, "one")));
     configure("certificates: [{ name: web, signer: example.com/s, dnsNames: ['${nodes}'], keyTyp: x }]");
@@ -148,7 +151,7 @@ describe("the process of an agent", () => {
     const fault = await agent.find(/the settings cannot be used, the old ones stay: (.*?)"}/);
     assert.match(fault, /certificates\[0\]\.dnsNames\[0\]: \$\{nodes\} is not known here/);
     assert.match(fault, /certificates\[0\]\.keyTyp: unknown field/);
-    configure(`onChange: { command: "touch '${join(folder, "two")}'" }`);
+    configure(onChange(`touch ${shellWord(join(folder, "two"))}`));
     await eventually("the changed file is noticed", () => existsSync(join(folder, "two")));
     await agent.end("SIGTERM");
   });

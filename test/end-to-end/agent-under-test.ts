@@ -9,6 +9,7 @@ import type { KeyPair } from "../../src/agent/key-pair.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { SignetProcess } from "./signet-process.ts";
 
 export interface AgentPlace {
@@ -47,7 +48,7 @@ export class AgentUnderTest {
       ...["--certificate-lifetime", "10m", "--node-ip", "10.0.0.7"],
       ...["--trust-bundle", `platform.io:nodeagent-serving:ca:${this.bundleFile}`],
       ...["--trust-bundle", `signer=platform.io/apiserver-client-nodeagent:${this.signerFile}`],
-      ...["--on-change", `echo "$SIGNET_CHANGE" >> '${this.changesFile}'`],
+      ...["--on-change", `echo "$SIGNET_CHANGE" >> ${shellWord(this.changesFile)}`],
     );
     await this.#process.find(/serves on port (\d+)/);
   }

@@ -130,11 +130,10 @@ describe("a revocation list", () => {
         },
         issuer,
       );
-      const files = { list: join(folder, "list.der"), ca: join(folder, "ca.pem") };
-      writeFileSync(files.list, list);
-      writeFileSync(files.ca, encodePem("CERTIFICATE", issuer.certificate.der));
-      const show = `openssl crl -inform DER -in '${files.list}' -CAfile '${files.ca}' -noout -text 2>&1`;
-      const shown = execFileSync("sh", ["-c", show], { encoding: "utf8" });
+      writeFileSync(join(folder, "list.der"), list);
+      writeFileSync(join(folder, "ca.pem"), encodePem("CERTIFICATE", issuer.certificate.der));
+      const show = "openssl crl -inform DER -in list.der -CAfile ca.pem -noout -text 2>&1";
+      const shown = execFileSync("sh", ["-c", show], { encoding: "utf8", cwd: folder });
       for (const expected of [
         "verify OK",
         "Version 2 (0x1)",

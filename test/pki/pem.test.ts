@@ -96,6 +96,10 @@ describe("decodePemBlocks", () => {
     assert.deepEqual(types(`\ufeff\n${block}`), ["CERTIFICATE"]);
   });
 
+  it("passes over an END line before the first BEGIN", () => {
+    assert.deepEqual(types(`-----END A-----\n${block}`), ["CERTIFICATE"]);
+  });
+
   it("uses the last BEGIN before an END", () => {
     assert.deepEqual(types(`-----BEGIN A-----\n${block}`), ["CERTIFICATE"]);
   });

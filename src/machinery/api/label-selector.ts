@@ -85,7 +85,7 @@ function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boo
 /** Parses a 64-bit integer like Go. */
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?\d{1,63}$/.test(text)) return undefined;
-  const value = text.startsWith("+") ? BigInt(text.slice(1)) : BigInt(text);
+  const value = BigInt(text);
   return BigInt.asIntN(64, value) === value ? value : undefined;
 }
 

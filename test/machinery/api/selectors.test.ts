@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import fc from "fast-check";
-import { matchesFields, parseFieldSelector, printFieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import {
+  matchesFields,
+  parseFieldSelector,
+  printFieldSelector,
+  requiredFieldValue,
+} from "../../../src/machinery/api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
 import type { LabelRequirement } from "../../../src/machinery/api/label-selector.ts";
 
@@ -67,24 +72,33 @@ describe("a label selector", () => {
   });
 
   it("selects according to its operators", () => {
-    const map = { tier: "back", size: "10", empty: "", in: "x" };
+    const map = { tier: "back", size: "10", empty: "", in: "x", signed: "+7", huge: "9223372036854775808" };
     const cases: readonly [string, boolean][] = [
       ["", true],
       ["tier", true],
       ["!tier", false],
       ["tier=back", true],
+      ["tier=front", false],
+      ["other=back", false],
       ["tier!=back", false],
       ["other!=back", true],
       ["tier in (front, back)", true],
+      ["tier in (front)", false],
       ["tier notin (front)", true],
+      ["tier notin (front, back)", false],
       ["other notin (front)", true],
       ["size>9,size<11", true],
       ["size>10", false],
+      ["size<10", false],
       ["tier>1", false],
+      ["other<1", false],
+      ["signed>6,signed<8", true],
+      ["huge>1", false],
       ["empty=", true],
       ["empty in (,x)", true],
       ["empty in ()", true],
       ["in in (x)", true],
+      ["notin notin (notin)", true],
       ["toString", false],
       ["!constructor", true],
     ];
@@ -114,6 +128,8 @@ describe("a label selector", () => {
       [",", "found ',', expected: !, identifier, or 'end of string'"],
       ["tier,", "found '', expected: identifier after ','"],
       ["tier!", "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt"],
+      ["tier=back x", "found 'x', expected: ',' or 'end of string'"],
+      ["!(", "unable to parse requirement: found '(', expected: identifier"],
       ["tier===a", "unable to parse requirement: found '=', expected: identifier"],
       [
         "size>",
@@ -151,10 +167,16 @@ describe("a field selector", () => {
     assert.equal(matchesFields(parseFieldSelector("a!=1"), valueOf), false);
   });
 
+  it("requires a value of a field by equality alone, and of several the first", () => {
+    const required = (text: string): string | undefined => requiredFieldValue(parseFieldSelector(text), "a");
+    assert.deepEqual(["a=1", "a!=0,a=1,a=2,b=3", "a!=1", "b=1"].map(required), ["1", "1", undefined, undefined]);
+  });
+
   it("is refused in upstream's words", () => {
     const message = "invalid selector: 'nonsense'; can't understand 'nonsense'";
     assert.throws(() => parseFieldSelector("nonsense"), { message });
     assert.throws(() => parseFieldSelector("a=b=c"), { message: /unescaped character in value/ });
+    assert.throws(() => parseFieldSelector(String.raw`a=\b`), { message: /invalid escape sequence: \\b$/ });
     assert.deepEqual(parseFieldSelector(""), []);
   });
 });

@@ -97,7 +97,7 @@ describe("decodePemBlocks", () => {
   });
 
   it("passes over an END line before the first BEGIN", () => {
-    assert.deepEqual(types(`-----END A-----\n${block}`), ["CERTIFICATE"]);
+    assert.deepEqual(types(`\n-----END A-----\n${block}`), ["CERTIFICATE"]);
   });
 
   it("uses the last BEGIN before an END", () => {

@@ -18,7 +18,7 @@ describe("the history of events", () => {
   });
 
   it("keeps the newest entries within its byte limit, and always the last", () => {
-    const history = historyOf(100, 10);
+    const history = historyOf(100, 8);
     for (let revision = 1; revision <= 5; revision += 1) history.push(event(revision, 4));
     assert.deepEqual(revisions(history.after(0)), [4, 5]);
     assert.equal(history.oldestRevision, 3);

@@ -205,16 +205,20 @@ describe("an approval policy that allows everything", () => {
 
   it("approves none as the common name of a server without DNS names, which OpenSSL takes for one", () => {
     const asked = (commonName: string, ...usages: string[]) => ({ subject: { commonName }, usages });
+    const everyPurpose = anything.replace("}", ", usages: [client auth, any] }");
     for (const name of ["localhost", "*.example.com", "API.Example.Com", "127.0.0.1"]) {
       assert.deepEqual(outcome(anything, asked(name, "server auth")), ["serverNames"], name);
       assert.deepEqual(outcome(anything, asked(name, "digital signature")), ["serverNames"], name);
       for (const sgc of ["microsoft sgc", "netscape sgc"])
         assert.deepEqual(outcome(anything, asked(name, "client auth", sgc)), ["serverNames"], name);
+      assert.deepEqual(outcome(everyPurpose, asked(name, "client auth", "any")), ["serverNames"], name);
       const named = { altNames: { dnsNames: ["a.test"] } };
       assert.deepEqual(outcome(anything, { ...asked(name, "server auth"), ...named }), ["approved"], name);
       assert.deepEqual(outcome(anything, asked(name, "client auth")), ["approved"], name);
     }
     assert.deepEqual(outcome(anything, asked("a.test", "server auth")), ["approved"]);
+    const organization = { subject: { commonName: "a.test", organizations: ["localhost"] }, usages: ["server auth"] };
+    assert.deepEqual(outcome(anything, organization), ["approved"]);
   });
 
   it("approves no reserved user or group, except what a node's signers are for", () => {
@@ -401,11 +405,17 @@ describe("serverNamesIn", () => {
         "a.pi.example.com",
         "::2",
         "::1:0:1",
+        "100::1",
         "2001:db8::1",
         "128.0.0.1",
       ),
       [],
     );
+  });
+
+  it("recognizes the address of a server that is named by it", () => {
+    const byAddress = { dnsNames: ["10.0.0.7"], ipAddresses: [] };
+    assert.deepEqual(serverNamesIn({ dnsNames: [], ipAddresses: ["10.0.0.7", "10.0.0.8"] }, byAddress), ["10.0.0.7"]);
   });
 
   it("takes linear time on hostile names", async () => {

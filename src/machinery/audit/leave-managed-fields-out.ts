@@ -1,3 +1,4 @@
+import { quote, comma, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { endOfString, endOfValue } from "../schema/end-of-value.ts";
 
 /** Where answers and bodies have them: in an object, in the items of a list, and in the objects in the rows of a table. */
@@ -37,11 +38,3 @@ export function leaveManagedFieldsOut(json: string): string {
   }
   return kept + json.slice(from);
 }
-
-const quote = 0x22;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;

@@ -1,7 +1,5 @@
+import { quote, comma } from "../api/json-codes.ts";
 import { endOfString, endOfValue } from "../schema/end-of-value.ts";
-
-const quote = 0x22;
-const comma = 0x2c;
 
 /**
  * The text of an object's member, without parsing what comes before it. Undefined when there is none. `text` is what

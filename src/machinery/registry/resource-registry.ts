@@ -5,7 +5,7 @@ import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
-import { openingBrace } from "../storage/encryption/value-transformer.ts";
+import { openBrace } from "../api/json-codes.ts";
 import type { Eviction } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
@@ -282,7 +282,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   async readStored(request: RangeRequest): Promise<{ readonly objects: StoredObject<T>[]; readonly hasMore: boolean }> {
     const { entries, hasMore } = await (this.#texts === undefined || this.store.rangeOfHeads === undefined
       ? this.store.range(request)
-      : this.store.rangeOfHeads({ ...request, firstByte: openingBrace }));
+      : this.store.rangeOfHeads({ ...request, firstByte: openBrace }));
     const objects = entries.map((entry) =>
       entry.value === undefined ? this.#unloaded(entry.key, entry.modRevision) : this.#decode(entry),
     );
@@ -295,7 +295,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   #eviction(): Eviction<StoredObject<T>> {
     return {
-      firstByte: openingBrace,
+      firstByte: openBrace,
       peek: (key, revision) => this.#unloaded(key, revision),
       load: (key, revision) => this.#unloaded(key, revision).loadText(),
       revisionOf: ({ revision }) => revision,
@@ -304,7 +304,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   #decode({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry, texts?: TextsOfKind): StoredObject<T> {
-    if (value[0] !== openingBrace) {
+    if (value[0] !== openBrace) {
       const reason = unreadable ?? "it is not an object";
       return new UnreadableObject<T>({ key, revision: modRevision, reason });
     }

@@ -1,3 +1,5 @@
+import { quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+
 /** The index after the value that starts at `start` in an object or a list of valid JSON: of the comma or bracket behind it. */
 export function endOfValue(text: string, start: number): number {
   let depth = 0;
@@ -25,11 +27,3 @@ export function endOfString(text: string, start: number): number {
   }
   return Math.min(end, text.length);
 }
-
-const quote = 0x22;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;

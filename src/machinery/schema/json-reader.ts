@@ -1,3 +1,4 @@
+import { quote, backslash } from "../api/json-codes.ts";
 import { maximumShownLength, shortened } from "../api/format-value.ts";
 import { isJsonObject, setMember } from "../api/json-object.ts";
 import { endOfString } from "./end-of-value.ts";
@@ -310,8 +311,6 @@ export class JsonReader {
 
 const unexpectedEnd = (): JsonSyntaxError => new JsonSyntaxError("unexpected end of JSON input");
 
-const quote = 0x22;
-const backslash = 0x5c;
 const space = 0x20;
 
 const digits = /[0-9]*/y;

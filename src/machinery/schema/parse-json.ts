@@ -1,3 +1,4 @@
+import { quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { isUtf8 } from "node:buffer";
 import { atOnce } from "../api/at-once.ts";
 import { decodeUtf8 } from "./decode-utf8.ts";
@@ -126,12 +127,6 @@ function countMembersOfText(text: string): number | undefined {
   return members;
 }
 
-const quote = 0x22;
-const colon = 0x3a;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const period = 0x2e;
 const lowerE = 0x65;
 

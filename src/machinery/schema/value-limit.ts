@@ -1,3 +1,4 @@
+import { quote, comma, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { endOfString } from "./end-of-value.ts";
 import { maximumJsonDepth } from "./json-reader.ts";
 import { tooLarge } from "../api/api-error.ts";
@@ -51,10 +52,3 @@ function structureOf(text: string, maximum: number): { readonly values: number; 
   }
   return { values, depth };
 }
-
-const quote = 0x22;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const closeBrace = 0x7d;
-const openBrace = 0x7b;

@@ -2,6 +2,7 @@ import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { inTurns, pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { openBrace } from "../../api/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
@@ -318,5 +319,5 @@ export function typeOf(
 function summarize(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
   const start = bytes.subarray(0, 30);
-  return start.toString(bytes[0] === 0x7b ? "utf8" : "hex") + (bytes.length > start.length ? " ..." : "");
+  return start.toString(bytes[0] === openBrace ? "utf8" : "hex") + (bytes.length > start.length ? " ..." : "");
 }

@@ -1,6 +1,7 @@
+import { openBrace } from "../../api/json-codes.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { identity, openingBrace, UndecryptableValue } from "./value-transformer.ts";
+import { identity, UndecryptableValue } from "./value-transformer.ts";
 import type { DecryptedValue, ValueTransformer } from "./value-transformer.ts";
 import { prefixEnd } from "../key-range.ts";
 
@@ -40,7 +41,7 @@ export class EncryptionRules {
 
   /** Whether a stored value is what clients get. Allocates nothing: every value of every kind is asked. */
   isPlain(storageKey: string, stored: Buffer): boolean {
-    return stored[0] === openingBrace && this.#transformersFor(storageKey) === undefined;
+    return stored[0] === openBrace && this.#transformersFor(storageKey) === undefined;
   }
 
   /** Whether no rule is about any key of a range. */

@@ -1,3 +1,4 @@
+import { openBrace } from "../../api/json-codes.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 
 /** Encrypts and decrypts values with one key, or leaves them as they are. */
@@ -37,13 +38,10 @@ const longestPrefixBytes = 512;
 
 /** What a stored value was written with, such as `aesgcm:v1:key1`. Undefined: it is plain. */
 export function writtenWith(stored: Buffer): string | undefined {
-  if (stored[0] === openingBrace) return undefined;
+  if (stored[0] === openBrace) return undefined; // every plain value is a JSON object
   const found = encryptedPrefix.exec(stored.toString("latin1", 0, longestPrefixBytes));
   return found === null ? undefined : `${found[1]}:${found[2]}:${found[3]}`;
 }
-
-/** The first byte of every plain value: they are JSON objects. */
-export const openingBrace = 0x7b;
 
 /** Writes plain values, and reads everything that is not encrypted. */
 export const identity: ValueTransformer = {

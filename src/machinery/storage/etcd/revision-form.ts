@@ -1,3 +1,4 @@
+import { openBrace } from "../../api/json-codes.ts";
 import type { Change, Entry } from "../store.ts";
 import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 
@@ -101,10 +102,9 @@ export class RevisionForm {
   }
 }
 
-const brace = 0x7b;
-
 /** Whether a value is a JSON object with a mark: it was written with grouped revisions. False for what is no JSON object. */
-export const isMarkedObject = (value: Buffer): boolean => value[0] === brace && groupedRevisions.markOf(value) !== -1;
+export const isMarkedObject = (value: Buffer): boolean =>
+  value[0] === openBrace && groupedRevisions.markOf(value) !== -1;
 
 /** etcd's own revisions: the writes of a transaction share theirs. Every server of etcd's API can do this. */
 export const plainRevisions = new RevisionForm({ step: 1, revisionsPerWrite: 1 });

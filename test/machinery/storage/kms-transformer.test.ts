@@ -138,7 +138,8 @@ describe("a KMS v2 provider", () => {
     scene.time.now += 2000;
     await assert.rejects(
       scene.transformer.check(),
-      (error: Error) => /the KMS plugin vault does not work now/.test(error.message) && !("stack" in loggedError(error)),
+      (error: Error) =>
+        /the KMS plugin vault does not work now/.test(error.message) && !("stack" in loggedError(error)),
     );
     assert.equal((await scene.decrypt(stored)).plain.toString(), plain.toString());
     await scene.transformer.encrypt(plain, storageKey);

@@ -1,6 +1,7 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from "yaml";
 import { atOnce } from "../api/at-once.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import { inTurns } from "../scheduling/request-turn.ts";
 import { isTooDeep, maximumValues, tooManyValues } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
@@ -38,7 +39,7 @@ const mergedMemberLength = 128;
 export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(text)));
 
 /** The same for the text of a request that is not JSON (`isJson`). A long one lets others come in between. */
-export const yamlToJsonInTurns = (text: string): Promise<string> => inTurns(convert(text));
+export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(text));
 
 /** Yields after each small step. */
 function* convert(text: string): Generator<undefined, string> {

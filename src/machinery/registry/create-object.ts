@@ -45,7 +45,8 @@ export async function createObject<T extends ApiObject>(
   const write = fieldWrite(registry, { manager, subresource: "" });
   const afterDecoding = pauseInTurn();
   if (afterDecoding !== undefined) await afterDecoding;
-  const tracked = (await inTurns(trackUpdate({ ...write, previous: undefined, next: placed }))) as T; // changes only managedFields
+  const tracking = inTurns(trackUpdate({ ...write, previous: undefined, next: placed }));
+  const tracked = (tracking instanceof Promise ? await tracking : tracking) as T; // changes only managedFields
   const afterTracking = pauseInTurn();
   if (afterTracking !== undefined) await afterTracking;
   for (let attempt = 1; ; attempt += 1) {

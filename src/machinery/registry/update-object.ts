@@ -1,5 +1,6 @@
 import { ApiError, conflict, invalid } from "../api/api-error.ts";
 import { firstFaults, invalidValue } from "../api/field-error.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
 import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
@@ -36,7 +37,7 @@ export interface ObjectChange<T extends ApiObject> {
    * Returns the wanted object with its managedFields, decoded and defaulted. `previous` is undefined when the object
    * would be created. Called again when another writer changed the object first.
    */
-  wanted(previous: T | undefined): T | Promise<T>;
+  wanted(previous: T | undefined): MaybePromise<T>;
   /** When present, a missing object is created. Throws when the caller may not create it. */
   readonly authorizeCreate?: () => Promise<void>;
 }
@@ -66,7 +67,7 @@ export async function updateObject<T extends ApiObject>(
   const wantedUid = placed.metadata.uid ?? "";
   return changeObject(registry, {
     ...request,
-    async wanted(previous) {
+    wanted(previous) {
       const currentUid = previous?.metadata.uid ?? "";
       if (wantedUid !== "" && wantedUid !== currentUid) {
         throw conflict(registry.resource, {
@@ -75,7 +76,7 @@ export async function updateObject<T extends ApiObject>(
         });
       }
       const write = fieldWrite(registry, { manager, subresource: request.subresource });
-      return (await inTurns(trackUpdate({ ...write, previous, next: placed }))) as T; // changes only managedFields
+      return inTurns(trackUpdate({ ...write, previous, next: placed })) as MaybePromise<T>; // changes only managedFields
     },
     ...(definition.allowsCreateOnUpdate === true && request.subresource === "" && { authorizeCreate }),
   });

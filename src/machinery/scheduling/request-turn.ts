@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
@@ -68,13 +69,18 @@ export function pauseInTurn(): Promise<void> | undefined {
 }
 
 /** Does the work of a request that may be long. It yields after each step, where it pauses if its turn is over. */
-export async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
+export function inTurns<T>(work: Generator<undefined, T>): MaybePromise<T> {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
     const pause = pauseInTurn();
-    if (pause !== undefined) await pause;
+    if (pause !== undefined) return goOnAfter(pause, work);
   }
+}
+
+async function goOnAfter<T>(pause: Promise<void>, work: Generator<undefined, T>): Promise<T> {
+  await pause;
+  return inTurns(work);
 }
 
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */

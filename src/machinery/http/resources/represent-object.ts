@@ -1,5 +1,6 @@
 import { notAcceptable } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
@@ -91,7 +92,7 @@ export const representObject = <T extends { readonly kind: string; readonly apiV
 /** YAML takes a hundred times as long to write as JSON, so it is written in turns. */
 const textAnswer = (value: object, representation: Representation): MaybePromise<HttpResponse> =>
   representation.mediaType.format === "yaml"
-    ? inTurns(joined(yamlParts(value))).then((body) => yamlResponse(body, { status: representation.status, value }))
+    ? andThen(inTurns(joined(yamlParts(value))), (body) => yamlResponse(body, { status: representation.status, value }))
     : textResponse(value, representation);
 
 function* joined(parts: Iterable<string>): Generator<undefined, string> {

@@ -26,7 +26,7 @@ import {
   pathsOf,
 } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { checkFieldCount, fieldsOf } from "./fields-of.ts";
+import { fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
 import { decodeManagers, encodeManagers, managerId, servedFields } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
@@ -63,7 +63,6 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
     return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
-  checkFieldCount(compiled.schema, configuration);
   yield;
   try {
     const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));

@@ -4,7 +4,7 @@ import { isJsonObject, jsonFields, memberOf } from "../../api/json-object.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { everyFieldOf } from "./fields-of.ts";
+import { FieldReader, maximumFields } from "./fields-of.ts";
 import { shapeOf, asList, entriesByElement } from "./field-shape.ts";
 import { fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
@@ -18,30 +18,42 @@ export interface Comparison {
 
 const sameFields: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
 
-interface Pair {
+interface Compared {
   readonly schema: Schema | undefined;
   /** Undefined when absent. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
+interface Pair extends Compared {
+  /** Reads what was added. */
+  readonly added: FieldReader;
+}
+
+/** What is gone is not recorded: there may be any number. */
+const removed = new FieldReader(Infinity);
+
 /** The comparison of a part of an object. A missing set is empty; {} stands for the part itself. */
 type PartialComparison = { -readonly [K in keyof Comparison]?: FieldSet };
 
 /**
  * Compares two objects for ownership: the order of `set` and `map` lists does not matter, duplicates in them are
- * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry.
+ * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry, and a 413 for more
+ * fields than can be recorded.
  */
-export const compareFields = (pair: Pair): Comparison => ({ ...sameFields, ...comparePair(pair) });
+export const compareFields = (compared: Compared): Comparison => ({
+  ...sameFields,
+  ...comparePair({ ...compared, added: new FieldReader(maximumFields) }),
+});
 
-function comparePair({ schema, before, after }: Pair): PartialComparison | undefined {
+function comparePair({ schema, before, after, added }: Pair): PartialComparison | undefined {
   if (before === after) return undefined;
-  if (before === undefined) return { added: everyFieldOf(schema, after) };
-  if (after === undefined) return { removed: everyFieldOf(schema, before) };
+  if (before === undefined) return { added: added.every(schema, after) };
+  if (after === undefined) return { removed: removed.every(schema, before) };
   const shape = shapeOf(schema, after);
-  if (shape.type === "entries") return compareEntries({ list: shape.list, before, after });
-  if (shapeOf(schema, before).type !== shape.type) return compareUnlike({ schema, before, after });
-  if (shape.type === "members") return compareMembers({ schema, before, after });
+  if (shape.type === "entries") return compareEntries({ list: shape.list, before, after, added });
+  if (shapeOf(schema, before).type !== shape.type) return compareUnlike({ schema, before, after, added });
+  if (shape.type === "members") return compareMembers({ schema, before, after, added });
   return isSameJson(before, after) ? undefined : { modified: {} };
 }
 
@@ -53,17 +65,17 @@ function isEmptyContainer(value: unknown): boolean {
 const compareEmpty = (before: unknown, after: unknown): PartialComparison | undefined =>
   isSameJson(before, after) ? undefined : { modified: {} };
 
-function compareMembers({ schema, before, after }: Pair): PartialComparison | undefined {
+function compareMembers({ schema, before, after, added }: Pair): PartialComparison | undefined {
   if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
   const [left, right] = [jsonFields(before), jsonFields(after)];
   let result: PartialComparison | undefined;
   for (const name in right) {
-    const pair = { schema: memberSchemaOf(schema, name), before: memberOf(left, name), after: right[name] };
+    const pair = { schema: memberSchemaOf(schema, name), before: memberOf(left, name), after: right[name], added };
     result = attach(result, fieldElement(name), comparePair(pair));
   }
   for (const name in left) {
     if (Object.hasOwn(right, name)) continue;
-    result = attach(result, fieldElement(name), { removed: everyFieldOf(memberSchemaOf(schema, name), left[name]) });
+    result = attach(result, fieldElement(name), { removed: removed.every(memberSchemaOf(schema, name), left[name]) });
   }
   return result;
 }
@@ -72,6 +84,7 @@ function compareEntries({
   list,
   before,
   after,
+  added,
 }: Omit<Pair, "schema"> & { readonly list: ArraySchema }): PartialComparison | undefined {
   if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
   const [left, right] = [entriesByElement(list, asList(before)), entriesByElement(list, asList(after))];
@@ -80,41 +93,44 @@ function compareEntries({
     result = attach(
       result,
       element,
-      compareDuplicates(list.items, { before: left.get(element) ?? [], after: entries }),
+      compareDuplicates(list.items, { before: left.get(element) ?? [], after: entries, added }),
     );
   }
   for (const [element, entries] of left) {
     if (!right.has(element))
-      result = attach(result, element, compareDuplicates(list.items, { before: entries, after: [] }));
+      result = attach(result, element, compareDuplicates(list.items, { before: entries, after: [], added }));
   }
   return result;
+}
+
+interface DuplicatePair extends Pick<Pair, "added"> {
+  readonly before: readonly unknown[];
+  readonly after: readonly unknown[];
 }
 
 /**
  * Compares the entries of one element: normally at most one on each side. Duplicates are compared together as one
  * value.
  */
-function compareDuplicates(
-  schema: Schema,
-  { before, after }: { readonly before: readonly unknown[]; readonly after: readonly unknown[] },
-): PartialComparison | undefined {
-  if (before.length <= 1 && after.length <= 1) return comparePair({ schema, before: before[0], after: after[0] });
+function compareDuplicates(schema: Schema, { before, after, added }: DuplicatePair): PartialComparison | undefined {
+  if (before.length <= 1 && after.length <= 1)
+    return comparePair({ schema, before: before[0], after: after[0], added });
   if (before.length > 1 && after.length > 1) return isSameJson(before, after) ? undefined : { modified: {} };
   if (before.length > 1) {
-    return { removed: {}, ...(after.length > 0 && { added: everyFieldOf(schema, after[0]) }) };
+    return { removed: {}, ...(after.length > 0 && { added: added.every(schema, after[0]) }) };
   }
-  return { added: {}, ...(before.length > 0 && { removed: everyFieldOf(schema, before[0]) }) };
+  return { added: {}, ...(before.length > 0 && { removed: removed.every(schema, before[0]) }) };
 }
 
 /**
  * Compares a value that changed from an object to something else, or the reverse, where the schema does not describe
  * it.
  */
-function compareUnlike({ schema, before, after }: Pair): PartialComparison {
+function compareUnlike({ schema, before, after, added }: Pair): PartialComparison {
   const result: PartialComparison = { modified: {} };
-  for (const [side, value] of [["removed", before] as const, ["added", after] as const]) {
+  for (const [side, value, reader] of [["removed", before, removed] as const, ["added", after, added] as const]) {
     if (!isJsonObject(value)) continue;
-    const { ".": _, ...children } = everyFieldOf(schema, value);
+    const { ".": _, ...children } = reader.every(schema, value);
     if (Object.keys(children).length > 0) result[side] = children;
   }
   return result;

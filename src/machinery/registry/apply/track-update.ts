@@ -6,7 +6,6 @@ import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { checkFieldCount } from "./fields-of.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, FieldNamesOf, Operation } from "./managed-fields.ts";
 import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
@@ -53,7 +52,6 @@ export function* trackUpdate(tracking: UpdateTracking): Generator<undefined, Api
   const { previous, next } = tracking;
   const { entries, managers } = managersBefore(tracking);
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, []);
-  checkFieldCount(tracking.compiled.schema, next);
   yield;
   try {
     const updated = yield* updateManagers({ write: tracking, managers, before: previous, after: next });

@@ -8,6 +8,7 @@ import type { KmsClient } from "../../../src/machinery/storage/encryption/kms/km
 import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
+import { KeyAway } from "../../../src/machinery/storage/encryption/value-transformer.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { socketFolder } from "../../socket-folder.ts";
 import { KmsPlugin } from "./kms-plugin.ts";
@@ -217,13 +218,13 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual(await transformer.decrypt(stored, storageKey), { plain, isStale: false });
   });
 
-  it("that unwraps a seed to fewer than 32 bytes has given no key", async () => {
+  it("that unwraps a seed to fewer than 32 bytes has given no key, which may still come", async () => {
     const stored = await openPlugin("v2").encrypt(plain, storageKey);
     const reader = openPlugin("v2", (seed) => seed.subarray(1));
-    await assert.rejects(async () => reader.decrypt(stored, storageKey), {
-      name: "UndecryptableValue",
-      message: /decrypted its key to something that is not a key/,
-    });
+    await assert.rejects(
+      async () => reader.decrypt(stored, storageKey),
+      (error) => error instanceof KeyAway && /decrypted its key to something that is not a key/.test(error.message),
+    );
   });
 
   it("that comes and goes is told of ten times in a minute at most", async () => {

@@ -308,7 +308,8 @@ export class KmsTransformer implements ValueTransformer {
     const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return unwrapped(derivedGcm(key));
     if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return unwrapped(gcm(key));
-    throw new UndecryptableValue(`the KMS plugin ${name} decrypted its key to something that is not a key`);
+    // The plugin's fault, which may pass: the value is not lost.
+    throw new KeyAway(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
   async #retryFailedKeys(): Promise<void> {

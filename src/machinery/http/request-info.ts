@@ -91,12 +91,9 @@ export function requestInfo({
     namespace,
     isBelowNamespace,
     resource: segments[at] ?? "",
-    subresource: isWatchPath ? "" : (segments[at + 2] ?? ""),
+    subresource: segments[at + 2] ?? "",
     name,
-    rest:
-      segments.length > at + 3 || (isWatchPath && segments.length > at + 2)
-        ? segments.slice(at + (isWatchPath ? 2 : 3))
-        : [],
+    rest: segments.length > at + 3 ? segments.slice(at + 3) : [],
     isWatchPath,
   };
 

@@ -36,7 +36,7 @@ export class ServedResources {
   verbsAt(target: ResourceTarget): readonly string[] {
     const served = this.#resources.get(target.group)?.get(target.version)?.get(target.resource);
     if (served === undefined || target.rest.length > 0 || !isScopeMet(served.definition, target)) return [];
-    if (target.isWatchPath) return served.watchVerbs;
+    if (target.isWatchPath) return target.subresource === "" ? served.watchVerbs : [];
     if (target.subresource !== "") {
       const verbs = verbsOfSubresource(served.definition, target.subresource);
       return target.name === "" && verbs.includes("get") ? [...verbs, "list", "watch"] : verbs;

@@ -300,6 +300,7 @@ describe("the request chain", () => {
     ["GET /api/v1/namespaces/n/namespaces", "404 NotFound"],
     ["GET /apis/certificates.platform.io/v1/namespaces/n/certificatesigningrequests", "404 NotFound"],
     [`GET ${one}/token/more`, "404 NotFound"],
+    ["GET /api/v1/watch/namespaces/n/serviceaccounts/a/token", "404 NotFound"],
     [`GET ${one}/constructor`, "404 NotFound"],
     ["GET /api/v2", "404 NotFound"],
     ["GET /api/certificates.platform.io/v1", "404 NotFound"],

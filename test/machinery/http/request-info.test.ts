@@ -31,6 +31,7 @@ describe("requestInfo", () => {
     ["PUT /api/v1/namespaces/n/status", "resource update core v1 n namespaces n status"],
     ["GET /api/v1/watch/namespaces/n/secrets", "resource watch core v1 n secrets - - (watch path)"],
     ["GET /api/v1/watch/namespaces/n/secrets/a", "resource watch core v1 n secrets a - (watch path)"],
+    ["GET /api/v1/watch/namespaces/n/secrets/a/b/c", "resource watch core v1 n secrets a b +c (watch path)"],
     ["GET /apis/g.io/v1/watch/things", "resource watch g.io v1 - things - - (watch path)"],
     ["POST /api/v1/watch/secrets", "unserved watch core v1 - secrets - - (watch path)"],
     ["HEAD /api/v1/namespaces/n/secrets", "unserved list core v1 n secrets - -"],

@@ -119,6 +119,7 @@ describe("impersonation", () => {
       { "impersonate-group": "g" },
       { "impersonate-uid": "u" },
       { "impersonate-extra-k": "v" },
+      { "impersonate-user": "" },
       { "impersonate-user": "", "impersonate-group": "g" },
     ]) {
       await assert.rejects(impersonation().as(headers), { code: 400 });

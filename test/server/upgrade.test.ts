@@ -4,6 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { examineServer } from "../../src/server/doctor/examine-server.ts";
+import type { Finding } from "../../src/server/doctor/finding.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -20,16 +23,29 @@ describe("a data directory of the first version", () => {
   const dataDirectory = join(folder, "data");
   let server: TestServer;
   let api: InProcess;
+  let findingsBefore: readonly Finding[];
 
   before(async () => {
     mkdirSync(dataDirectory, { mode: 0o700 });
     execFileSync("tar", ["xzf", firstVersion, "-C", dataDirectory, "--no-same-owner", "--mode=u=rwX,go="]);
+    const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+    findingsBefore = await examineServer(config, Date.now());
     server = await startTestServer({ storage: "lmdb", dataDirectory });
     api = new InProcess(server);
   });
   after(async () => {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("is told how its Secrets get encrypted before it has a key", () => {
+    const encryption = findingsBefore.find(({ subject }) => subject === "encryption");
+    assert.deepEqual(encryption, {
+      state: "warning",
+      subject: "encryption",
+      found: "Secrets are not encrypted in the store",
+      advice: "start the server, which makes encryption.key; then: signet encryption rewrite",
+    });
   });
 
   it("keeps its objects", async () => {

@@ -46,7 +46,10 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
         findings.push(
           warning(subject, {
             found: "Secrets are not encrypted in the store",
-            advice: "give --encryption-key-file, see docs/encryption.md",
+            advice:
+              storage.type === "own" && isOff(location)
+                ? "start the server, which makes encryption.key; then: signet encryption rewrite"
+                : "give --encryption-key-file, see docs/encryption.md",
           }),
         );
       }

@@ -367,6 +367,8 @@ describe("serverNamesIn", () => {
       "a*.example.com",
       "*pi.example.com",
       "ap*i.example.com",
+      "a*p*i.example.com",
+      "*a*i.example.com",
       "*.*.com",
       "api.exam*.com",
       "x.cluster.example.com",

@@ -112,7 +112,7 @@ function isLike(pattern: string, label: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
   const last = pieces.pop();
   if (last === undefined) return first === label;
-  if (label.length < first.length + last.length || !label.startsWith(first) || !label.endsWith(last)) return false;
+  if (!label.startsWith(first) || !label.endsWith(last)) return false;
   let place = first.length;
   for (const piece of pieces) {
     place = label.indexOf(piece, place);

@@ -571,6 +571,20 @@ describe("a watch", () => {
     assert.equal(looks, 2);
   });
 
+  it("gets what its own selector selects of an event, whatever those of others do", async () => {
+    const box = await toyBox();
+    const queries = ["label", "field"].flatMap((kind) =>
+      ["red", "blue"].map((value) => `${kind}Selector=color!%3D${value}`),
+    );
+    const watches = queries.map((query) => watch(box, query));
+    await Promise.all(watches.map(({ ready }) => ready));
+    await box.add("toy", { color: "red", metadata: { labels: { color: "red" } } });
+    assert.deepEqual(
+      watches.map(({ events }) => events),
+      [[], ["ADDED toy red"], [], ["ADDED toy red"]],
+    );
+  });
+
   it("delivers no events after it was stopped", async () => {
     const box = await filled(1);
     const seen = watch(box, "");

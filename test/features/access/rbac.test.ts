@@ -107,6 +107,11 @@ describe("a binding", () => {
     assert.equal((await authorize(asks({ namespace: "" }))).decision, "noOpinion");
   });
 
+  it("allows what one of the rules of its role allows", async () => {
+    const objects = new TestRbac().grantIn("ns", [{ ...readPods, verbs: ["list"] }, readPods], toAlice);
+    assert.equal((await objects.authorizer()(asks())).decision, "allow");
+  });
+
   it("of a namespace does not allow paths", async () => {
     const objects = new TestRbac().grantIn("ns", [{ verbs: ["get"], nonResourceURLs: ["*"] }], toAlice);
     assert.equal((await objects.authorizer()(asksPath("/x"))).decision, "noOpinion");
@@ -128,7 +133,8 @@ describe("a binding", () => {
   });
 
   it("gives its reason for allowing, in upstream's words", async () => {
-    const reason = async (objects: TestRbac): Promise<string> => (await objects.authorizer()(asks())).reason;
+    const reason = async (objects: TestRbac, attributes = asks()): Promise<string> =>
+      (await objects.authorizer()(attributes)).reason;
     assert.equal(
       await reason(new TestRbac().grant([readPods], toAlice)),
       'RBAC: allowed by ClusterRoleBinding "c1-binding" of ClusterRole "c1" to User "alice"',
@@ -136,6 +142,13 @@ describe("a binding", () => {
     assert.equal(
       await reason(new TestRbac().grantIn("ns", [readPods], toGroup("dev"))),
       'RBAC: allowed by RoleBinding "r1-binding/ns" of Role "r1" to Group "dev"',
+    );
+    assert.equal(
+      await reason(
+        new TestRbac().grantIn("ns", [readPods], { kind: "ServiceAccount", name: "bob", namespace: "builds" }),
+        asks({ user: user("system:serviceaccount:builds:bob") }),
+      ),
+      'RBAC: allowed by RoleBinding "r1-binding/ns" of Role "r1" to ServiceAccount "bob/builds"',
     );
   });
 

@@ -48,7 +48,6 @@ export async function runHistory({
   faultIntervalMilliseconds = 1000,
 }: HistoryOptions): Promise<HistoryReport> {
   const random = new SeededRandom(seed);
-  const stopping = AbortSignal.timeout(seconds * 1000);
   const watching = new AbortController();
   const connections = Array.from({ length: clients + watcherCount + 1 }, (_, index) => target.connect(index));
   const [steady, ...others] = connections as [ApiClient, ...ApiClient[]];
@@ -58,6 +57,8 @@ export async function runHistory({
   const following = followers.map(({ client, follower }) => follower.follow(client, watching.signal));
   for (const { follower } of followers) await follower.reached(1, { withinMilliseconds: 100_000 });
 
+  // From here: on a busy machine, the watches may take longer to start than the clients have.
+  const stopping = AbortSignal.timeout(seconds * 1000);
   const history = others.slice(watcherCount).map((client, index) => ({
     client,
     recorder: new HistoryClient({ name: `client-${index}`, reference, namespace, keys, random: random.fork() }),

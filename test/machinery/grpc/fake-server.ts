@@ -56,7 +56,7 @@ export async function openFakeServer(): Promise<FakeServer> {
   server.listen(path);
   await once(server, "listening");
   const accepted = once(server, "connection") as Promise<[Socket]>; // net's event
-  const connected = GrpcChannel.connect({ url: `unix://${path}`, timeoutMilliseconds: 5_000 });
+  const connected = GrpcChannel.connect({ url: `unix://${path}`, timeoutMilliseconds: 60_000 });
   const [socket] = await accepted;
   socket.on("error", () => {});
   socket.resume();

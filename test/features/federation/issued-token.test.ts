@@ -9,6 +9,7 @@ import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.
 import type { OpenedIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
+import { presentedCredential } from "../../../src/machinery/authentication/presented-credential.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { TestClock } from "../accounts/token-scene.ts";
 import { request } from "../access/certificate-scene.ts";
@@ -99,6 +100,30 @@ describe("a token of an OpenID Connect issuer", () => {
         extra: { "authentication.platform.io/credential-id": ["JTI=t-1"] },
       },
     });
+  });
+
+  it("gives its user the uid of a claim or of an expression, and none without text", async () => {
+    const uid = async (mapping: object, claims: object): Promise<string | undefined> => {
+      const claimMappings = { username: { expression: "claims.sub" }, uid: mapping };
+      using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
+      const answer = await issuers.verify(await tokenOf(claims), api);
+      assert.ok(answer.outcome === "authenticated");
+      return answer.user.uid;
+    };
+    assert.equal(await uid({ claim: "oid" }, { oid: "o-1" }), "o-1");
+    assert.equal(await uid({ expression: "claims.sub" }, {}), "ada");
+    assert.equal(await uid({ claim: "oid" }, { oid: "" }), undefined);
+  });
+
+  it("is known by its id and its time, by which it can be revoked", async () => {
+    using issuers = disposable(await ready());
+    const known = async (claims: object): Promise<unknown> => {
+      const answer = await issuers.verify(await tokenOf(claims), api);
+      return answer.outcome === "authenticated" && presentedCredential(answer.user);
+    };
+    assert.deepEqual(await known({ jti: "t-1", iat: 7 }), { type: "token", id: "t-1", issuedAtSeconds: 7 });
+    const unknown = { type: "token", id: undefined, issuedAtSeconds: undefined };
+    for (const claims of [{}, { jti: "" }, { jti: 1 }]) assert.deepEqual(await known(claims), unknown);
   });
 
   it("is for this server when one of its audiences is one of the entry's", async () => {

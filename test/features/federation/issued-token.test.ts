@@ -115,6 +115,18 @@ describe("a token of an OpenID Connect issuer", () => {
     assert.equal(await uid({ claim: "oid" }, { oid: "" }), undefined);
   });
 
+  it("gives its user what expressions say of it, but for empty lists, and the token's id only where it has one", async () => {
+    const extra = ["list", "none"].map((claim) => ({
+      key: `example.com/${claim}`,
+      valueExpression: `claims.${claim}`,
+    }));
+    const claimMappings = { username: { expression: "claims.sub" }, extra };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
+    const answer = await issuers.verify(await tokenOf({ list: ["a", "b"], none: [] }), api);
+    assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual(answer.user.extra, { "example.com/list": ["a", "b"] });
+  });
+
   it("is known by its id and its time, by which it can be revoked", async () => {
     using issuers = disposable(await ready());
     const known = async (claims: object): Promise<unknown> => {

@@ -59,6 +59,9 @@ describe("a node", () => {
     assert.ok(may({ ...pods, name: "mine" }));
     assert.ok(may({ ...pods, verb: "delete", name: "mine" }));
     assert.ok(may({ ...pods, subresource: "status", verb: "patch", name: "mine" }));
+    for (const subresource of ["status", "eviction"]) {
+      for (const verb of ["get", "delete"]) assert.ok(!may({ ...pods, subresource, verb, name: "mine" }));
+    }
     assert.ok(!may({ ...pods, name: "foreign" }));
     assert.ok(!may({ ...pods, name: "foreign", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
     assert.ok(!may({ ...pods, verb: "list" }));

@@ -27,7 +27,7 @@ export interface ApiErrorOptions {
   readonly message: string;
   readonly details?: StatusDetails | undefined;
   /** Lets the client continue a list whose old continue token has expired. It goes into the metadata of the Status. */
-  readonly continueToken?: string;
+  readonly continueToken?: string | undefined;
 }
 
 /** An expected failure: it becomes a Status. Any other thrown error is a bug and becomes a 500 without details. */
@@ -44,6 +44,12 @@ export class ApiError extends Error {
     this.reason = reason;
     this.details = details;
     this.continueToken = continueToken;
+  }
+
+  /** The same failure, but for these parts. */
+  with(parts: Partial<ApiErrorOptions>): ApiError {
+    const { code, reason, message, details, continueToken } = this;
+    return new ApiError({ code, reason, message, details, continueToken, ...parts });
   }
 
   /** Whole seconds, from the details. Also sent as the Retry-After header, and taken from that of another server. */

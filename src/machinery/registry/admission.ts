@@ -6,7 +6,8 @@ import type { TransactionMember } from "../api/transaction.ts";
 import type { Caller } from "./caller.ts";
 import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { ApiError, forbidden } from "../api/api-error.ts";
+import { forbidden } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
 import type { StatusCause } from "../api/status.ts";
 
 /** The target of a write, with the admission rules that apply to it. A registry is one. */
@@ -175,9 +176,4 @@ export function admissionForbidden(attributes: AdmissionAttributes, message: str
 
 /** The same error, with what it says of single fields. */
 export const withCauses = (error: ApiError, causes: readonly StatusCause[]): ApiError =>
-  new ApiError({
-    code: error.code,
-    message: error.message,
-    reason: error.reason,
-    details: { ...error.details, causes },
-  });
+  error.with({ details: { ...error.details, causes } });

@@ -162,9 +162,7 @@ function validateNew<T extends ApiObject>(
 }
 
 const noUniqueName = (lastFailure: ApiError): ApiError =>
-  new ApiError({
-    code: 409,
-    reason: "AlreadyExists",
+  lastFailure.with({
     message: `${lastFailure.message}, the server was not able to generate a unique name for the object`,
     details: { ...lastFailure.details, retryAfterSeconds: 1 },
   });
@@ -174,11 +172,6 @@ function nameTaken<T extends ApiObject>(
   { name, taken }: { readonly name: string; readonly taken: StoredObject<T> | undefined },
 ): Error {
   const error = alreadyExists(registry.resource, name);
-  if (taken?.object.metadata.deletionTimestamp === undefined) return error;
-  return new ApiError({
-    code: 409,
-    reason: "AlreadyExists",
-    message: `object is being deleted: ${error.message}`,
-    details: error.details,
-  });
+  const isBeingDeleted = taken?.object.metadata.deletionTimestamp !== undefined;
+  return isBeingDeleted ? error.with({ message: `object is being deleted: ${error.message}` }) : error;
 }

@@ -1,5 +1,5 @@
 import { computedOnce } from "../../../machinery/api/computed-once.ts";
-import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -266,7 +266,6 @@ const codes: Readonly<Record<string, readonly [code: number, reason: StatusReaso
 function refusal(attributes: AdmissionAttributes, { policy, binding, failure }: Denial): ApiError {
   const who = `ValidatingAdmissionPolicy '${policy}'${binding === undefined ? "" : ` with binding '${binding}'`}`;
   const sentence = `${who} denied request: ${failure.message}`;
-  const { message, details } = withCauses(admissionForbidden(attributes, sentence), [{ message: sentence }]);
   const [code, reason] = codes[failure.reason] ?? [422, "Invalid"];
-  return new ApiError({ code, reason, message, details });
+  return withCauses(admissionForbidden(attributes, sentence), [{ message: sentence }]).with({ code, reason });
 }

@@ -1,7 +1,6 @@
 import { createHash, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { messageOf } from "../api/thrown-error.ts";
-import { PkiError } from "../../pki/pki-error.ts";
 import { importPublicKey } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
 import { signatureSchemeFor } from "../../pki/sign.ts";
@@ -51,7 +50,6 @@ export class Pkcs11Key implements SigningKey {
 
   private constructor(uri: Pkcs11Uri, { publicKey, now = Date.now, ...options }: KnownKeyOptions) {
     signatureSchemeFor(publicKey);
-    if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
     this.publicKey = publicKey;
     this.#uri = uri;
     this.#options = options;

@@ -48,6 +48,13 @@ describe("a flag of the server that names a file", () => {
     });
   }
 
+  it("refuses a file of a length that its file system does not tell, which would be read as empty", async (context) => {
+    if (process.platform !== "linux") return context.skip("there is no /proc");
+    const { code, stderr } = await serve("--token-auth-file", "/proc/self/status");
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^signet: --token-auth-file: \S+ is longer than its file system says; write .+ name that\n$/);
+  });
+
   it("refuses a folder, and says to name a file in its place", async () => {
     for (const flag of ["config", "token-auth-file", "authorization-config"]) {
       const { code, stderr } = await serve(`--${flag}`, folder);

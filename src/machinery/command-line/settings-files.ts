@@ -40,8 +40,15 @@ function readBounded({
       if (status.size > largestBytes) {
         throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB; name a smaller one`);
       }
-      const buffer = Buffer.alloc(status.size);
-      return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, status.size, 0));
+      const buffer = Buffer.alloc(status.size + 1);
+      const length = readSync(descriptor, buffer, 0, buffer.length, 0);
+      // Those of /proc say that they are empty.
+      if (length > status.size) {
+        throw new UsageError(
+          `--${flag}: ${file} is longer than its file system says; write what is in it to another file and name that`,
+        );
+      }
+      return buffer.toString("utf8", 0, length);
     });
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { release } from "node:os";
 import type { Node } from "../features/nodes/resources.ts";
+import { unmappedAddress } from "../machinery/api/unmapped-address.ts";
 import { addressOf } from "../machinery/api/url-host.ts";
 
 export type NodeSystemInfo = Node["status"]["nodeInfo"];
@@ -68,7 +69,7 @@ function localAddress(server: string, signal: AbortSignal): Promise<string> {
     );
     socket.once("error", reject);
     socket.once("connect", () => {
-      resolve((socket.localAddress ?? "").replace(/^::ffff:/, ""));
+      resolve(unmappedAddress(socket.localAddress ?? ""));
       socket.destroy();
     });
   });

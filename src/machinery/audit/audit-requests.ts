@@ -6,6 +6,7 @@ import type { HttpRequest } from "../api/http-message.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
+import { unmappedAddress } from "../api/unmapped-address.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
@@ -328,19 +329,16 @@ function sourceAddresses({ headers, connection }: HttpRequest): string[] {
   if (forwarded !== undefined) {
     for (const part of forwarded.split(",", maximumForwarded)) {
       const address = part.trim();
-      if (isIP(address) > 0) addresses.push(unmapped(address));
+      if (isIP(address) > 0) addresses.push(unmappedAddress(address));
     }
   }
   const real = firstValue(headers["x-real-ip"])?.trim();
-  if (real !== undefined && isIP(real) > 0 && !addresses.includes(unmapped(real))) addresses.push(unmapped(real));
-  const remote = unmapped(connection.remoteAddress);
+  if (real !== undefined && isIP(real) > 0 && !addresses.includes(unmappedAddress(real)))
+    addresses.push(unmappedAddress(real));
+  const remote = unmappedAddress(connection.remoteAddress);
   if (addresses.at(-1) !== remote) addresses.push(remote);
   return addresses;
 }
 
 const firstValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "object" ? value[0] : value;
-
-/** An IPv4 address that an IPv6 socket reports (RFC 4291 section 2.5.5.2), as IPv4. */
-const unmapped = (address: string): string =>
-  address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { unmappedAddress } from "../api/unmapped-address.ts";
 import { addressPath } from "../scheduling/share-path.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 
@@ -42,9 +43,9 @@ export class ConnectionBound {
 export const pathOfAddress = (address: string): SharePath => addressPath(addressKey(address));
 
 /** An address in the system's notation, or the /64 of an IPv6 address. */
-export function addressKey(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
+export function addressKey(reported: string): string {
+  const address = unmappedAddress(reported);
+  if (!address.includes(":")) return address;
   const [head = "", tail = ""] = (address.split("%", 1)[0] ?? "").split("::");
   const groupsOf = (text: string): string[] => (text === "" ? [] : text.split(":"));
   const [before, after] = [groupsOf(head), groupsOf(tail)];

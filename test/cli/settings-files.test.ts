@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -47,6 +49,16 @@ describe("a flag of the server that names a file", () => {
       }
     });
   }
+
+  it("refuses a socket, and says to name a file in its place", async (context) => {
+    const socket = join(folder, "socket");
+    const listening = createServer().listen(socket);
+    context.after(() => listening.close());
+    await once(listening, "listening");
+    const { code, stderr } = await serve("--token-auth-file", socket);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^signet: --token-auth-file: cannot read \S+: it is a socket, .+; name a file\n$/);
+  });
 
   it("refuses a file of a length that its file system does not tell, which would be read as empty", async (context) => {
     if (process.platform !== "linux") return context.skip("there is no /proc");

@@ -257,6 +257,13 @@ describe("a token of an OpenID Connect issuer", () => {
     });
   }
 
+  it("is refused when its end is larger than any number: it would never end", async () => {
+    using issuers = disposable(await ready());
+    const claims = { iss: issuer.url, aud: "signet", sub: "ada", exp: 0 };
+    const token = await issuer.signText(JSON.stringify(claims).replace('"exp":0', '"exp":1e400'));
+    assert.match(messageOf(await issuers.verify(token, api)), /token is expired/);
+  });
+
   it("is refused when it is signed by another key of the same name, or by no key", async () => {
     using issuers = disposable(await ready());
     const forger = new TestIssuer(issuer.url);

@@ -112,7 +112,8 @@ function claimsFault(
   if (!audiences.some((one) => held.includes(one))) {
     return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
-  if (typeof exp !== "number" || now >= exp * 1000) return "oidc: token is expired";
+  // 1e400 is read as Infinity.
+  if (typeof exp !== "number" || !Number.isFinite(exp) || now >= exp * 1000) return "oidc: token is expired";
   if (nbf !== undefined && (typeof nbf !== "number" || now + leewayMilliseconds < nbf * 1000)) {
     return "oidc: current time is before the nbf (not before) time";
   }

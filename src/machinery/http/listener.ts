@@ -126,6 +126,7 @@ interface ListenerParts {
   readonly connections: Map<Duplex, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
+  readonly handshakes: HandshakeTurns;
   /** Reports a request that is not taken, because too many wait. */
   readonly tooManyWait: (connection: TlsConnection) => void;
 }
@@ -163,6 +164,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     refused: new Map(),
     connections: new Map(),
     sockets: new Set(),
+    handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
@@ -227,9 +229,8 @@ function createHttpsServer(
 }
 
 /** Lets only as many connections as the limits allow begin their handshake. */
-function boundConnections({ server, limits, log, sockets }: ListenerParts): void {
+function boundConnections({ server, limits, log, sockets, handshakes }: ListenerParts): void {
   const bound = new ConnectionBound(limits);
-  const handshakes = new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds });
   const startTls = takeListener(server, "connection");
   const refused = rateLimitedReport<string | undefined>((address, count) =>
     log.warn({ address, count }, "too many connections: new ones are closed"),
@@ -247,10 +248,12 @@ function boundConnections({ server, limits, log, sockets }: ListenerParts): void
 }
 
 /** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
-function serveBothProtocols({ server, context, limits, sessions, connections, tooManyWait }: ListenerParts): void {
+function serveBothProtocols(parts: ListenerParts): void {
+  const { server, context, limits, sessions, connections, handshakes, tooManyWait } = parts;
   const nowSeconds = (): number => context.tick.seconds;
   const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
+    handshakes.hasEnded(socket);
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
     socket.on("close", () => connections.delete(socket));

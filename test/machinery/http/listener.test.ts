@@ -23,6 +23,7 @@ import { connect as connectTls } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
+import { HandshakeTurns } from "../../../src/machinery/http/handshake-turns.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
@@ -1014,6 +1015,17 @@ describe("the listener", () => {
       await openTlsOrFail(port);
       stubborn.destroy();
     }));
+
+  it("finishes the handshakes of clients that connect together, and reads their requests as they come", async (t) => {
+    const ended = t.mock.method(HandshakeTurns.prototype, "hasEnded");
+    await withListener({}, async (port) => {
+      const sockets = await Promise.all(Array.from({ length: 50 }, () => openTls(port)));
+      for (const socket of sockets) socket.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+      for (const socket of sockets) assert.match(String(await once(socket, "data")), /^HTTP\/1\.1 200 /);
+      for (const socket of sockets) socket.destroy();
+    });
+    assert.equal(ended.mock.callCount(), 50);
+  });
 
   it("tells a client that speaks HTTP without TLS so, and closes its connection", () =>
     withListener({ limits: { connections: 1 } }, async (port) => {

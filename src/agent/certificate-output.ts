@@ -6,7 +6,7 @@ import {
   isUnfinishedFile,
   checkReplaceable,
   flushFolder,
-  isSameMode,
+  ownershipFault,
   removeUnfinished,
   replaceLink,
   writeFileAtomically,
@@ -149,11 +149,8 @@ interface FileContents {
 function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
   try {
     const found = readRegularFile(file, { largestBytes: bytes.length });
-    if (found?.contents.equals(bytes) !== true) return false;
-    const { mode, uid, gid } = found.status;
     // Another owner would last until the next renewal, and then the service could not read its key.
-    const owner = ownership.uid ?? process.geteuid?.() ?? uid;
-    return isSameMode(mode, ownership.mode) && uid === owner && gid === (ownership.gid ?? gid);
+    return found?.contents.equals(bytes) === true && ownershipFault(found.status, ownership) === undefined;
   } catch {
     return false; // writing it tells what is wrong
   }
@@ -161,7 +158,7 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
 
 function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
-  writeFileAtomically(file, { contents: bytes, ...ownership, isModeKept: true });
+  writeFileAtomically(file, { contents: bytes, ...ownership, isOwnershipKept: true });
   removeUnfinished(file); // they hold keys
 }
 
@@ -183,7 +180,7 @@ function writeVersion(
       makeFolder(join(folder, version), { mode: 0o755 });
       for (const [file, bytes] of contents) {
         const place = join(folder, version, file.slice(folder.length + 1));
-        writeFileAtomically(place, { contents: bytes, ...ownership, isModeKept: true, knownAs: file });
+        writeFileAtomically(place, { contents: bytes, ...ownership, isOwnershipKept: true, knownAs: file });
       }
       replaceLink(join(folder, currentLink), version);
     } catch (error) {

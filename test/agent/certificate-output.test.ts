@@ -99,7 +99,7 @@ describe("the files of a service's certificate", () => {
     }
   });
 
-  it("are not written to a file system without modes, unless it shows each file as one that others cannot use", (context) => {
+  it("are not written to a file system without modes or owners, unless it shows each file as one that others cannot use", (context) => {
     const folder = folderFor(context);
     const [pem = assert.fail()] = outputsIn(folder);
     const pair = newPair();
@@ -116,6 +116,13 @@ describe("the files of a service's certificate", () => {
     // The group was to read it, and cannot.
     const forGroup = { ...pem, ownership: { mode: 0o640 } };
     assert.throws(() => writeCertificateOutput(forGroup, pair), /makes the mode 0700 of 0640/);
+    // Another user could read it.
+    const { uid, gid } = statSync(folder);
+    shown.uid = uid + 1;
+    assert.throws(() => writeCertificateOutput(pem, pair), {
+      name: "UnusableFile",
+      message: `cannot write ${folder}/web.pem: its file system gives it to uid ${uid + 1} and gid ${gid}, not to ${uid} and ${gid}; name a place on another, or mount it for that user`,
+    });
   });
 
   it("are refused, and not waited for, where there is a pipe or a device", (context) => {

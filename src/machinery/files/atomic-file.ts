@@ -14,6 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import type { Stats } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
@@ -76,8 +77,8 @@ function writeReplacement(file: string, { contents, knownAs = file, commit, ...o
 /** Who may use a file. Left out: the process's own user and group. */
 export interface FileOwnership {
   readonly mode: number;
-  /** Whether the file is not written at all where its file system gives it another mode, as one without modes. */
-  readonly isModeKept?: boolean;
+  /** Whether the file is not written at all where its file system gives it another mode or owner, as one without them. */
+  readonly isOwnershipKept?: boolean;
   readonly uid?: number;
   readonly gid?: number;
 }
@@ -149,26 +150,34 @@ function moveUnlessThere(from: string, to: string): void {
   }
 }
 
-/** Lets those use an open file who may. Throws the system's error, and Error where `isModeKept` says so. */
-export function giveTo(descriptor: number, { mode, isModeKept = false, uid, gid }: FileOwnership): void {
+/** Lets those use an open file who may. Throws the system's error, and Error where `isOwnershipKept` says so. */
+export function giveTo(descriptor: number, ownership: FileOwnership): void {
+  const { mode, isOwnershipKept = false, uid, gid } = ownership;
   if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
   // It was made with 0600, less what the umask takes.
   if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
-  if (!isModeKept) return;
-  const found = fstatSync(descriptor).mode;
-  if (isSameMode(found, mode)) return;
-  const digits = (one: number): string => (one & 0o7777).toString(8).padStart(4, "0");
-  throw new Error(
-    `its file system makes the mode ${digits(found)} of ${digits(mode)}; name a place on another, or mount it with another umask`,
-  );
+  if (!isOwnershipKept) return;
+  const fault = ownershipFault(fstatSync(descriptor), ownership);
+  if (fault !== undefined) throw new Error(fault);
 }
 
 /**
- * Whether two modes let the same users read and write a file. A file system without modes, such as FAT, shows each file as one that its
- * owner may execute.
+ * What a file system without modes or owners, such as FAT, has made of the ownership of a file. It shows each file as one that its owner
+ * may execute, which means nothing. Undefined: those may read and write the file who may.
  */
-export const isSameMode = (one: number, other: number): boolean =>
-  process.getuid === undefined || ((one ^ other) & 0o7677) === 0; // Windows has no file modes
+export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: FileOwnership): string | undefined {
+  const user = process.geteuid?.();
+  if (user === undefined) return undefined; // Windows has no file modes
+  const owner = uid ?? user;
+  if (found.uid !== owner || found.gid !== gid) {
+    const given = `its file system gives it to uid ${found.uid} and gid ${found.gid}, not to ${owner} and ${gid}`;
+    return `${given}; name a place on another, or mount it for that user`;
+  }
+  const digits = (one: number): string => (one & 0o7777).toString(8).padStart(4, "0");
+  if (((found.mode ^ mode) & 0o7677) === 0) return undefined;
+  const made = `its file system makes the mode ${digits(found.mode)} of ${digits(mode)}`;
+  return `${made}; name a place on another, or mount it with another umask`;
+}
 
 /** A name may have 255 bytes, and a character takes up to four. */
 const longestPrefix = 50;

@@ -104,8 +104,11 @@ function checkFileSystem(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
-    removeFile(ballast); // remove it while it is open: closing frees the space, even after a kill
-    giveTo(descriptor, { mode: 0o600, isModeKept: true });
+    try {
+      giveTo(descriptor, { mode: 0o600, isOwnershipKept: true });
+    } finally {
+      removeFile(ballast); // remove it while it is open: closing frees the space, even after a kill
+    }
     fill(descriptor);
   } finally {
     closeSync(descriptor);

@@ -117,7 +117,8 @@ export function settingsOf<F extends Flags, T>(
     return make(values);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    const named = new Set(Array.from(error.message.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));
+    const unquoted = error.message.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""); // a value may look like a flag
+    const named = new Set(Array.from(unquoted.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));
     const origins = [...named].flatMap((name) => originOf(name, given) ?? []);
     if (origins.length === 0) throw error;
     throw new UsageError(`${error.message} (${origins.join("; ")})`, { cause: error.cause });

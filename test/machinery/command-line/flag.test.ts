@@ -35,13 +35,14 @@ test("an environment variable comes after the command line and before the file",
 });
 
 test("a refusal after the parsing says which of its flags are not from the command line", () => {
+  const message = '--port needs --wait and --mode=b, not "a\\" --path"';
   const refused = (given: Parameters<typeof resolve>): string => {
     const [commandLine, file = {}] = given;
     try {
       settingsOf(flags, {
         given: { commandLine, environment: { wait: "1s" }, file, fileName: "a.yaml" },
         make: () => {
-          throw new UsageError("--port needs --wait and --mode=b");
+          throw new UsageError(message);
         },
       });
     } catch (error) {
@@ -49,7 +50,6 @@ test("a refusal after the parsing says which of its flags are not from the comma
     }
     return "";
   };
-  const message = "--port needs --wait and --mode=b";
   assert.equal(refused([{ port: "1", wait: "2s" }]), message);
   assert.equal(refused([{ port: "1" }]), `${message} (SIGNET_WAIT sets --wait)`);
   assert.equal(

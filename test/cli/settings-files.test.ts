@@ -57,7 +57,16 @@ describe("a flag of the server that names a file", () => {
     await once(listening, "listening");
     const { code, stderr } = await serve("--token-auth-file", socket);
     assert.equal(code, 2, stderr);
-    assert.match(stderr, /^signet: --token-auth-file: cannot read \S+: it is a socket, .+; name a file\n$/);
+    assert.match(stderr, /^signet: --token-auth-file: cannot read \S+: it is a socket, .+, or name a file\n$/);
+  });
+
+  it("says of a pipe for the audit log that nothing reads it", async () => {
+    const { code, stderr } = await serve("--audit-log-path", pipe);
+    assert.equal(code, 2, stderr);
+    assert.match(
+      stderr,
+      /^signet: --audit-log-path: cannot write .+ or a pipe that nothing reads; start its reader, or name a file\n$/,
+    );
   });
 
   it("refuses a file of a length that its file system does not tell, which would be read as empty", async (context) => {

@@ -244,6 +244,14 @@ describe("signet doctor beside a running server", () => {
     );
   });
 
+  it("does not wait for ever for a kubeconfig from a pipe, which the server refuses", async () => {
+    const pipe = join(folder, "kubeconfig");
+    execFileSync("mkfifo", [pipe]);
+    assert.deepEqual(await newTroubles({ "audit-webhook-config-file": pipe }), [
+      `bad configuration: --audit-webhook-config-file: kubeconfig ${pipe} is a pipe; it may be read again, so write it to a file and name that`,
+    ]);
+  });
+
   it("takes no offence at the public key of the audit log's chain, which everybody may read", async (context) => {
     const [keyFile, publicFile] = [join(dataDirectory, "audit-log.key"), join(dataDirectory, "audit-log.pub")];
     context.after(() => [keyFile, publicFile].forEach((file) => rmSync(file)));

@@ -23,7 +23,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: "the folder does not exist and cannot be made there; name another",
   ENOTDIR: "a part of the path is a file, not a folder; name another",
   EISDIR: "it is a folder; name a file",
-  ENXIO: "it is a socket, or a device that is not there; name a file",
+  ENXIO: "it is a socket, a device that is not there, or a pipe that nothing reads; start its reader, or name a file",
   ENAMETOOLONG: "the name is too long; name a shorter one",
   ENOSYS: notOfThisFileSystem,
   ENOTSUP: notOfThisFileSystem,

@@ -115,7 +115,7 @@ const parsing = (
     parseSettingsFile({ flag: setting, file: name, read: readFollowedFile }, (text) => parse(text, name)),
   );
 
-const readWebhookKubeconfig = (file: string): unknown => readKubeconfig({ file, hasFlags: false });
+const readWebhookKubeconfig = (file: string): unknown => readKubeconfig({ file, isFollowed: true, hasFlags: false });
 
 const authorizationCheck = (
   settings: Exclude<AuthorizationSettings, { readonly type: "built in" }>,

@@ -194,6 +194,17 @@ describe("an external signer", () => {
     assert.equal(client.fetches, 3);
   });
 
+  it("has its keys read once a second, however many tokens it signs with a key that it does not publish", async () => {
+    const { client, clock, refused } = await openScene();
+    client.key = newSignerKey("second");
+    client.published = () => Promise.resolve(answerOf(sharedKey));
+    const opened = clock.now();
+    await Promise.all(Array.from({ length: 20 }, () => refused()));
+    assert.deepEqual([client.fetches, clock.now() - opened], [2, 1000]);
+    await refused();
+    assert.deepEqual([client.fetches, clock.now() - opened], [3, 2000]);
+  });
+
   it("may sign with a new key under the id of the old one, which is then read again", async () => {
     const { client, sealed, signer } = await openScene();
     client.key = newSignerKey("first");

@@ -29,7 +29,7 @@ export interface ExternalSignerOptions {
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
 const failedPollMilliseconds = 10_000;
-/** The shortest time between two look-ups of unknown keys: any client can send tokens that name one. */
+/** The shortest time between two look-ups of unknown keys: any client can send tokens that name one, or ask for tokens. */
 const shortestPollMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
@@ -92,14 +92,14 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     this.#listeners.add(listener);
   }
 
-  /**
-   * Fetches the keys again if this one is unknown: the signer may have just made it, and another process a token with it. Waits
-   * until that is not too soon.
-   */
+  /** Fetches the keys again if this one is unknown: the signer may have just made it, and another process a token with it. */
   learn(kid: string): Promise<void> | undefined {
-    if (this.#knows(kid)) return undefined;
-    this.#nextPoll ??= this.#pollNext();
-    return this.#nextPoll;
+    return this.#knows(kid) ? undefined : this.#pollSoon();
+  }
+
+  /** Fetches the keys again, once for all who wait, as soon as that is not too soon. Never rejects. */
+  #pollSoon(): Promise<void> {
+    return (this.#nextPoll ??= this.#pollNext());
   }
 
   async #pollNext(): Promise<void> {
@@ -157,9 +157,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       check();
     } catch (error) {
       if (!(error instanceof SignerFault)) throw error;
-      // It may sign with a new key, perhaps under the id of an old one. A poll that is under way may be answered without it.
-      await this.#polling;
-      await this.#poll();
+      // It may sign with a new key, perhaps under the id of an old one.
+      await this.#pollSoon();
       check();
     }
     return token;

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
@@ -77,12 +78,16 @@ async function maximumOf(
       );
     } catch (error) {
       if (!isNotListening(error)) throw error;
+      if (statSync(socket, { throwIfNoEntry: false })?.isSocket() === false) throw noSocket(socket);
       if (performance.now() > until) throw noSignerAnswers(socket, error);
       if (isFirst) log.warn({ socket }, "the external signer does not answer yet; waiting for it");
       await pause(pauseMilliseconds);
     }
   }
 }
+
+const noSocket = (socket: string): UsageError =>
+  new UsageError(`--service-account-signing-endpoint: ${socket} is no socket: name the one where the signer listens`);
 
 const noSignerAnswers = (socket: string, cause: unknown): UsageError =>
   new UsageError(

@@ -5,7 +5,7 @@ import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** The settings that say where the data of a server are, and which CAs are in files of the operator. */
@@ -43,7 +43,9 @@ const list = ({ list: run }: AuthorityPrograms): Command =>
   withExamples(
     withOutputFlag(withServerSettings(new Command("list"), authorityFlags))
       .description("list the CAs: which one signs, which ones are trusted, and how many certificates they have")
-      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self), flags)),
+      .action(async (flags: OutputFlags, self: Command) =>
+        withServerConfig(self, async (config) => run(config, flags)),
+      ),
     ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
     ["Also those in the files that its settings name", "signet ca list --config /etc/signet/config.yaml"],
   );
@@ -58,7 +60,9 @@ const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
     withServerSettings(new Command("prepare"), authorityFlags)
       .description("make a new CA, which is trusted beside the one that signs")
       .argument(...argument)
-      .action(argumentAction(async (name, { self }) => run(serverConfigOf(self), { name }))),
+      .action(
+        argumentAction(async (name, { self }) => withServerConfig(self, async (config) => run(config, { name }))),
+      ),
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
 
@@ -81,7 +85,7 @@ const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
       .option("--force", "also within ten minutes after the new CA was made", false)
       .action(
         argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
-          run(serverConfigOf(self), { name, isForced: force }),
+          withServerConfig(self, async (config) => run(config, { name, isForced: force })),
         ),
       ),
     ["When all clients trust the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
@@ -95,7 +99,7 @@ const retire = ({ retire: run }: AuthorityPrograms): Command =>
       .option("--force", "also with valid certificates: they are refused from then on", false)
       .action(
         argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
-          run(serverConfigOf(self), { name, isForced: force }),
+          withServerConfig(self, async (config) => run(config, { name, isForced: force })),
         ),
       ),
     ["When signet ca list shows no certificates of the old CA", "signet ca retire nodeagent-client-ca"],
@@ -107,6 +111,8 @@ const abort = ({ abort: run }: AuthorityPrograms): Command =>
     withServerSettings(new Command("abort"), authorityFlags)
       .description("take a rotation back: remove the new CA, or let the old one sign again after the switch")
       .argument(...argument)
-      .action(argumentAction(async (name, { self }) => run(serverConfigOf(self), { name }))),
+      .action(
+        argumentAction(async (name, { self }) => withServerConfig(self, async (config) => run(config, { name }))),
+      ),
     ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],
   );

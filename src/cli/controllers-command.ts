@@ -5,7 +5,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { flagOption } from "../machinery/command-line/flag-options.ts";
 import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/controller-settings.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
-import { givenSettings, settingsReader } from "./server-settings.ts";
+import { givenSettings, settingsReader, withGiven } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
 export interface RemoteControllerOptions {
@@ -23,9 +23,10 @@ export function controllers(
   command.option("--config <file>", "YAML file with the settings below, by the names of their flags");
   for (const [name, flag] of Object.entries(remoteControllerFlags)) command.addOption(flagOption(name, flag));
   command.action(async (connection: ConnectionFlags, self: Command) => {
-    const config = parseRemoteControllerConfig(givenSettings(self, remoteControllerFlags));
+    const given = givenSettings(self, remoteControllerFlags);
+    const config = parseRemoteControllerConfig(given);
     const readSettings = settingsReader(self, { known: remoteControllerFlags, parse: parseRemoteControllerConfig });
-    await run(config, { connection, readSettings });
+    await withGiven(given, async () => run(config, { connection, readSettings }));
   });
   return withExamples(command, [
     "Run only the signing controller",

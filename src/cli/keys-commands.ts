@@ -6,7 +6,7 @@ import { durationOption } from "../machinery/command-line/options.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { withServerConfig, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
@@ -42,7 +42,9 @@ const list = ({ list: run }: TokenKeyPrograms): Command =>
   withExamples(
     withOutputFlag(withServerSettings(new Command("list"), dataFlags))
       .description("list the keys: which one signs, which ones verify, and until when")
-      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self), flags)),
+      .action(async (flags: OutputFlags, self: Command) =>
+        withServerConfig(self, async (config) => run(config, flags)),
+      ),
     ["The keys of a server, on its machine", "signet keys list --data-dir /var/lib/signet"],
   );
 
@@ -72,7 +74,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
         if (publishMilliseconds < shortestPublishMilliseconds) {
           throw new UsageError("--publish-for: at least 10s: workers and replicas need that time to learn the key");
         }
-        await run(serverConfigOf(self), { algorithm, publishMilliseconds });
+        await withServerConfig(self, async (config) => run(config, { algorithm, publishMilliseconds }));
       }),
     ["A new key of the same kind", "signet keys rotate --data-dir /var/lib/signet"],
     ["Another algorithm", "signet keys rotate --algorithm EdDSA --data-dir /var/lib/signet"],
@@ -90,7 +92,7 @@ const retire = ({ retire: run }: TokenKeyPrograms): Command =>
       .option("--force", "also one with valid tokens: they are refused from then on", false)
       .action(
         argumentAction<string, { readonly force: boolean }>(async (kid, { flags: { force }, self }) => {
-          await run(serverConfigOf(self), { kid, isForced: force });
+          await withServerConfig(self, async (config) => run(config, { kid, isForced: force }));
         }),
       ),
     ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
@@ -104,11 +106,12 @@ const reseal = ({ reseal: run }: TokenKeyPrograms): Command =>
       )
       .option("-y, --yes", "do not ask", false)
       .action(async ({ yes }: { readonly yes: boolean }, self: Command) => {
-        const config = serverConfigOf(self);
-        if (!yes && !(await confirm("Give up the private keys that only the lost sealing.key opens?"))) {
-          throw new UsageError("nothing was changed: give --yes to give them up without being asked");
-        }
-        await run(config);
+        await withServerConfig(self, async (config) => {
+          if (!yes && !(await confirm("Give up the private keys that only the lost sealing.key opens?"))) {
+            throw new UsageError("nothing was changed: give --yes to give them up without being asked");
+          }
+          await run(config);
+        });
       }),
     ["After sealing.key was lost for good, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
   );

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { parseServerConfig, serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { serverConfigOf, settingsReader, withServerSettings } from "./server-settings.ts";
+import { withServerConfig, settingsReader, withServerSettings } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
 /** `signet serve`: the command's flags are `serveFlags`; `run` is given what they say. */
@@ -11,7 +11,9 @@ export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Pro
     withServerSettings(new Command("serve"), serveFlags)
       .description("run the API server, its store and its controllers in this process")
       .action(async (_flags: unknown, self: Command) =>
-        run(serverConfigOf(self), settingsReader(self, { known: serveFlags, parse: parseServerConfig })),
+        withServerConfig(self, async (config) =>
+          run(config, settingsReader(self, { known: serveFlags, parse: parseServerConfig })),
+        ),
       ),
     ["A server for this machine, in ./.signet", "signet serve"],
     [

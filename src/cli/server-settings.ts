@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import {
   environmentFlags,
   resolveFlags,
+  sayingOrigin,
   UsageError,
   warnOfMisspelledVariables,
 } from "../machinery/command-line/flag.ts";
@@ -26,8 +27,24 @@ export function withServerSettings(command: Command, flags: Flags): Command {
 const headingOf = (name: string): string | undefined =>
   Object.entries(serveFlagGroups).find(([, flags]) => Object.hasOwn(flags, name))?.[0];
 
-/** What the settings of a command say: flags come first, then environment variables, then the file. Throws UsageError. */
-export const serverConfigOf = (command: Command): ServerConfig => parseServerConfig(givenSettings(command, serveFlags));
+/**
+ * Runs a command with what its settings say: flags come first, then environment variables, then the file. Rejects with UsageError for
+ * settings that are wrong, as `withGiven` does, also when `run` finds it.
+ */
+export async function withServerConfig(command: Command, run: (config: ServerConfig) => Promise<void>): Promise<void> {
+  const given = givenSettings(command, serveFlags);
+  const config = parseServerConfig(given);
+  await withGiven(given, async () => run(config));
+}
+
+/** Runs what finds faults of given settings late, such as those of files. Rejects as `sayingOrigin` says. */
+export async function withGiven(given: GivenFlags, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    throw sayingOrigin(error, given);
+  }
+}
 
 /** Reads a command's settings again, by the names of the flags. Throws UsageError when they cannot be used. */
 export type ReadSettings = () => Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 type StorageKind = "lmdb" | "etcd";
@@ -39,7 +39,7 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
       .action(
         argumentAction<string, { readonly withoutKeys: boolean }>(async (file, { flags, self }) => {
           checkOutputFile({ namedBy: "FILE", file });
-          await run(serverConfigOf(self), { file, withKeys: !flags.withoutKeys });
+          await withServerConfig(self, async (config) => run(config, { file, withKeys: !flags.withoutKeys }));
         }),
       ),
     ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],
@@ -54,7 +54,7 @@ export const restore = (run: StoragePrograms["restore"]): Command =>
       .option("--dry-run", "only read the backup and check that it is complete", false)
       .action(
         argumentAction<string, { readonly dryRun: boolean }>(async (file, { flags, self }) => {
-          await run(serverConfigOf(self), { file, isDryRun: flags.dryRun });
+          await withServerConfig(self, async (config) => run(config, { file, isDryRun: flags.dryRun }));
         }),
       ),
     ["Check a backup", "signet restore --dry-run signet.backup"],
@@ -73,7 +73,7 @@ export const storage = (run: StoragePrograms["migrateStorage"]): Command =>
         .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
         .addOption(kind("to", "where they go"))
         .action(async (flags: { readonly from: StorageKind; readonly to: StorageKind }, self: Command) => {
-          await run(serverConfigOf(self), flags);
+          await withServerConfig(self, async (config) => run(config, flags));
         }),
       [
         "From a data directory to etcd",

@@ -1,21 +1,30 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { generatedAuthoritiesFolder } from "../features/certificates/authorities/generated-authorities.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 import { ownFolder, removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { removeUnsafeLock, storeFileIn } from "../machinery/storage/backends/lmdb-files.ts";
 
-/** Locks the data directory for this process, removes what kills left in it, and makes its store safe to open. Throws UnusableFile. */
+/** Locks the data directory for this process, removes what kills left in it, and makes its store safe to open. Throws UsageError. */
 export function lockDataDirectory(directory: string): OwnedFolder {
-  refuseUnfinishedRestore(directory);
-  refuseEmptiedStore(directory);
-  const folder = ownFolder(directory);
+  const folder = ownDataDirectory(directory);
   for (const part of [join(directory, generatedAuthoritiesFolder), storeDirectory(directory)]) {
     if (existsSync(part)) removeUnfinishedFiles(part);
   }
   removeUnsafeLock(storeDirectory(directory));
   return folder;
+}
+
+function ownDataDirectory(directory: string): OwnedFolder {
+  try {
+    refuseUnfinishedRestore(directory);
+    refuseEmptiedStore(directory);
+    return ownFolder(directory);
+  } catch (error) {
+    throw error instanceof UnusableFile ? new UsageError(`--data-dir: ${error.message}`, { cause: error }) : error;
+  }
 }
 
 /** The store's folder in a data directory. */

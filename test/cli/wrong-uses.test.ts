@@ -362,6 +362,7 @@ describe(
         ["etcd's CA without etcd", serve("--etcd-cafile", noPem), "usage", /--etcd-cafile: give --etcd-servers too; without it, the store is in the data directory$/m],
         ["an invalid port", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
         ["a number of workers in the file that is none", serve("--config", write("some", "workers: some")), "usage", /--workers: "some" is neither auto nor a whole number from 1 to 256 \(--config: .+some sets --workers\)$/m],
+        ["a file that is not there, of a setting in the file", serve("--config", write("named", "client-ca-file: /none")), "usage", /--client-ca-file: cannot read \/none: there is no such file; name another \(--config: .+named sets --client-ca-file\)$/m],
         ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /--config: .+conf: unknown setting "secure-prot" \(did you mean secure-port\?\); --help shows those that there are$/m],
         ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],

@@ -104,10 +104,7 @@ export function resolveFlags<F extends Flags>(
   return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares
 }
 
-/**
- * Makes settings of given values. `make` checks them further, and its messages name flags: where the command line does not give
- * such a flag, the message also says what does. Throws UsageError.
- */
+/** Makes settings of given values. `make` checks them further. Throws UsageError, as `sayingOrigin` does. */
 export function settingsOf<F extends Flags, T>(
   flags: F,
   { given, make }: { readonly given: GivenFlags; readonly make: (values: FlagValues<F>) => T },
@@ -116,13 +113,21 @@ export function settingsOf<F extends Flags, T>(
   try {
     return make(values);
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    const unquoted = error.message.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""); // a value may look like a flag
-    const named = new Set(Array.from(unquoted.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));
-    const origins = [...named].flatMap((name) => originOf(name, given) ?? []);
-    if (origins.length === 0) throw error;
-    throw new UsageError(`${error.message} (${origins.join("; ")})`, { cause: error.cause });
+    throw sayingOrigin(error, given);
   }
+}
+
+/**
+ * The error to throw for one of the use of given values. The message of a UsageError names flags: where the command line does not
+ * give such a flag, the message then also says what does. Any other error stays as it is.
+ */
+export function sayingOrigin(error: unknown, given: GivenFlags): unknown {
+  if (!(error instanceof UsageError)) return error;
+  const unquoted = error.message.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""); // a value may look like a flag
+  const named = new Set(Array.from(unquoted.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));
+  const origins = [...named].flatMap((name) => originOf(name, given) ?? []);
+  if (origins.length === 0) return error;
+  return new UsageError(`${error.message} (${origins.join("; ")})`, { cause: error.cause });
 }
 
 /** Undefined for a flag that the command line gives, or nothing does. */

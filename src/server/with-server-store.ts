@@ -1,5 +1,6 @@
-import { statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { linkToNothing } from "../machinery/files/make-folder.ts";
 import { joinFolder } from "../machinery/files/owned-folder.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { openReadableStore } from "./encryption/readable-store.ts";
@@ -50,13 +51,17 @@ export function checkDataDirectory({ dataDirectory, storage }: StoreLocation): b
   return true;
 }
 
-/** Throws UsageError for a folder that the system refuses, such as one behind links that form a loop. */
+/** Throws UsageError for a folder that the system refuses, such as one behind links that form a loop or lead nowhere. */
 export function isThere(directory: string): boolean {
+  let isLink;
   try {
-    return statSync(directory, { throwIfNoEntry: false }) !== undefined;
+    if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return true;
+    isLink = lstatSync(directory, { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
     throw new UsageError(`--data-dir: cannot use ${directory}: ${fileFailureReason(cause)}`, { cause });
   }
+  if (isLink) throw new UsageError(`--data-dir: ${linkToNothing(directory)}`);
+  return false;
 }
 
 /** A file that another user makes in there could not be used by the server. Throws UsageError. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -69,6 +69,23 @@ describe("a command on the store of a server", () => {
     const { code, stdout } = await signet.run(["doctor", "--data-dir", data]);
     assert.equal(code, 1);
     assert.match(stdout, /^BAD +storage +its objects were moved to etcd: give --etcd-servers/m);
+  });
+
+  it("says that a data directory is a link that leads nowhere", async () => {
+    const link = join(folder, "link");
+    symlinkSync("gone", link);
+    for (const args of [...commands, ["doctor"]]) {
+      const { code, stderr } = await signet.run([
+        ...absolute(args),
+        ...["--data-dir", link, "--encryption-key-file", keyFile],
+      ]);
+      assert.equal(code, 2, args.join(" "));
+      assert.match(
+        stderr,
+        /^signet: --data-dir: .+link is a link to a folder that does not exist; make that/,
+        args.join(" "),
+      );
+    }
   });
 
   it("refuses a damaged store with one line, and does not change it", async () => {

@@ -143,10 +143,15 @@ describe("a data directory", () => {
   it("is refused with one line when it cannot be created", async () => {
     writeFileSync(join(folder, "file"), "");
     symlinkSync("loop", join(folder, "loop"));
+    symlinkSync("none", join(folder, "dangling"));
     await refuse("/proc/signet/data", /cannot be made there/);
     await refuse(join(folder, "file"), /is not a folder/);
     await refuse(join(folder, "file/data"), /a file, not a folder/);
     await refuse(join(folder, "loop"), /links/);
+    await refuse(
+      join(folder, "dangling"),
+      /--data-dir: .+dangling is a link to a folder that does not exist; make that/,
+    );
     await refuse(join(folder, "n".repeat(300)), /too long/);
   });
 

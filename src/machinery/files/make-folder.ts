@@ -6,7 +6,7 @@ import { UnusableFile } from "./unusable-file.ts";
 /**
  * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own
  * `recursive` loops forever where the system denies that the parent folder exists, as in /proc. Throws UnusableFile
- * for a missing folder named `~`: it comes from a file of settings, or from `--data-dir=~/x`.
+ * for a missing folder named `~`, which comes from a file of settings, or from `--data-dir=~/x`, and for a link to a missing one.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];
@@ -34,5 +34,10 @@ function makeUnlessThere(folder: string, mode: number): void {
   } catch (error) {
     // Another process has created it at the same moment.
     if (errorCode(error) !== "EEXIST") throw error;
+    if (isMissing(folder)) throw new UnusableFile(linkToNothing(folder));
   }
 }
+
+/** What to say of a symbolic link to a folder that does not exist. */
+export const linkToNothing = (path: string): string =>
+  `${path} is a link to a folder that does not exist; make that folder, or name another`;

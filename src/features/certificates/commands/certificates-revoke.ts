@@ -4,6 +4,7 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import { parseSettingsFile } from "../../../machinery/command-line/settings-files.ts";
@@ -53,11 +54,11 @@ export const revokeCertificates = (): Command =>
         const inFile = file === undefined ? undefined : parseSettingsFile({ flag: "file", file }, certificateIn);
         await withServer(flags, async (connection) => {
           if (subject !== undefined) {
-            await warnOfUnknownSubject(connection, subject);
             await revoke(connection, {
               flags,
               targetAt: (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }),
             });
+            await warnOfUnknownSubject(connection, subject);
             return;
           }
           const { expirationTimestamp, ...certificate } = inFile ?? (await recorded(connection, name ?? ""));
@@ -84,9 +85,9 @@ async function recorded(connection: ServerConnection, name: string): Promise<One
   return { issuer, serialNumber, expirationTimestamp: notAfter };
 }
 
-/** A subject that is written in another way would be revoked, and match no certificate. */
+/** A subject that is written in another way is revoked, and matches no certificate. Not everyone who may revoke may list. */
 async function warnOfUnknownSubject({ client, names }: ServerConnection, subject: string): Promise<void> {
-  const { items } = await listAll(client.resource(issuedCertificateResource(names)));
-  if (items.some(({ spec }) => spec.subject === subject)) return;
+  const recorded = await ignoreCodes([403], listAll(client.resource(issuedCertificateResource(names))));
+  if (recorded === undefined || recorded.items.some(({ spec }) => spec.subject === subject)) return;
   console.error("warning: no recorded certificate has exactly this subject; signet certificates list shows subjects");
 }

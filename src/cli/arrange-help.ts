@@ -7,6 +7,10 @@ const ownFlags = "Options:";
 const longestTermColumns = 30;
 /** Narrower terminals do not get wrapped descriptions. */
 const minimumDescriptionColumns = 20;
+/** Where descriptions beside the terms would be narrower, all have lines of their own. */
+const besideDescriptionColumns = 30;
+/** How far those are indented then. */
+const indentedColumns = 4;
 
 /** Lays out the help of a command: its own flags first, then the groups that many commands have. */
 export function arrangeHelp(command: Command): void {
@@ -20,7 +24,10 @@ export function arrangeHelp(command: Command): void {
       const own = groups.get(ownFlags);
       return own === undefined ? groups : new Map([[ownFlags, own], ...groups]);
     },
-    padWidth: (of, help) => Math.min(longestTermColumns, Help.prototype.padWidth.call(help, of, help)),
+    padWidth(of, help) {
+      const columns = Math.min(longestTermColumns, Help.prototype.padWidth.call(help, of, help));
+      return columns + besideDescriptionColumns > (help.helpWidth ?? Infinity) ? indentedColumns : columns;
+    },
     // oxlint-disable-next-line max-params -- what commander gives
     formatItem(term, termColumns, description, help) {
       const format = (before: string): string =>

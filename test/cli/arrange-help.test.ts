@@ -40,6 +40,17 @@ describe("the help", () => {
     assert.match((await host.run(["agent", "help", "renew"])).stdout, /^Usage: signet agent renew /);
   });
 
+  it("of every command wraps its descriptions at 40 columns", () => {
+    const wide = withSubcommands(signetCommand(programs)).flatMap((command) => {
+      command.configureOutput({ getOutHelpWidth: () => 40 });
+      return helpOf(command)
+        .split("\n")
+        .filter((line) => line.length > 40 && /^ {8}\S+ /.test(line))
+        .map((line) => `${command.name()}: ${line}`);
+    });
+    assert.deepEqual(wide, []);
+  });
+
   it("puts the description of a long flag below the flag", () => {
     const command = new Command("x")
       .option("--short <file>", "a short one")

@@ -11,7 +11,7 @@ import { startMachineServer } from "../agent/machine-server.ts";
 import type { MachineServer } from "../agent/machine-server.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { ProgramProcess } from "../end-to-end/program-process.ts";
-import { configureWhereStartFails, dpkg, purge } from "./dpkg.ts";
+import { dpkg, purge, runWhereSystemdRefuses } from "./dpkg.ts";
 import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -71,7 +71,14 @@ describe("the packages of the agent", { skip: reasonToSkip() }, () => {
 
   it("are installed where the new version does not start, and say where to look", () => {
     const stderr = "signet-agent.service has not started: journalctl --unit signet-agent.service says why\n";
-    assert.deepEqual(configureWhereStartFails("signet-agent", folder), { status: 0, stderr });
+    const installing = { folder, script: "signet-agent.postinst", argument: "configure" };
+    assert.deepEqual(runWhereSystemdRefuses("try-restart", installing), { status: 0, stderr });
+  });
+
+  it("are removed where systemd does not stop the agent, and says so", () => {
+    const stderr = "signet-agent.service may still run: systemctl status signet-agent.service says whether\n";
+    const removing = { folder, script: "signet-agent.prerm", argument: "remove" };
+    assert.deepEqual(runWhereSystemdRefuses("disable", removing), { status: 0, stderr });
   });
 
   it("run as the unit's user without memory that is writable and executable, and renew a certificate", async () => {

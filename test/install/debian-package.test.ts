@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
-import { configureWhereStartFails, dpkg, purge } from "./dpkg.ts";
+import { dpkg, purge, runWhereSystemdRefuses } from "./dpkg.ts";
 import { run } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -98,7 +98,14 @@ describe("the Debian package", { skip: reasonToSkip() }, () => {
 
   it("is installed where the new version does not start, and says where to look", () => {
     const stderr = "signet.service has not started: journalctl --unit signet.service says why\n";
-    assert.deepEqual(configureWhereStartFails("signet", folder), { status: 0, stderr });
+    const installing = { folder, script: "signet.postinst", argument: "configure" };
+    assert.deepEqual(runWhereSystemdRefuses("try-restart", installing), { status: 0, stderr });
+  });
+
+  it("is removed where systemd does not stop it, and says so", () => {
+    const stderr = "signet.service may still run: systemctl status signet.service says whether\n";
+    const removing = { folder, script: "signet.prerm", argument: "remove" };
+    assert.deepEqual(runWhereSystemdRefuses("disable", removing), { status: 0, stderr });
   });
 
   it("brings the manual and completion", () => {

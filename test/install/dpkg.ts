@@ -10,12 +10,15 @@ const words = [join(tmpdir(), "signet-test-dpkg.lock"), "dpkg", "--force-unsafe-
 /** Returns what it prints. Throws an Error with that when it fails. */
 export const dpkg = (...args: readonly string[]): string => run("flock", ...words, ...args);
 
-/** Configures an installed package as on a machine whose systemd cannot start its service. */
-export function configureWhereStartFails(name: string, folder: string): { status: number | null; stderr: string } {
+/** Runs a maintainer script of an installed package, such as `signet.postinst configure`, where systemd refuses a command. */
+export function runWhereSystemdRefuses(
+  refused: string,
+  { folder, script, argument }: { readonly folder: string; readonly script: string; readonly argument: string },
+): { status: number | null; stderr: string } {
   const systemctl = join(folder, "systemctl");
-  writeFileSync(systemctl, '#!/bin/sh\ntest "$1" != try-restart\n', { mode: 0o755 });
-  const script = 'mount -t tmpfs none /run && mkdir -p /run/systemd/system && PATH="$1:$PATH" exec "$2" configure';
-  const words = ["--mount", "sh", "-c", script, "sh", folder, `/var/lib/dpkg/info/${name}.postinst`];
+  writeFileSync(systemctl, `#!/bin/sh\ntest "$1" != ${refused}\n`, { mode: 0o755 });
+  const commands = 'mount -t tmpfs none /run && mkdir -p /run/systemd/system && PATH="$1:$PATH" exec "$2" "$3"';
+  const words = ["--mount", "sh", "-c", commands, "sh", folder, `/var/lib/dpkg/info/${script}`, argument];
   const { status, stderr } = spawnSync("unshare", words, { encoding: "utf8" });
   return { status, stderr };
 }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
 import { UsageError } from "./command-line/flag.ts";
+import { messageOf } from "./api/thrown-error.ts";
 import type { Log } from "./logging/log.ts";
 
 /** What systemd is told about a service of `Type=notify`. */
@@ -26,9 +27,9 @@ export function serviceManager(log: Pick<Log, "error">): ServiceManager {
       stdio: "ignore",
       detached: false,
     });
-    const fail = (err: unknown): void => log.error({ err, word }, "could not tell the service manager");
-    child.once("error", fail);
-    child.once("exit", (code) => code === 0 || fail(new Error(`systemd-notify ended with ${code}`)));
+    const fail = (reason: string): void => log.error({ reason, word }, "could not tell the service manager");
+    child.once("error", (error) => fail(messageOf(error)));
+    child.once("exit", (code) => code === 0 || fail(`systemd-notify ended with ${code}`));
   };
   return { ready: () => tell("READY=1"), stopping: () => tell("STOPPING=1") };
 }

@@ -146,15 +146,19 @@ describe("a batch of writes that always loses to other processes", () => {
     const environment = openEnvironment({ directory: directory.path, profile: "platform" });
     try {
       let pauses = 0;
+      let losses = 0;
       const queue = new WriteQueue({
         environment: { ...environment, meta: losing(environment.meta) },
         entryAt: () => undefined,
         onCommitted: () => assert.fail("it cannot be written"),
+        onNotWritten: () => losses++,
         pause: async () => void pauses++,
       });
       const write = queue.add([{ key: "/a", value: Buffer.of(1), expectedRevision: 0 }]);
       await assert.rejects(write, { name: StoreUnavailable.name, message: /other processes write to it/ });
       assert.ok(pauses > 100);
+      assert.ok(losses > pauses, "it tells of each loss: watches may wait for what the others wrote");
+      assert.equal(queue.committingRevision, undefined);
     } finally {
       await closeEnvironment(environment);
       directory.remove();

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, renameSync, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { commitFailure } from "../../../src/machinery/storage/backends/lmdb-commit-failure.ts";
@@ -50,6 +52,31 @@ describe("a directory of the LMDB store", () => {
       assert.deepEqual(texts(), [undefined, "two", undefined, undefined, undefined]);
       await store.close();
       assert.throws(() => store.valueAt(second), StoreUnavailable);
+    }),
+  );
+
+  it(
+    "delivers a transaction whole though a reader has seen it before it is delivered",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const before = store.latestRevision();
+      const events: string[] = [];
+      const watch = store.watch({
+        afterRevision: before,
+        onChanges: (changes) => events.push(changes.map(({ key }) => key).join()),
+        onEnd: (error) => assert.fail(error),
+      });
+      await nextTurn(); // the watch has looked at the log
+      const request = (key: string): WriteRequest => ({ key, value: Buffer.of(1), expectedRevision: 0 });
+      const write = store.writeTogether([request("/a/1"), request("/a/2")]);
+      await nextTurn(); // LMDB's thread has begun
+      await stat(directory); // as when a request comes over a connection: this turn of the event loop takes no more answers
+      while (store.latestRevision() === before); // until that thread has written
+      store.notify();
+      await write;
+      assert.deepEqual(events, ["/a/1,/a/2"], "the log tells of one change after the other");
+      watch.stop();
+      await store.close();
     }),
   );
 

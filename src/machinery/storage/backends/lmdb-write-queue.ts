@@ -25,6 +25,8 @@ export interface WriteQueueOptions {
   readonly entryAt: (revision: number) => Entry | undefined;
   /** Called with the changes of each transaction when all are on disk. Their writes resolve when it resolves. */
   readonly onCommitted: (transactions: readonly (readonly Change[])[]) => Promise<void>;
+  /** Called when a batch was not written. The revision that it was planned for may be another process's. */
+  readonly onNotWritten: () => void;
   /** Waits before a batch that keeps losing to other processes is planned again. Default: up to 10 ms, by chance. */
   readonly pause?: () => Promise<void>;
 }
@@ -70,6 +72,8 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   /** When the batch that is being written was taken. */
   #batchTakenAt: number | undefined;
+  /** The revision that the store has when the batch that is being written is committed. `onCommitted` comes soon after that. */
+  committingRevision: number | undefined;
 
   constructor(options: WriteQueueOptions) {
     this.#options = options;
@@ -101,6 +105,7 @@ export class WriteQueue {
       this.#batchTakenAt = performance.now();
       try {
         const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
+        this.committingRevision = undefined;
         await this.#options.onCommitted(changes);
         for (const [index, { resolve, reject }] of batch.entries()) {
           const ofTransaction = results[index];
@@ -108,6 +113,7 @@ export class WriteQueue {
           else resolve(ofTransaction);
         }
       } catch (error) {
+        this.#forgetBatch();
         const refusal = await commitFailure(this.#options.environment, error);
         for (const { reject } of batch) reject(refusal);
       }
@@ -143,9 +149,17 @@ export class WriteQueue {
       this.#options.environment.root.resetReadTxn();
       const latestRevision = counterOf(this.#options.environment, "revision");
       const plan = this.#plan(transactions, latestRevision);
-      if (plan.writes.length === 0 || (await this.#write(latestRevision, plan.writes))) return plan;
+      if (plan.writes.length === 0) return plan;
+      this.committingRevision = latestRevision + plan.writes.length;
+      if (await this.#write(latestRevision, plan.writes)) return plan;
+      this.#forgetBatch();
     }
     throw new Error("other processes write to it without a pause");
+  }
+
+  #forgetBatch(): void {
+    this.committingRevision = undefined;
+    this.#options.onNotWritten();
   }
 
   #plan(transactions: readonly Transaction[], latestRevision: number): Plan {

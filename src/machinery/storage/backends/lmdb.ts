@@ -71,6 +71,7 @@ export class LmdbStore implements Store {
         if (transactions.length > 0) options.onWritten?.();
         await this.#deliver(transactions);
       },
+      onNotWritten: () => this.#watches.catchUp(),
     });
   }
 
@@ -86,7 +87,9 @@ export class LmdbStore implements Store {
   notify(): void {
     // It would deliver the rest at once.
     if (this.#isDelivering) return;
-    if (this.#watches.isBehind(this.latestRevision())) this.#watches.catchUp();
+    const latest = this.latestRevision();
+    // What this process has just committed is delivered without a look at the log.
+    if (latest !== this.#writes.committingRevision && this.#watches.isBehind(latest)) this.#watches.catchUp();
   }
 
   compactedRevision(): number {

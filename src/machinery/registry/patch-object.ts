@@ -133,7 +133,7 @@ function* merged<T extends ApiObject>(
   if (fieldNames === undefined) {
     return yield* applyConfiguration({ ...write, live: live && registry.served.object(live), configuration });
   }
-  const faults = configurationFaults(schema.schema, configuration);
+  const faults = yield* configurationFaults(schema.schema, configuration);
   if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The faults above are those of an object of this kind.

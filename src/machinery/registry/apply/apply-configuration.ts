@@ -20,6 +20,7 @@ import {
   emptySet,
   intersection,
   isEmpty,
+  memberCount,
   recursiveDifference,
   union,
   unionOfAll,
@@ -57,7 +58,7 @@ const unrecordedManager = "before-first-apply";
  */
 export function* applyConfiguration(request: ApplyRequest): Generator<undefined, ApiObject> {
   const { compiled, live, apiVersion, configuration } = request;
-  const faults = configurationFaults(compiled.schema, configuration);
+  const faults = yield* configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
     return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
@@ -84,6 +85,7 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   const { configuration, now } = request;
   const { schema } = request.compiled;
   const managers = yield* managersBefore(request);
+  yield;
   const writer = writerOf(request, "Apply");
   const id = managerId(writer);
   const last = managers.get(id);
@@ -100,15 +102,18 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   const pruned = (yield* prune({ schema, merged, last: last?.fields ?? emptySet, managers })) as JsonObject; // kind and name stay
   yield;
   const compared = compareFields({ schema, before: live, after: pruned });
+  yield;
   const comparison = withoutFields(compared, reset);
-  requireNoConflict({ request, live, managers, comparison, id });
+  yield* requireNoConflict({ request, live, managers, comparison, id });
   yield;
 
   const released = releaseFields(managers, { ...comparison, writer: id });
+  yield;
   const owned = withoutServerFields(applied.fields);
   const isChanged = !isSameJson(live, pruned);
   if (isEmpty(owned)) released.delete(id);
   else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
+  yield;
   const object = request.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
   // Merging two objects of a kind gives an object of that kind: the schema was checked.
   return withManagedFields(object as unknown as ApiObject, encodeManagers(released, request.fieldNamesOf));
@@ -132,20 +137,21 @@ interface Conflicting {
   readonly id: string;
 }
 
-function requireNoConflict({ request, live, managers, comparison, id }: Conflicting): void {
+function* requireNoConflict({ request, live, managers, comparison, id }: Conflicting): Generator<undefined, void> {
   if (request.isForced) return;
   const changed = union(comparison.modified, comparison.added);
   const allowed =
     request.manager === lastAppliedManager ? lastAppliedFields(request.compiled.schema, { ...live }) : emptySet;
-  const conflicts = [...managers]
-    .filter(([other]) => other !== id)
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([, manager]) => ({ manager, fields: difference(intersection(manager.fields, changed), allowed) }))
-    .filter(({ fields }) => !isEmpty(fields))
-    .map(({ manager, fields }) => {
-      const { fieldNamesOf } = request;
-      return { manager, fields: servedFields(fields, { apiVersion: manager.apiVersion, fieldNamesOf }) };
-    });
+  const conflicts: Conflict[] = [];
+  for (const [other, manager] of [...managers].sort(([left], [right]) => (left < right ? -1 : 1))) {
+    if (other === id) continue;
+    yield;
+    const fields = difference(intersection(manager.fields, changed), allowed);
+    if (isEmpty(fields)) continue;
+    const { fieldNamesOf } = request;
+    conflicts.push({ manager, fields: servedFields(fields, { apiVersion: manager.apiVersion, fieldNamesOf }) });
+  }
+  yield;
   if (conflicts.length > 0) throw applyConflict(conflicts);
 }
 
@@ -171,6 +177,7 @@ function* prune({ schema, merged, last, managers }: Pruning): Generator<undefine
   // Items of other managers were removed with their parents: put them back.
   yield;
   const kept = union(named(fieldsOf(schema, without)), managed);
+  yield;
   const owned = removeFields({ schema, value: merged }, difference(present, kept));
   yield;
   // Items inside a removed value that never had an owner also stay, unless the manager had applied them.
@@ -195,7 +202,11 @@ function applyConflict(conflicts: readonly Conflict[]): ApiError {
   let count = 0;
   for (const { manager, fields } of conflicts) {
     const paths: string[] = [];
-    for (const path of pathsOf(fields)) if (++count <= maximumFaults) paths.push(shortened(printPath(path)));
+    for (const path of pathsOf(fields)) {
+      if (count + paths.length >= maximumFaults) break;
+      paths.push(shortened(printPath(path)));
+    }
+    count += memberCount(fields);
     if (paths.length > 0) found.push({ manager: printManager(manager), paths });
   }
   const causes = found.flatMap(({ manager, paths }) =>

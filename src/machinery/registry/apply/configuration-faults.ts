@@ -11,17 +11,22 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 /**
  * Finds everything in an applied configuration that the schema does not allow: unknown fields, values of another type,
  * entries without their key, duplicates. Apply refuses these whatever `fieldValidation` says, because no manager can own a
- * field that does not exist. Values are not shown. Stops at one fault more than an error shows.
+ * field that does not exist. Values are not shown. Stops at one fault more than an error shows. Yields between its steps.
  */
-export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
+export function* configurationFaults(schema: Schema, configuration: unknown): Generator<undefined, FieldError[]> {
   if (isDeeperThan(maximumJsonDepth, configuration)) return [fault("", "exceeded max depth")];
+  yield;
   const faults: FieldError[] = [];
-  for (const fault of faultsOf(configuration, { schema, path: "" })) {
-    faults.push(fault);
+  for (const found of faultsOf(configuration, { schema, path: "" })) {
+    if (found === undefined) yield;
+    else faults.push(found);
     if (faults.length > maximumFaults) break;
   }
   return faults;
 }
+
+/** So many members or entries are looked at in a step. */
+const stepLength = 256;
 
 const fault = (path: string, message: string): FieldError => ({
   reason: "FieldValueInvalid",
@@ -34,10 +39,11 @@ const typeFault = (
   { expected, value }: { readonly expected: string; readonly value: unknown },
 ): FieldError => fault(path, `expected ${expected}, got ${jsonTypeName(value)}`);
 
+/** Undefined: the end of a step. */
 function* faultsOf(
   value: unknown,
   { schema, path }: { readonly schema: Schema; readonly path: string },
-): Generator<FieldError> {
+): Generator<FieldError | undefined> {
   if (value === null || schema.type === "any") return;
   if (schema.type === "array") {
     if (Array.isArray(value)) yield* entryFaults(value, { list: schema, path });
@@ -48,7 +54,10 @@ function* faultsOf(
   } else if (!isJsonObject(value)) {
     yield typeFault(path, { expected: "map", value });
   } else {
-    for (const [name, member] of Object.entries(value)) {
+    let members = 0;
+    for (const name in value) {
+      if (++members % stepLength === 0) yield;
+      const member = value[name]; // own keys only
       const known = schema.type === "map" ? schema.values : memberSchemaOf(schema, name);
       if (known === undefined) yield fault(`${path}.${name}`, "field not declared in schema");
       else if (!isFitting(known, member)) yield* faultsOf(member, { schema: known, path: `${path}.${name}` });
@@ -59,9 +68,10 @@ function* faultsOf(
 function* entryFaults(
   entries: readonly unknown[],
   { list, path }: { readonly list: ArraySchema; readonly path: string },
-): Generator<FieldError> {
+): Generator<FieldError | undefined> {
   const seen = new Set<string>();
   for (const [index, entry] of entries.entries()) {
+    if ((index + 1) % stepLength === 0) yield;
     let entryPath = `${path}[${index}]`;
     if (list.list !== "atomic") {
       try {

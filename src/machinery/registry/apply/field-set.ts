@@ -126,6 +126,16 @@ export function below(
 export const setOfPath = (path: readonly PathElement[]): FieldSet =>
   path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
 
+/** How many paths `pathsOf` has. */
+export function memberCount(set: FieldSet): number {
+  let count = 0;
+  for (const element in set) {
+    const node = set[element];
+    if (element !== ownMark && node !== undefined) count += (isMember(node) ? 1 : 0) + memberCount(node);
+  }
+  return count;
+}
+
 /** The path of every member: at each level first the members, then what is below, both sorted. */
 export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
   const elements = Object.keys(set)

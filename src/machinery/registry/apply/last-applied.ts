@@ -1,4 +1,5 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { atOnce } from "../../api/at-once.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import { maximumAnnotationBytes } from "../../api/label-validation.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -25,7 +26,7 @@ function annotationsOf(object: unknown): JsonObject {
 export function lastAppliedFields(schema: ObjectSchema, live: Readonly<JsonObject>): FieldSet {
   const lastApplied = parse(annotationsOf(live)[annotation]);
   if (lastApplied === undefined || memberOf(lastApplied, "apiVersion") !== live["apiVersion"]) return emptySet;
-  if (configurationFaults(schema, lastApplied).length > 0) return emptySet;
+  if (atOnce(configurationFaults(schema, lastApplied)).length > 0) return emptySet;
   const { added, modified, removed } = compareFields({ schema, before: lastApplied, after: live });
   return [modified, added, removed].reduce(difference, fieldsOf(schema, lastApplied));
 }

@@ -33,7 +33,8 @@ export function mergeFields({ schema, live, applied }: Merge): unknown {
   }
   const [left, right] = [isJsonObject(live) ? live : {}, isJsonObject(applied) ? applied : {}];
   const merged: JsonObject = { ...left };
-  for (const [name, value] of Object.entries(right)) {
+  for (const name in right) {
+    const value = right[name]; // own keys only
     setMember(
       merged,
       name,
@@ -124,7 +125,8 @@ export function removeFields({ schema, value }: TypedValue, fields: FieldSet): u
   }
   if (!isJsonObject(value)) return null;
   const kept: JsonObject = {};
-  for (const [name, member] of Object.entries(value)) {
+  for (const name in value) {
+    const member = value[name]; // own keys only
     const rest = withoutPart(
       { schema: memberSchemaOf(schema, name), value: member },
       below(fields, fieldElement(name)),

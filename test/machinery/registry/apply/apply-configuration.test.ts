@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { parseConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
-import { applied, ownership, refusal, sample, updated } from "./sample.ts";
+import { configurationFaults } from "../../../../src/machinery/registry/apply/configuration-faults.ts";
+import { applied, ownership, refusal, sample, sampleSchema, updated } from "./sample.ts";
 import type { Fields } from "./sample.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
@@ -63,6 +64,24 @@ describe("a server-side apply", () => {
     assert.deepEqual(error.details?.causes, [
       { reason: "FieldManagerConflict", message: 'conflict with "creator" using v1', field: ".text" },
     ]);
+  });
+
+  it("names a hundred of its conflicts, and says how many there are", () => {
+    const entries = (value: string): object[] => Array.from({ length: 90 }, (_, n) => ({ name: `${n}`, value }));
+    const one = applied(undefined, sample({ text: "a", entries: entries("a") }), { manager: "one" });
+    const two = applied(one, sample({ text: "a", entries: entries("a") }), { manager: "two" });
+    const { message, details } = refusal(() =>
+      applied(two, sample({ text: "b", entries: entries("b") }), { manager: "three" }),
+    );
+    assert.match(message, /^Apply failed with 182 conflicts: /);
+    assert.equal(details?.causes?.length, 100);
+  });
+
+  it("is checked in steps, however many members and entries it has", () => {
+    const labels = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`l${n}`, "v"]));
+    const entries = Array.from({ length: 600 }, (_, n) => ({ name: `${n}` }));
+    const steps = [...configurationFaults(sampleSchema, sample({ metadata: { labels }, entries }))];
+    assert.equal(steps.length, 5, "one after the depth, two in each");
   });
 
   it("names every field and manager of its conflicts", () => {

@@ -13,7 +13,7 @@ import { reconcileBinding, reconcileRole } from "../../../src/features/access/po
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
 import { wellKnownSignerGrants } from "../../../src/server/signer-grants.ts";
-import { turnsDuring } from "../../turns-during.ts";
+import { takeTurnForEachLook, turnsDuring } from "../../turns-during.ts";
 
 const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
 const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
@@ -151,6 +151,13 @@ describe("an aggregated role", () => {
     assert.ok(turns >= 3, String(turns));
     const others = many.map((rule): PolicyRule => ({ ...rule, verbs: ["list"] }));
     await assert.rejects(aggregateRules(wanted, knownRoles(part("a", many), part("b", others))), { code: 413 });
+  });
+
+  it("lets others run between the roles that each of its selectors looks at", async (t) => {
+    takeTurnForEachLook(t);
+    const selectors = ["1", "2", "3", "4"].map((value) => ({ matchLabels: { other: value } }));
+    const turns = await turnsDuring(() => aggregateRules(whole([], ...selectors), parts));
+    assert.ok(turns >= 12, String(turns));
   });
 
   it("may select by expressions", async () => {

@@ -103,9 +103,13 @@ export async function aggregateRules(
   const seen = new Set<string>();
   const work = new LongWork();
   for (const selector of selectorsOf(aggregationRule)) {
-    const parts = [...labels].filter(([name, own]) => name !== metadata.name && matchesLabels(selector, own));
-    for (const name of parts.map(([part]) => part).sort()) {
-      if (gathered.has(name)) continue;
+    const parts: string[] = [];
+    for (const [name, own] of labels) {
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+      if (name !== metadata.name && !gathered.has(name) && matchesLabels(selector, own)) parts.push(name);
+    }
+    for (const name of parts.sort()) {
       gathered.add(name);
       const pause = work.pause();
       if (pause !== undefined) await pause;

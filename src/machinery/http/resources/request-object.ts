@@ -77,7 +77,7 @@ export async function readBytes(caller: Caller, maximumBytes = Infinity): Promis
   const trace = currentTrace();
   trace?.begin("read body");
   const bytes = await caller.request.readBody(maximumBytes);
-  if (takesTurn(caller, bytes)) await longRequestTurn(caller);
+  if (takesTurn(caller, bytes)) await longRequestTurn(caller, bytes.length);
   caller.refuseRevoked();
   trace?.begin("decode");
   return bytes;

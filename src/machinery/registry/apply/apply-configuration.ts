@@ -27,7 +27,7 @@ import {
   pathsOf,
 } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { fieldsOf } from "./fields-of.ts";
+import { fieldsOf, recordedFieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
 import { decodeManagers, encodeManagers, managerId, servedFields } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
@@ -93,7 +93,7 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   const applied: FieldManager = {
     ...writer,
     time: last?.time,
-    fields: recursiveDifference(fieldsOf(schema, configuration), reset),
+    fields: recursiveDifference(recordedFieldsOf(schema, configuration), reset),
   };
   managers.set(id, applied);
   yield;

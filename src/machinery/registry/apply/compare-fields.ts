@@ -4,7 +4,7 @@ import { isJsonObject, jsonFields, memberOf } from "../../api/json-object.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { FieldReader, maximumFields } from "./fields-of.ts";
+import { FieldReader } from "./fields-of.ts";
 import { shapeOf, asList, entriesByElement } from "./field-shape.ts";
 import { fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
@@ -30,6 +30,11 @@ interface Pair extends Compared {
   readonly added: FieldReader;
 }
 
+interface ComparedObjects extends Compared {
+  /** The most fields that may be added. Default: any number. */
+  readonly maximumAdded?: number;
+}
+
 /** What is gone is not recorded: there may be any number. */
 const removed = new FieldReader(Infinity);
 
@@ -38,12 +43,12 @@ type PartialComparison = { -readonly [K in keyof Comparison]?: FieldSet };
 
 /**
  * Compares two objects for ownership: the order of `set` and `map` lists does not matter, duplicates in them are
- * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry, and a 413 for more
- * fields than can be recorded.
+ * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry, and a 413 where
+ * too many are added.
  */
-export const compareFields = (compared: Compared): Comparison => ({
+export const compareFields = ({ maximumAdded = Infinity, ...compared }: ComparedObjects): Comparison => ({
   ...sameFields,
-  ...comparePair({ ...compared, added: new FieldReader(maximumFields) }),
+  ...comparePair({ ...compared, added: new FieldReader(maximumAdded) }),
 });
 
 function comparePair({ schema, before, after, added }: Pair): PartialComparison | undefined {

@@ -10,9 +10,13 @@ import { fieldElement } from "./path-element.ts";
 
 /**
  * The fields that an applied configuration sets: its leaves, list entries and map keys, but not the structs, lists and
- * maps around them (upstream: ToFieldSet). Throws UntrackableEntry, and a 413 for too many.
+ * maps around them (upstream: ToFieldSet). Throws UntrackableEntry.
  */
 export const fieldsOf = (schema: Schema, object: unknown): FieldSet =>
+  new FieldReader(Infinity).applied(schema, object) ?? emptySet;
+
+/** The same, to record their manager. Throws a 413 for more than could be stored. */
+export const recordedFieldsOf = (schema: Schema, object: unknown): FieldSet =>
   new FieldReader(maximumFields).applied(schema, object) ?? emptySet;
 
 /** An object is stored with its values, and with two more for each field that a manager owns: `{"f:name": {}}`. */

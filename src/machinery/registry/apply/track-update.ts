@@ -6,6 +6,7 @@ import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
+import { maximumFields } from "./fields-of.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, FieldNamesOf, Operation } from "./managed-fields.ts";
 import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
@@ -106,6 +107,7 @@ export function* updateManagers({
     schema: compiled.schema,
     before: before === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(before)),
     after: compiled.withOwnTimes(withoutManagedFields(after)),
+    maximumAdded: maximumFields,
   });
   const isUnchanged = isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed);
   if (isUnchanged && areCurrent(managers, write)) return managers;

@@ -5,6 +5,7 @@ import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { parseConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
 import { configurationFaults } from "../../../../src/machinery/registry/apply/configuration-faults.ts";
+import { maximumFields } from "../../../../src/machinery/registry/apply/fields-of.ts";
 import { applied, ownership, refusal, sample, sampleSchema, updated } from "./sample.ts";
 import type { Fields } from "./sample.ts";
 
@@ -235,6 +236,18 @@ describe("a server-side apply", () => {
       refusal(() => applied(live, sample(fields), { manager: "kubectl" })).message.replace(/.*: /s, "");
     assert.equal(conflicts({ entries: [{ name: "x", value: "3" }] }), '.entries[name="x"].value');
     assert.equal(conflicts({ text: "b" }), ".text");
+  });
+
+  it("changes an object whatever number of fields has no manager, and its annotation of kubectl has", () => {
+    const many = Object.fromEntries(Array.from({ length: maximumFields + 1 }, (_, at) => [`l${at}`, ""]));
+    const annotations = { [annotation]: JSON.stringify(sample({ metadata: { labels: many } })) };
+    const metadata = { annotations, labels: { ...many, own: "a" } };
+    const managedFields = [{ manager: "kubectl", operation: "Apply", apiVersion: "v1", fieldsType: "FieldsV1" }].map(
+      (entry) => ({ ...entry, fieldsV1: { "f:metadata": { "f:labels": { "f:own": {} } } } }),
+    );
+    const live = updated(sample({ metadata }), sample({ metadata: { ...metadata, managedFields } }), { manager: "m" });
+    const { labels } = applied(live, sample({ metadata: { labels: { own: "b" } } }), { manager: "kubectl" }).metadata;
+    assert.deepEqual(labels, { ...many, own: "b" });
   });
 
   it("by kubectl removes an annotation that would make the annotations too long", () => {

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
 import { UsageError } from "./command-line/flag.ts";
-import { messageOf } from "./api/thrown-error.ts";
 import type { Log } from "./logging/log.ts";
 
 /** What systemd is told about a service of `Type=notify`. */
@@ -28,7 +27,7 @@ export function serviceManager(log: Pick<Log, "error">): ServiceManager {
       detached: false,
     });
     const fail = (reason: string): void => log.error({ reason, word }, "could not tell the service manager");
-    child.once("error", (error) => fail(messageOf(error)));
+    child.once("error", ({ message }) => fail(message));
     child.once("exit", (code) => code === 0 || fail(`systemd-notify ended with ${code}`));
   };
   return { ready: () => tell("READY=1"), stopping: () => tell("STOPPING=1") };

@@ -27,7 +27,7 @@ export interface TrustBundleFollowerOptions {
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: Log;
-  /** Called with the file's contents at the start, and after each change. */
+  /** Called with the file's contents at the start, after each change, and when they are found to be right. */
   readonly onContents: (file: string, contents: TrustBundleContents) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
 }
@@ -178,6 +178,8 @@ function writeAnchors(wanted: WantedAnchors, { found, isRepaired, ...options }: 
   // Their order means nothing, so programs need not be reloaded for another order.
   if (found !== undefined && haveSameAnchors(found, pem)) {
     onAnchors(file, { anchors });
+    // An earlier try may have failed after it had put the file there.
+    onContents(file, { pem: found, isRepaired: false });
     return { state: "right", digest: digestOf(found) };
   }
   try {

@@ -1,4 +1,5 @@
 import { messageOf } from "../api/thrown-error.ts";
+import { isLate } from "./connections.ts";
 import { boundedText } from "./bounded-text.ts";
 import type { Transport } from "./transport.ts";
 
@@ -32,6 +33,8 @@ export async function postJson(
     const response = await transport.send({ method: "POST", path, headers, body, isRepeatable: true, signal });
     return { status: response.status, text: await boundedText(response.body, largestAnswerBytes) };
   } catch (cause) {
+    // What it is aborted with says that it was, and not why.
+    if (isLate(signal)) throw new TransientFailure("no answer in time", { cause: signal.reason });
     throw new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
   }
 }

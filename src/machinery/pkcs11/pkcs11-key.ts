@@ -115,6 +115,8 @@ export class Pkcs11Key implements SigningKey {
       this.#failed = undefined;
       return signature;
     }
+    // Another session looks for the key again: this one goes on with what had its name before.
+    this.#session?.close();
     throw this.#unavailable("its signature is not one of the expected key: the token has another key of this name");
   }
 

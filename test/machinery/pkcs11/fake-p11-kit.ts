@@ -1,6 +1,7 @@
 /**
  * Speaks p11-kit's protocol on the standard streams in the place of `p11-kit remote`, with one token and one EC key. The
- * name of the module says how it behaves; the file in FAKE_TOKEN_FOLDER with that name counts the logins.
+ * name of the module says how it behaves. Files in FAKE_TOKEN_FOLDER count the logins, and the sessions of a key that `is-renamed`
+ * after the first.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
@@ -13,6 +14,8 @@ const behaviour = process.argv[3]?.replace("/", "") ?? "";
 const { y = "", x = "" } = createPublicKey(fakeKeyPem).export({ format: "jwk" });
 const point = Buffer.concat([Buffer.of(4, 65, 4), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]);
 const curve = Buffer.from("06082a8648ce3d030107", "hex");
+
+let hasOtherKey = false;
 
 const uint32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
@@ -38,6 +41,8 @@ const answerTo = (number: number, values: Buffer): Buffer => {
         ulong(behaviour === "has-one-try-left" ? 0x2040d : 0x40d),
       );
     case functions.openSession:
+      hasOtherKey = behaviour === "forges" || (behaviour === "is-renamed" && !existsSync(join(folder, behaviour)));
+      if (behaviour === "is-renamed") appendFileSync(join(folder, behaviour), "x");
       return answer(ulong(9));
     case functions.login:
       appendFileSync(join(folder, "logins"), "x");
@@ -63,7 +68,7 @@ const answerTo = (number: number, values: Buffer): Buffer => {
         appendFileSync(join(folder, "crashed"), "x");
         process.exit(3);
       }
-      const key = behaviour === "forges" ? Buffer.alloc(64, 7) : signed(values.subarray(13, 45));
+      const key = hasOtherKey ? Buffer.alloc(64, 7) : signed(values.subarray(13, 45));
       return answer(Buffer.of(1), octets(key));
     }
     case undefined:

@@ -44,6 +44,16 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
     key.close();
   });
 
+  it("is used once the token has the expected key under its name, and is looked for once a second", async () => {
+    const key = await open("is-renamed");
+    await assert.rejects(key.sign(text), unavailable(/not one of the expected key/));
+    await assert.rejects(key.sign(text), unavailable(/not one of the expected key/));
+    assert.equal(readFileSync(join(folder, "is-renamed"), "utf8"), "x");
+    time.now += 1_000;
+    await key.sign(text);
+    key.close();
+  });
+
   it("that does not answer times out, and further calls fail at once", async () => {
     const key = await open("silent");
     key.close();

@@ -14,7 +14,7 @@ import type { KubeconfigEntry } from "./kubeconfig-entry.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { readConfig } from "./kubeconfig-files.ts";
 import { actingUserOf, checkLogin, credentialsOf } from "./kubeconfig-user.ts";
-import { knowsProxies } from "./proxy-agent.ts";
+import { isProxyUrl, knowsProxies } from "./proxy-agent.ts";
 import { actingHeaders } from "./acting-headers.ts";
 
 export interface KubeconfigSelection {
@@ -224,7 +224,7 @@ function proxyOf({ fields }: KubeconfigEntry, where: string): Pick<HttpsTranspor
   const proxyUrl = nonEmpty(fields["proxy-url"]);
   if (proxyUrl === undefined) return {};
   // The URL may have a password in it.
-  if (!URL.canParse(proxyUrl) || !/^https?:$/.test(new URL(proxyUrl).protocol)) {
+  if (!isProxyUrl(proxyUrl)) {
     throw new KubeconfigError(
       `${where}: the cluster's proxy-url does not begin with http:// or https://; name such a proxy, or remove it`,
     );

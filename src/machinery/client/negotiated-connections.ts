@@ -5,7 +5,7 @@ import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { Http1Connections } from "./http1-connections.ts";
 import { Http2Connection } from "./http2-connection.ts";
-import { mayUseProxy } from "./proxy-agent.ts";
+import { proxyFor } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import type { ClientResponse } from "./transport.ts";
@@ -31,7 +31,7 @@ export class NegotiatedConnections implements Connections {
 
   constructor(options: NegotiatedConnectionsOptions) {
     this.#options = options;
-    if (mayUseProxy(options.server)) this.#http1 = new Http1Connections(options.server, options.credentials);
+    if (proxyFor(options.server) !== undefined) this.#http1 = new Http1Connections(options.server, options.credentials);
   }
 
   async send(request: WireRequest): Promise<ClientResponse> {

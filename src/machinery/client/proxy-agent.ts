@@ -14,15 +14,21 @@ function canUseProxies(nodeVersion: string): boolean {
 /** Whether this version of Node.js can go through a proxy. */
 export const knowsProxies = canUseProxies(process.versions.node);
 
-const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
-  Boolean(environment["HTTPS_PROXY"] || environment["https_proxy"]);
+/** The proxy that the environment names. As for Go and curl, one without a scheme is one over HTTP. Undefined without one. */
+function namedProxy(environment: NodeJS.ProcessEnv): string | undefined {
+  const named = environment["HTTPS_PROXY"] || environment["https_proxy"] || undefined;
+  return named === undefined || named.includes("://") ? named : `http://${named}`;
+}
+
+/** Whether connections can go through a proxy of this URL. */
+export const isProxyUrl = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
 
 /** Why the proxy of the environment is not used, so that connections are direct. Undefined where it is, and where there is none. */
 export const ignoredProxy = (
   environment: NodeJS.ProcessEnv,
   nodeVersion: string = process.versions.node,
 ): string | undefined =>
-  namesProxy(environment) && !canUseProxies(nodeVersion)
+  namedProxy(environment) !== undefined && !canUseProxies(nodeVersion)
     ? `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is v${nodeVersion}`
     : undefined;
 
@@ -30,28 +36,41 @@ const namesException = (environment: NodeJS.ProcessEnv, server: string): boolean
   isExemptFromProxy(server, environment["NO_PROXY"] || environment["no_proxy"] || "");
 
 /**
- * Whether connections to a server may go through a proxy: its own, or that of the environment. As in Go, the latter is never used
- * for a loopback address. Node.js then looks at NO_PROXY too, but knows neither networks nor the hosts below a name.
+ * The proxy for connections to a server: its own, or that of the environment. As in Go, the latter is never used for a loopback
+ * address. Undefined for direct connections.
  */
-export const mayUseProxy = ({ server, proxyUrl }: TlsServer): boolean =>
-  knowsProxies &&
-  (proxyUrl !== undefined ||
-    (namesProxy(process.env) && !isLoopback(new URL(server).hostname) && !namesException(process.env, server)));
-
-const proxyEnvironment = ({ proxyUrl }: TlsServer): NodeJS.ProcessEnv =>
-  proxyUrl === undefined ? process.env : { HTTPS_PROXY: proxyUrl };
+export function proxyFor({ server, proxyUrl }: TlsServer): string | undefined {
+  if (!knowsProxies) return undefined;
+  if (proxyUrl !== undefined) return proxyUrl;
+  return isLoopback(new URL(server).hostname) || namesException(process.env, server)
+    ? undefined
+    : namedProxy(process.env);
+}
 
 type Connected = Parameters<https.Agent["createConnection"]>[1];
 
-/** An HTTPS agent whose connections go through the server's proxy, or that of the environment. */
+/**
+ * An HTTPS agent whose connections go through the server's proxy, or that of the environment. With one that cannot be used it makes
+ * none: a direct connection may be what the proxy is there to prevent.
+ */
 export class ProxyAgent extends https.Agent {
+  readonly #canConnect: boolean;
   #newest: Duplex | null | undefined;
 
   constructor(server: TlsServer, options: https.AgentOptions) {
-    super({ ...options, ...(mayUseProxy(server) && { proxyEnv: proxyEnvironment(server) }) });
+    const proxy = proxyFor(server);
+    const canUseProxy = proxy !== undefined && isProxyUrl(proxy);
+    // Node.js would connect directly for HTTP://, and knows fewer kinds of exceptions than Go: it is told of none.
+    super({ ...options, ...(canUseProxy && { proxyEnv: { HTTPS_PROXY: new URL(proxy).href } }) });
+    this.#canConnect = proxy === undefined || canUseProxy;
   }
 
   override createConnection(options: https.RequestOptions, connected: Connected): Duplex | null | undefined {
+    if (!this.#canConnect) {
+      // The URL may have a password in it.
+      const fault = new Error("HTTPS_PROXY does not name one that begins with http:// or https://");
+      throw Object.assign(fault, { code: "ERR_PROXY_TUNNEL" });
+    }
     this.#newest = super.createConnection(options, connected);
     return this.#newest;
   }

@@ -613,6 +613,29 @@ test("requests go through the proxy of HTTPS_PROXY, except to loopback and the h
   assert.deepEqual(asked, ["signet.invalid:6443"]);
 });
 
+test("requests go through a proxy that is named without a scheme, or with one in capitals", async (context) => {
+  const { url, asked } = await environmentProxy(context);
+  for (const named of [url.replace("http://", ""), url.replace("http", "HTTP")]) {
+    process.env["HTTPS_PROXY"] = named;
+    await askEach(["signet.invalid:6443"]);
+    await askEach(["own.invalid:6443"], { proxyUrl: url.replace("http", "HTTP") });
+  }
+  assert.deepEqual(asked, ["signet.invalid:6443", "own.invalid:6443", "signet.invalid:6443", "own.invalid:6443"]);
+});
+
+test("requests are not sent past a proxy of HTTPS_PROXY that cannot be used", async (context) => {
+  await environmentProxy(context);
+  for (const named of ["socks5://user:secret@127.0.0.1:1080", "http://", "a b"]) {
+    process.env["HTTPS_PROXY"] = named;
+    const transport = httpsTransport({ server: "https://signet.invalid:6443" });
+    context.after(() => transport.close());
+    await assert.rejects(transport.send({ method: "GET", path: "/" }), {
+      code: "ERR_PROXY_TUNNEL",
+      message: "HTTPS_PROXY does not name one that begins with http:// or https://",
+    });
+  }
+});
+
 test("requests to a server with a proxy of its own go through that, also on loopback and whatever NO_PROXY says", async (context) => {
   const { url: proxyUrl, asked } = await refusingProxy(context);
   process.env["NO_PROXY"] = "*";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ignoredProxy, mayUseProxy, proxyFault } from "../../../src/machinery/client/proxy-agent.ts";
+import { ignoredProxy, proxyFor, proxyFault } from "../../../src/machinery/client/proxy-agent.ts";
 
 test("the proxy of the environment is said to be unused where Node.js is too old to go through one", () => {
   const environment = { HTTPS_PROXY: "http://proxy.example:3128" };
@@ -22,9 +22,9 @@ test("an empty variable for the proxy or its exceptions is none, as for kubectl:
       else process.env[name] = value;
   });
   Object.assign(process.env, { HTTPS_PROXY: "", https_proxy: "http://proxy.example:3128", NO_PROXY: "", no_proxy: "" });
-  assert.ok(mayUseProxy({ server }));
+  assert.equal(proxyFor({ server }), "http://proxy.example:3128");
   process.env["no_proxy"] = "example";
-  assert.ok(!mayUseProxy({ server }));
+  assert.equal(proxyFor({ server }), undefined);
 });
 
 test("a proxy that cannot be reached at any of its addresses is the fault of the proxy, not of the server behind it", () => {

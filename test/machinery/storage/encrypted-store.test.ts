@@ -10,6 +10,7 @@ import { identity, UndecryptableValue } from "../../../src/machinery/storage/enc
 import type { ValueTransformer } from "../../../src/machinery/storage/encryption/value-transformer.ts";
 import { RevisionCompacted, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { Change, Store } from "../../../src/machinery/storage/store.ts";
+import { takeTurnForEachLook, turnsDuring } from "../../turns-during.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 
 const key = { name: "key1", secret: Buffer.alloc(32, 1) };
@@ -84,6 +85,16 @@ testStore("encrypted (by something that answers later)", async () => {
 describe("an encrypted store", () => {
   const entryOf = async (store: Store, storageKey: string) =>
     (await store.range({ start: storageKey, end: `${storageKey}\0` })).entries[0] ?? assert.fail();
+
+  it("lets others run between the values that it decrypts", async (t) => {
+    const store = encrypting(new MemoryStore(), derivedAesGcm(key));
+    for (const name of ["a", "b", "c"]) await put(store, `/${name}`, plain.toString());
+    takeTurnForEachLook(t);
+    const turns = await turnsDuring(async () => {
+      assert.equal((await store.range({ start: "/", end: "0" })).entries.length, 3);
+    });
+    assert.ok(turns >= 3, String(turns));
+  });
 
   it("writes with the first provider, reads with all, and reports which values another one has written", async () => {
     const inner = new MemoryStore();

@@ -2,6 +2,7 @@ import { prefixRange, singleKeyRange } from "../key-range.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {
   Change,
@@ -105,6 +106,7 @@ export class EncryptedStore implements Store {
     const mayLeaveOut = this.#source.current().hasNone(prefixRange(prefix));
     const result = await read(mayLeaveOut ? { ...request, firstByte } : request);
     const writes: LoggedWrite[] = [];
+    const work = new LongWork();
     for (const write of result.writes) {
       const { version, previous } = write;
       writes.push({
@@ -112,6 +114,7 @@ export class EncryptedStore implements Store {
         version: version && (await this.#readEntry(version)),
         previous: previous && (await this.#readEntry(previous)),
       });
+      await work.pause();
     }
     return { ...result, writes };
   }
@@ -121,9 +124,12 @@ export class EncryptedStore implements Store {
     if (result.entries.every((entry) => entry.value === undefined || rules.isPlain(entry.key, entry.value)))
       return result;
     const entries: HeadsResult["entries"] = [];
+    const work = new LongWork();
     for (const entry of result.entries) {
       const read = this.#readEntry(entry);
       entries.push(read instanceof Promise ? await read : read);
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
     }
     return { ...result, entries };
   }

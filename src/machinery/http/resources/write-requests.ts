@@ -10,12 +10,12 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
-import { parseJson } from "../../schema/parse-json.ts";
+import { parseJsonInSteps } from "../../schema/parse-json.ts";
 import { maximumPatchValues } from "../../schema/value-limit.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import { pauseInTurn, requestTurn, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { inTurns, pauseInTurn, requestTurn, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
@@ -94,7 +94,7 @@ export async function patchRequest(
   const text = type === "apply" ? await appliedJson(sent, resourceRequest) : sent;
   await pauseInTurn();
   const { namespace, name, subresource } = info;
-  if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
+  if (audited?.recordObject !== undefined) await recordPatch(audited.recordObject, text);
   const changed = await patchObject(registry, {
     type,
     text,
@@ -110,9 +110,10 @@ export async function patchRequest(
 }
 
 /** Records a patch in the audit log. A text that is not JSON, too deep or has too many values is not recorded: it is refused later. */
-function recordPatch(recordObject: RecordObject, text: string): void {
+async function recordPatch(recordObject: RecordObject, text: string): Promise<void> {
+  const reading = parseJsonInSteps(text, { maximumValues: maximumPatchValues, replacesRepeated: true });
   try {
-    recordObject(parseJson(text, { maximumValues: maximumPatchValues, replacesRepeated: true }).value);
+    recordObject((await inTurns(reading)).value);
   } catch {
     // Refused later, with its reason.
   }

@@ -11,6 +11,7 @@ import { createResourceHandler } from "../../../../src/machinery/http/resources/
 import type { Clock, Schedule } from "../../../../src/machinery/api/clock.ts";
 import { defineReview } from "../../../../src/machinery/registry/resource-definition.ts";
 import type { Column, ReviewDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import type { RecordObject } from "../../../../src/machinery/http/request-audit.ts";
 import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
@@ -39,12 +40,14 @@ async function scene({
   reviews = [],
   clock = toyClock,
   refuseRevoked = () => {},
+  recordObject,
 }: {
   decision?: "allow" | "deny";
   definition?: typeof toys;
   reviews?: readonly ReviewDefinition[];
   clock?: Clock;
   refuseRevoked?: () => void;
+  recordObject?: RecordObject;
 } = {}): Promise<Scene> {
   const box = await toyBox({ definition, clock });
   const timers: Scene["timers"] = [];
@@ -78,7 +81,8 @@ async function scene({
         inProcess,
       };
       const user = { username: "child", groups: [], extra: {} };
-      return handle({ request, info, user, refuseRevoked, audited: undefined });
+      const audited = recordObject && { recordObject, annotate() {}, nameObject() {} };
+      return handle({ request, info, user, refuseRevoked, audited });
     },
   };
 }
@@ -214,6 +218,30 @@ describe("an apply of a long configuration", () => {
       });
       assert.ok(turns >= 11, String(turns));
     }
+  });
+});
+
+describe("a long patch", () => {
+  it("is read in turns for the audit log too", async (context) => {
+    const recorded: unknown[] = [];
+    const scenes = [await scene(), await scene({ recordObject: (object) => recorded.push(object) })];
+    const patch = { color: "red", numbers: Array<number>(20_000).fill(1.5) };
+    const sent = {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: JSON.stringify(patch),
+    };
+    const turns: number[] = [];
+    for (const { box } of scenes) await box.add("bear");
+    await nextTurn(); // the turns of other tests end
+    let milliseconds = performance.now();
+    context.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    for (const { send } of scenes) {
+      turns.push(await turnsDuring(async () => assert.equal((await send("/bear", sent)).status, 200)));
+    }
+    const [alone = 0, andRecorded = 0] = turns;
+    assert.ok(andRecorded >= alone + 20, `${andRecorded} turns, unrecorded ${alone}`);
+    assert.deepEqual(recorded, [patch]);
   });
 });
 

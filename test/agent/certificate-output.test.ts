@@ -116,6 +116,11 @@ describe("the files of a service's certificate", () => {
     // The group was to read it, and cannot.
     const forGroup = { ...pem, ownership: { mode: 0o640 } };
     assert.throws(() => writeCertificateOutput(forGroup, pair), /makes the mode 0700 of 0640/);
+    shown.mode = 0o750;
+    writeCertificateOutput(forGroup, pair);
+    shown.mode = 0o711;
+    assert.throws(() => writeCertificateOutput(pem, pair), /makes the mode 0711 of 0600/);
+    shown.mode = 0o700;
     // Another user could read it.
     const { uid, gid } = statSync(folder);
     shown.uid = uid + 1;

@@ -162,8 +162,8 @@ export function giveTo(descriptor: number, ownership: FileOwnership): void {
 }
 
 /**
- * What a file system without modes or owners, such as FAT, has made of the ownership of a file. It shows each file as one that its owner
- * may execute, which means nothing. Undefined: those may read and write the file who may.
+ * What a file system without modes or owners, such as FAT, has made of the ownership of a file. Who may read a file may
+ * execute it there, which means nothing. Undefined: those may read and write the file who may.
  */
 export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: FileOwnership): string | undefined {
   const user = process.geteuid?.();
@@ -174,7 +174,8 @@ export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: Fil
     return `${given}; name a place on another, or mount it for that user`;
   }
   const digits = (one: number): string => (one & 0o7777).toString(8).padStart(4, "0");
-  if (((found.mode ^ mode) & 0o7677) === 0) return undefined;
+  const executable = (mode & 0o444) >> 2;
+  if (((found.mode ^ mode) & 0o7777 & ~executable) === 0) return undefined;
   const made = `its file system makes the mode ${digits(found.mode)} of ${digits(mode)}`;
   return `${made}; name a place on another, or mount it with another umask`;
 }

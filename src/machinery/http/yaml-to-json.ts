@@ -58,6 +58,8 @@ function* convert(text: string): Generator<undefined, string> {
       // A collection that nothing closes ends where its fault is.
       ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfMoreText),
     );
+    // The library's words are those of its call stack.
+    if (fault?.code === "RESOURCE_EXHAUSTION") throw yamlFault("nested too deeply");
     if (fault) throw yamlFault(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     yield;
     return new JsonWriter(document, lineCounter).write();

@@ -235,6 +235,21 @@ describe("YAML", () => {
     assert.equal(parse.mock.callCount(), 1);
   });
 
+  it("says of nesting for which the call stack has no room that it is too deep", () => {
+    const text = `{"a":${"[".repeat(900)}${"]".repeat(900)} b`;
+    const inFrames = (count: number): string => (count === 0 ? yamlToJson(text) : `${inFrames(count - 1)}`);
+    const messages = new Set<string>();
+    for (let frames = 0; frames < 15_000; frames += 250) {
+      try {
+        inFrames(frames);
+      } catch (error) {
+        if (error instanceof YamlFault) messages.add(error.message);
+      }
+    }
+    assert.ok(messages.delete("yaml: nested too deeply"));
+    assert.doesNotMatch([...messages].join(), /call stack/);
+  });
+
   it("bounds quotes, escapes, anchors, aliases, tags and directives, each of which is slow to parse", () => {
     for (const text of [
       '"'.repeat(41_000),

@@ -237,7 +237,7 @@ describe("YAML", () => {
 
   it("says of nesting for which the call stack has no room that it is too deep", () => {
     const text = `{"a":${"[".repeat(900)}${"]".repeat(900)} b`;
-    const inFrames = (count: number): string => (count === 0 ? yamlToJson(text) : `${inFrames(count - 1)}`);
+    const inFrames = (count: number): string => (count === 0 ? yamlToJson(text) : inFrames(count - 1));
     const messages = new Set<string>();
     for (let frames = 0; frames < 15_000; frames += 250) {
       try {

@@ -1,5 +1,15 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { monotonicClock, systemClock } from "../machinery/api/clock.ts";
@@ -9,9 +19,11 @@ import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
-import { checkReplaceable } from "../machinery/files/atomic-file.ts";
+import { checkReplaceable, openReplacement } from "../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { checkWay } from "../machinery/files/check-way.ts";
-import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { removeFile } from "../machinery/files/remove-file.ts";
+import { fileFailureReason, linkFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
@@ -38,9 +50,17 @@ const ok: Finding = { state: "ok" };
 const faulty = (why: string): Finding => ({ state: "FAULT", why });
 const notChecked = (why: string): Finding => ({ state: "not checked", why });
 
+/** What the agent makes in a folder: files of this mode and owner, and links. */
+interface Made {
+  readonly ownership: FileOwnership;
+  readonly hasLinks: boolean;
+}
+
+const ownFiles: Made = { ownership: { mode: 0o600, isModeKept: true }, hasLinks: true };
+
 /**
- * Checks what an agent with these settings needs, and changes nothing. Prints a line for each subject. Returns whether there is
- * no fault.
+ * Checks what an agent with these settings needs, and changes nothing: what it makes to try a folder, it removes at once. Prints a line
+ * for each subject. Returns whether there is no fault.
  */
 export async function checkAgent(settings: AgentSettings, { print, version }: CheckOptions): Promise<boolean> {
   let isInOrder = true;
@@ -54,7 +74,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
   const ofPair = await foundBy(() => void (pair = savedPair(dataDirectory)));
   // Without its certificate, it is not known who the agent is to a server.
   const unknown = ofPair.state === "FAULT" ? notChecked("the data directory cannot be used") : undefined;
-  const ofFolder = await foundBy(() => checkFolder(dataDirectory));
+  const ofFolder = await foundBy(() => checkFolder(dataDirectory, ownFiles));
   report(
     `the data directory ${dataDirectory}`,
     ofFolder.state === "FAULT" || unknown === undefined ? ofFolder : ofPair,
@@ -67,7 +87,8 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
         await foundBy(() => {
           checkPlace(output);
           if (output.type !== "folder") checkNotMounted(output.file);
-          return checkFolder(outputFolder(output));
+          const ownership = { ...output.ownership, isModeKept: true };
+          return checkFolder(outputFolder(output), { ownership, hasLinks: output.type === "folder" });
         }),
       );
     }
@@ -82,7 +103,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
         checkReplaceable(file);
         checkNotMounted(file);
         checkWay(dirname(file), {});
-        return checkFolder(dirname(file));
+        return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
       }),
     );
   }
@@ -110,17 +131,31 @@ async function foundBy(check: () => Promise<Finding> | Finding | void): Promise<
   }
 }
 
-/** Throws UnusableFile unless files can be written in a folder, or the folder can be made. */
-function checkFolder(folder: string): Finding {
+/** Throws UnusableFile unless this can be made in a folder, or the folder can be made. */
+function checkFolder(folder: string, made: Made): Finding {
   let present = folder;
   while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
   if (!statSync(present).isDirectory()) throw new UnusableFile(`${present} is a file, not a folder; name another`);
   try {
-    accessSync(present, constants.W_OK | constants.X_OK);
+    if (present === folder) tryMaking(made, folder);
+    else accessSync(present, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new UnusableFile(`${present}: ${fileFailureReason(error)}`, { cause: error });
   }
   return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
+}
+
+/** Only a try tells what a file system can do, and whom this user may give files to. Throws the system's error, or one with the reason. */
+function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
+  const tried = openReplacement(join(folder, "check"), ownership);
+  tried.discard();
+  if (!hasLinks) return;
+  try {
+    symlinkSync("check", tried.temporary);
+  } catch (error) {
+    throw new UnusableFile(linkFailureReason(error), { cause: error });
+  }
+  removeFile(tried.temporary);
 }
 
 /** Throws UnusableFile for a file that is mounted by itself, as one of a container may be: no other can take its place. */
@@ -220,7 +255,7 @@ function bundleFinding(
 function savedPair(dataDirectory: string): KeyPair | undefined {
   const pki = certificatesFolder({ dataDirectory });
   if (!existsSync(pki)) return undefined;
-  checkFolder(pki);
+  checkFolder(pki, ownFiles);
   const store = new CertificateStore(pki, "client");
   try {
     return readUsable(store, () => {});

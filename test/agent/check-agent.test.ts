@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,6 +17,7 @@ import { clusterTrustBundleResource } from "../../src/features/certificates/reso
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import { eventually } from "../end-to-end/eventually.ts";
+import { showAllFilesAs } from "../machinery/files/show-all-files-as.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
@@ -241,6 +243,33 @@ describe("the check of an agent's settings", () => {
     assert.deepEqual(others, []);
     assert.match(ofFile, /^FAULT {2}web: .+web\.pem: .+web\.pem is a folder; name a file$/);
     assert.match(ofFolder, /^FAULT {2}web: .+tls: .+tls can be changed by other users: it must belong to the agent's/);
+  });
+
+  it("finds a file system without modes or links where the agent needs them, and leaves nothing there", async (context) => {
+    const [file = assert.fail(), asFolder = assert.fail()] = outputsIn(join(folder, "simple"));
+    mkdirSync(join(folder, "simple", "tls"), { recursive: true });
+    mkdirSync(join(folder, "simple", "data"));
+    const simple = {
+      certificates: [serviceOf(file, asFolder)],
+      dataDirectory: join(folder, "simple", "data"),
+    };
+    const shown = showAllFilesAs(context, 0o777);
+    const withoutModes = await check(simple);
+    assert.equal(withoutModes.length, 3);
+    for (const line of withoutModes)
+      assert.match(line, /^FAULT .*: its file system makes the mode 0777 of 0600; name a/);
+    shown.mode = 0o700;
+    assert.deepEqual(await check(simple), []);
+    context.mock.method(fs, "symlinkSync", () => {
+      throw Object.assign(new Error("EPERM: operation not permitted"), { code: "EPERM" });
+    });
+    syncBuiltinESMExports();
+    const [ofData = "", ofFolder = "", ...others] = await check(simple);
+    assert.deepEqual(others, []);
+    assert.match(ofData, /^FAULT {2}the data directory .+: its file system has no symbolic links, or/);
+    assert.match(ofFolder, /^FAULT {2}web: .+tls: its file system has no symbolic links, or/);
+    const left = ["", "data", "tls"].map((name) => readdirSync(join(folder, "simple", name)).length);
+    assert.deepEqual(left, [2, 0, 0]);
   });
 
   it("finds a file that cannot be written", async () => {

@@ -153,7 +153,14 @@ function moveUnlessThere(from: string, to: string): void {
 /** Lets those use an open file who may. Throws the system's error, and Error where `isOwnershipKept` says so. */
 export function giveTo(descriptor: number, ownership: FileOwnership): void {
   const { mode, isOwnershipKept = false, uid, gid } = ownership;
-  if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
+  try {
+    if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
+  } catch (cause) {
+    if (errorCode(cause) !== "EPERM") throw cause;
+    throw new Error("this user may not give it to that owner or group; run as root, or name another owner and group", {
+      cause,
+    });
+  }
   // It was made with 0600, less what the umask takes.
   if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
   if (!isOwnershipKept) return;

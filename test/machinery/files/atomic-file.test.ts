@@ -205,6 +205,24 @@ describe("a symbolic link", () => {
   );
 });
 
+it(
+  "a file is not given to another user by one who may not, and the failure says what to do",
+  { skip: process.getuid?.() !== 0 && "only root can act as others" },
+  () => {
+    chownSync(folder, 4711, 0);
+    process.seteuid?.(4711);
+    try {
+      assert.throws(() => writeFileAtomically(file, { contents: "", mode: 0o600, uid: 0 }), {
+        name: "UnusableFile",
+        message: `cannot write ${file}: this user may not give it to that owner or group; run as root, or name another owner and group`,
+      });
+    } finally {
+      process.seteuid?.(0);
+    }
+    assert.deepEqual(readdirSync(folder), []);
+  },
+);
+
 describe("a private file", () => {
   it("is read when only its owner can", () => {
     writePrivateFile(file, "secret");

@@ -86,7 +86,7 @@ async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>
 const isUpToDate = (status: AgentStatus): boolean =>
   agentFaults(status).length === 0 &&
   !status.hasPendingHooks &&
-  status.certificates.every(({ state }) => state === "current") &&
+  status.certificates.every(({ state, isUnfinished }) => state === "current" && !isUnfinished) &&
   status.trustBundles.every(({ anchors }) => anchors !== undefined);
 
 /** What `signet agent status` shows. */

@@ -67,6 +67,8 @@ export interface CertificateReport {
   readonly signerName: string | undefined;
   /** Somebody has asked for a new certificate, and there is neither that nor its key. */
   readonly isRenewalRequested: boolean;
+  /** There is a key, or the demand for one, whose certificate has not come yet. */
+  readonly isUnfinished: boolean;
 }
 
 /** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
@@ -128,6 +130,7 @@ export class CertificateManager {
       signerName: this.#specification?.wanted.signerName,
       isRenewalRequested:
         this.#renewal === "asked" || (this.#renewal === "begun" && (this.#options.store.pendingKey() ?? "") === ""),
+      isUnfinished: this.#hasPendingKey,
     };
   }
 

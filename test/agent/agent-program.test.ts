@@ -25,6 +25,7 @@ describe("the status of an agent", () => {
       pendingRequest: "node-csr-x",
       signerName: "example.com/serving",
       isRenewalRequested: false,
+      isUnfinished: true,
       fileFault: undefined,
     } as const;
     const text = statusText({ ...idle, certificates: [serving] });

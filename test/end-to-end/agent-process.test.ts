@@ -12,7 +12,9 @@ import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
+import { startMachineServer } from "../agent/machine-server.ts";
 import { newPair } from "../agent/new-pair.ts";
+import { serviceNames, severalCertificates } from "../agent/several-certificates.ts";
 import { eventually } from "./eventually.ts";
 import { SignetProcess } from "./signet-process.ts";
 
@@ -79,6 +81,29 @@ describe("the process of an agent", () => {
     assert.match(agent.output, /^signet: ended by SIGTERM; the same command continues/m);
     assert.throws(() => process.kill(shell, 0), { code: "ESRCH" });
     assert.ok(!existsSync(finished));
+  });
+
+  it("that is to run once finishes a renewal that an earlier one was told to make", async (context) => {
+    const machines = await startMachineServer();
+    const folder = mkdtempSync(join(tmpdir(), "signet-once-"));
+    context.after(async () => {
+      await machines.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const { configuration, pair } = severalCertificates(folder, {
+      servers: [machines.url],
+      caFile: machines.caFile,
+      token: machines.bootstrapToken,
+    });
+    const keys = (): string[] => serviceNames.map((name) => pair(name).keyPem);
+    await SignetProcess.run("agent", "once", "--config", configuration);
+    const before = keys();
+    for (const name of serviceNames) new CertificateStore(join(folder, "data", "pki"), name).demandNewKey();
+    await SignetProcess.run("agent", "once", "--config", configuration);
+    assert.deepEqual(
+      keys().filter((key) => before.includes(key)),
+      [],
+    );
   });
 
   it("ends within seconds of SIGTERM although it waits for a hook before it reads its settings again", async (context) => {

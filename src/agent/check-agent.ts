@@ -56,7 +56,7 @@ interface Made {
   readonly hasLinks: boolean;
 }
 
-const ownFiles: Made = { ownership: { mode: 0o600, isModeKept: true }, hasLinks: true };
+const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasLinks: true };
 
 /**
  * Checks what an agent with these settings needs, and changes nothing: what it makes to try a folder, it removes at once. Prints a line
@@ -87,7 +87,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
         await foundBy(() => {
           checkPlace(output);
           if (output.type !== "folder") checkNotMounted(output.file);
-          const ownership = { ...output.ownership, isModeKept: true };
+          const ownership = { ...output.ownership, isOwnershipKept: true };
           return checkFolder(outputFolder(output), { ownership, hasLinks: output.type === "folder" });
         }),
       );

@@ -88,6 +88,11 @@ export class GrpcCall implements Call, ClientExchange {
 
   onData(data: Buffer): void {
     if (this.#isEnded) return;
+    if (this.#httpStatus !== "200") {
+      // The page of a proxy that does not reach the server.
+      this.#stream.cancel();
+      return this.#finish(this.#errorAfter(undefined));
+    }
     this.#observer.onPart?.();
     try {
       for (const message of this.#frames.push(data)) if (!this.#isEnded) this.#observer.onMessage(message);

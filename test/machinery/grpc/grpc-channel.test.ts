@@ -92,6 +92,17 @@ describe("a gRPC channel", () => {
     assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 60_000 }))).mayHaveRun, true);
   });
 
+  it("reports the HTTP status of a proxy that does not reach the server, whatever its page holds", async () => {
+    await using server = await listen((stream) => {
+      stream.respond({ ":status": 502, "content-type": "text/html" });
+      stream.end("<html>");
+    });
+    const channel = await server.connect();
+    const failure = await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 60_000 }));
+    assert.match(failure.message, /answered with HTTP status 502$/);
+    assert.equal(failure.code, grpcStatus.unavailable);
+  });
+
   it("shortens what the server says of a failure, because logs and clients are told", async () => {
     await using server = await listen((stream) => {
       const said = { "grpc-status": "13", "grpc-message": "x".repeat(8_000) };

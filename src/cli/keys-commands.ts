@@ -3,6 +3,7 @@ import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { durationOption } from "../machinery/command-line/options.ts";
+import { plainName } from "../machinery/command-line/plain-name.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
@@ -81,11 +82,15 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
     ["The key has leaked: sign with another one as soon as possible", "signet keys rotate --publish-for 10s"],
   );
 
+/** Of the name that `-o name` shows too. */
+const keyId = plainName("tokenkey");
+
 const retire = ({ retire: run }: TokenKeyPrograms): Command =>
   withExamples(
     withServerSettings(new Command("retire"), dataFlags)
       .description("remove a key whose tokens have ended, or one that does not sign yet")
-      .argument("<key>", "its id, as signet keys list shows it", (id: string) => {
+      .argument("<key>", "its id, as signet keys list shows it", (given: string) => {
+        const id = keyId(given);
         if (/^[\w-]{1,128}$/.test(id)) return id;
         throw new InvalidArgumentError("it is not the id of a key");
       })

@@ -18,7 +18,13 @@ export async function runCommandLine(argv: readonly string[], program: Command):
     arrangeHelp(command);
     command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
       commandPath = path;
-      throw unknownCommand(error, command) ?? unknownFlag(error, command) ?? verbFirst(error, program) ?? error;
+      throw (
+        unknownCommand(error, command) ??
+        unknownFlag(error, command) ??
+        valueOfSwitch(error, command) ??
+        verbFirst(error, program) ??
+        error
+      );
     });
   }
   reportOutputFailures();
@@ -54,6 +60,13 @@ function unknownFlag({ code, exitCode }: CommanderError, command: Command): Comm
     command.options.map(({ long }) => long ?? ""),
   );
   return new CommanderError(exitCode, "commander.unknownOption", `unknown option '${flag}'${meant}`);
+}
+
+/** For `--yes=true`: commander calls it unknown where it knows `--yes`. */
+function valueOfSwitch({ code, exitCode, message }: CommanderError, command: Command): CommanderError | undefined {
+  const [, flag] = /^error: unknown option '(--[^=']+)=/.exec(message) ?? [];
+  if (flag === undefined || command.options.every(({ long }) => long !== flag)) return undefined;
+  return new CommanderError(exitCode, code, `option '${flag}' takes no value`);
 }
 
 /** A longer list would be no help. */

@@ -36,7 +36,7 @@ export function commandsPage(): string {
     optionTable(connectionOptions),
     "## Output",
     "Every command that shows objects takes `-o json`, `-o yaml`, `-o wide` (all columns, and nothing cut) and `-o name` " +
-      "(`KIND.GROUP/NAME`, a line each; commands take such names too, also kubectl's). Commands that print an answer which has no name take `-o json` and `-o yaml`. On a " +
+      "(`KIND.GROUP/NAME`, a line each; commands take such names too, also kubectl's, but not those of `signet ca list`, which are fingerprints: two CAs have one name while one replaces the other). Commands that print an answer which has no name take `-o json` and `-o yaml`. On a " +
       "terminal, a table is cut to its width, except for its first column; elsewhere nothing is cut. Control characters and " +
       "invisible ones are shown escaped, so that no name can hide or fake output.",
     ...leaves.map(commandSection),

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isTokenText } from "../../machinery/client/is-token-text.ts";
 import { UnreadableAnswer } from "../../machinery/client/transport.ts";
@@ -67,9 +67,11 @@ const create = (): Command =>
       .addOption(
         durationOption("--duration <duration>", "the lifetime, such as 10m or 30d; default: the server decides"),
       )
-      .option(
-        "--bound-object-kind <kind>",
-        "Pod, Secret or Node: bind the token to an object, and end it when the object is deleted",
+      .addOption(
+        new Option(
+          "--bound-object-kind <kind>",
+          "bind the token to an object of this kind, and end it when the object is deleted",
+        ).choices(["Pod", "Secret", "Node"]),
       )
       .option("--bound-object-name <name>", "the name of that object")
       .option(

@@ -128,7 +128,10 @@ const create = (): Command =>
       .action(async (name: string, flags: CreateFlags) => {
         const trustBundle = readSettingsFile("from-file", flags.fromFile);
         const faults = atOnce(findAnchorFaults(trustBundle));
-        if (faults.length > 0) throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}`);
+        if (faults.length > 0) {
+          const advice = "name a file with CA certificates in PEM alone";
+          throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}; ${advice}`);
+        }
         await withServer(flags, async ({ client, names }) => {
           const { signer } = flags;
           const type = clusterTrustBundleResource(names);

@@ -82,16 +82,24 @@ function checkCertificates({ transport }: KubeconfigContext, paths: readonly str
   }
 }
 
-/** The files of `$KUBECONFIG` that exist. */
+/** The files of `$KUBECONFIG` that exist, and those that the system hides, such as one in a folder of another user. */
 function defaultFiles(): string[] {
   const listed = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((one) => one !== "");
   const files = listed.length > 0 ? listed : ownFiles();
-  const existing = files.filter((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
+  const existing = files.filter((one) => !isMissing(one));
   if (existing.length > 0) return existing;
   throw new KubeconfigError(
     `there is no kubeconfig: ${files.length > 0 ? `${files.join(", ")} does not exist` : "this user has no home"}; name one with --kubeconfig or $KUBECONFIG (signet serve ` +
       "writes admin.kubeconfig in its data directory)",
   );
+}
+
+function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false; // who reads it says why that fails
+  }
 }
 
 /** The file in the user's home; none where the user has no home, as in a container whose user has no name. */

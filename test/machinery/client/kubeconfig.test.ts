@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -166,6 +166,10 @@ test("the files of $KUBECONFIG are merged: the first one with a value wins, and 
   assert.deepEqual([transport.server, transport.bearerToken?.()], ["https://h", "secret"]);
   process.env["KUBECONFIG"] = join(folder, "missing");
   assert.throws(() => readKubeconfig(), /^KubeconfigError: there is no kubeconfig: .*missing does not exist/);
+  // Something that the system refuses, as a file in a folder of another user.
+  symlinkSync("loop", join(folder, "loop"));
+  process.env["KUBECONFIG"] = ["loop", "first"].map((name) => join(folder, name)).join(":");
+  assert.throws(() => readKubeconfig(), /^KubeconfigError: cannot read kubeconfig .*loop: /);
 });
 
 test("another context than the current one can be chosen", () => {

@@ -233,6 +233,16 @@ describe("a pod", () => {
     ]);
   });
 
+  it("can be selected by its addresses, which are empty there as upstream's are", () => {
+    assert.equal(definition.selectableFields?.["status.podIPs"]?.(decode(pod({})).value), "");
+  });
+
+  it("needs images without blanks at their ends", () => {
+    const image = (text: string) => pod({ containers: [{ name: "c", image: text, resources: {} }] });
+    assert.deepEqual(faultsOfNew(definition, image(" i")), [paddedImage]);
+    assert.deepEqual(faultsOfNew(definition, image("a b")), []);
+  });
+
   it("that an earlier version stored, with quantities as they were sent, can still be changed", () => {
     const limited = (cpu: string): Pod =>
       pod({ containers: [{ name: "c", image: "image", resources: { limits: { cpu } } }] });
@@ -252,6 +262,7 @@ describe("a pod", () => {
   });
 });
 
+const paddedImage = 'spec.containers[0].image: Invalid value: " i": must not have leading or trailing whitespace';
 const at = "2026-01-01T00:00:00Z";
 const condition = (type: string, more: object = {}) => ({
   type,
@@ -277,6 +288,15 @@ describe("an update of a pod", () => {
     ]);
   });
 
+  it("adds no blanks to the ends of an image, and may keep those that are stored", () => {
+    const containers = (prepared(definition, decode(pod({})).value).spec.containers ?? []).map((one) => ({
+      ...one,
+      image: " i",
+    }));
+    assert.deepEqual(faults({ containers }, {}), [paddedImage, paddedImage]);
+    assert.deepEqual(faults({ activeDeadlineSeconds: 5 }, { containers }), []);
+  });
+
   it("adds tolerations, and changes only how long the others last", () => {
     const tolerations = [{ key: "a", operator: "Exists", effect: "NoExecute" }];
     const before = prepared(definition, pod({ tolerations })).spec.tolerations ?? [];
@@ -296,9 +316,11 @@ describe("an update of a pod", () => {
     assert.deepEqual(faults({ activeDeadlineSeconds: 6 }, { activeDeadlineSeconds: 5 }), [
       `${field} 6: must be less than or equal to previous value`,
     ]);
-    assert.deepEqual(faults({ activeDeadlineSeconds: -1 }, {}), [
-      `${field} -1: must be between 0 and 2147483647, inclusive`,
-    ]);
+    for (const seconds of [-1, 0]) {
+      assert.deepEqual(faults({ activeDeadlineSeconds: seconds }, {}), [
+        `${field} ${seconds}: must be between 1 and 2147483647, inclusive`,
+      ]);
+    }
     const previous = prepared(definition, decode(pod({ activeDeadlineSeconds: 5 })).value);
     const { activeDeadlineSeconds: _none, ...rest } = previous.spec;
     assert.deepEqual(faultsOfChange(definition, pod(rest), previous), [

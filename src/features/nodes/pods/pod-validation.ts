@@ -56,12 +56,12 @@ function annotationOf({ metadata: { annotations = {} } }: Pod, key: string): str
 }
 
 /** The faults of what tokens, nodes and kubectl read. */
-function validatePod({ spec }: Pod): FieldError[] {
-  const { containers, initContainers = [], serviceAccountName = "", nodeName = "" } = spec;
+function validatePod({ spec }: Pod, previous?: Pod): FieldError[] {
+  const { containers, serviceAccountName = "", nodeName = "" } = spec;
   return [
     ...((containers ?? []).length === 0 ? [required("spec.containers", "")] : []),
-    ...validateContainers(containers ?? [], "spec.containers"),
-    ...validateContainers(initContainers, "spec.initContainers"),
+    ...validateContainers(spec, { list: "containers", previous }),
+    ...validateContainers(spec, { list: "initContainers", previous }),
     ...validateSubdomain("spec.serviceAccountName", serviceAccountName),
     ...validateSubdomain("spec.nodeName", nodeName),
   ];
@@ -70,35 +70,44 @@ function validatePod({ spec }: Pod): FieldError[] {
 const validateSubdomain = (field: string, value: string): FieldError[] =>
   value === "" ? [] : invalidValues(field, { value, details: dnsSubdomainFaults(value) });
 
-function validateContainers(containers: readonly Container[], field: string): FieldError[] {
+interface ContainerList {
+  readonly list: "containers" | "initContainers";
+  readonly previous: Pod | undefined;
+}
+
+function validateContainers(spec: Pod["spec"], { list, previous }: ContainerList): FieldError[] {
   const seen = new Set<string>();
-  return containers.flatMap(({ name, image = "" }, index) => {
+  return (spec[list] ?? []).flatMap(({ name, image }, index) => {
+    const field = `spec.${list}[${index}]`;
     const faults =
       name === ""
-        ? [required(`${field}[${index}].name`, "")]
-        : invalidValues(`${field}[${index}].name`, { value: name, details: dnsLabelFaults(name) });
-    if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}[${index}].name`, name));
-    if (image === "") faults.push(required(`${field}[${index}].image`, ""));
+        ? [required(`${field}.name`, "")]
+        : invalidValues(`${field}.name`, { value: name, details: dnsLabelFaults(name) });
+    if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}.name`, name));
     seen.add(name);
-    return faults;
+    return [...faults, ...validateImage(`${field}.image`, { image, before: previous?.spec[list]?.[index]?.image })];
   });
 }
 
-const missingImages = (containers: readonly Container[], field: string): FieldError[] =>
-  containers.flatMap(({ image = "" }, index) =>
-    image.trim() === "" ? [required(`${field}[${index}].image`, "")] : [],
-  );
+/** An image that is stored with blanks at its ends may stay: its Pod could not be changed any more. */
+function validateImage(
+  field: string,
+  { image = "", before }: { readonly image: string | undefined; readonly before: string | undefined },
+): FieldError[] {
+  if (image === "") return [required(field, "")];
+  if (image === image.trim() || image === before) return [];
+  return [invalidValue(field, { value: image, detail: "must not have leading or trailing whitespace" })];
+}
 
 /** Tokens rest on a Pod staying what it is: of its spec only images, the deadline, tolerations and scheduling gates may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
-  const { containers, initContainers = [] } = next.spec;
-  // Upstream looks at the images twice.
-  const faults = [
-    ...validatePod(next),
-    ...missingImages(containers ?? [], "spec.containers"),
-    ...missingImages(initContainers, "spec.initContainers"),
-  ];
+  const faults = validatePod(next, previous);
   for (const list of ["containers", "initContainers"] as const) {
+    // Upstream looks at the images twice.
+    for (const [index, { image }] of (next.spec[list] ?? []).entries()) {
+      const before = previous.spec[list]?.[index]?.image;
+      faults.push(...validateImage(`spec.${list}[${index}].image`, { image, before }));
+    }
     if (next.spec[list]?.length === previous.spec[list]?.length) continue;
     return [...faults, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
   }
@@ -124,7 +133,7 @@ function validateDeadline(next: number | undefined, previous: number | undefined
   ];
   if (next === previous) return [];
   if (next === undefined) return fault("must not update from a positive integer to nil value");
-  if (next < 0 || next > 2 ** 31 - 1) return fault("must be between 0 and 2147483647, inclusive");
+  if (next < 1 || next > 2 ** 31 - 1) return fault("must be between 1 and 2147483647, inclusive");
   return previous !== undefined && next > previous ? fault("must be less than or equal to previous value") : [];
 }
 

@@ -76,6 +76,8 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       "spec.hostNetwork": ({ spec }) => String(spec.hostNetwork ?? false),
       "status.phase": ({ status }) => status.phase ?? "",
       "status.podIP": ({ status }) => status.podIP ?? "",
+      // Upstream knows this field and gives it no value.
+      "status.podIPs": () => "",
       "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
     },
     columns: podColumns(names),

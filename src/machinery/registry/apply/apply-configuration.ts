@@ -251,5 +251,6 @@ function kindOf(configuration: Readonly<Record<string, unknown>>): GroupVersionK
   };
   const parts = text("apiVersion").split("/");
   const [group = "", version = ""] = parts.length === 1 ? ["", parts[0]] : parts.length === 2 ? parts : [];
-  return { group, version, kind: text("kind") };
+  // Upstream forgets the kind beside a version with two slashes.
+  return { group, version, kind: parts.length > 2 ? "" : text("kind") };
 }

@@ -338,6 +338,7 @@ describe("the body of an apply", () => {
     assert.equal(wordsOf(null), "invalid object type: /, Kind=");
     assert.equal(wordsOf({ apiVersion: "v1" }), "invalid object type: /v1, Kind=");
     assert.equal(wordsOf({ kind: "Sample" }), "invalid object type: /, Kind=Sample");
+    assert.equal(wordsOf({ apiVersion: "a/b/c", kind: "Sample" }), "invalid object type: /, Kind=");
     assert.equal(
       wordsOf({ apiVersion, kind: "Other" }),
       "invalid object type: certificates.example.com/v1, Kind=Other",

@@ -27,6 +27,21 @@ it("an answer of etcd that can't be read is an outage for reads, and leaves open
   );
 });
 
+for (const [what, keys] of [
+  ["without an entry", []],
+  ["with entries that it sent before", ["/signet/a"]],
+] as const) {
+  it(`an answer of etcd that there is more, ${what}, is an outage, and is not asked for without end`, async () => {
+    await using etcd = await startFakeEtcd({ onRange: (range) => range.answerMore(keys) });
+    await using store = openOn(etcd.url);
+    await assert.rejects(
+      store.range(everyKey),
+      (error) => error instanceof StoreUnavailable && /^etcd's answer can't be right/.test(error.message),
+    );
+    assert.ok(etcd.limits.length <= 2);
+  });
+}
+
 it("where etcd takes no write that would show a watch's progress, the watch ends and says why", async () => {
   await using etcd = await startFakeEtcd({
     keys: [],

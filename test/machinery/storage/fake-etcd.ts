@@ -10,6 +10,8 @@ export interface FakeRange {
   readonly limit: number;
   /** Answers with the entries. */
   answer(): void;
+  /** Answers that there is more, with these keys. */
+  answerMore(keys: readonly string[]): void;
   /** Ends the call with a gRPC status. */
   fail(status: number): void;
   /** Begins an answer of 2 GiB. */
@@ -75,6 +77,7 @@ export async function startFakeEtcd({
     onRange({
       limit,
       answer: () => answer(stream, encodeAnswer(left.slice(0, limit), left.length > limit)),
+      answerMore: (sent) => answer(stream, encodeAnswer(sent, true)),
       fail: (status) => stream.respond({ "grpc-status": String(status) }, { endStream: true }),
       answerUnreadable: () => answer(stream, unreadable),
       answerTooLong() {

@@ -1,3 +1,4 @@
+import { StoreUnavailable } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult } from "../store.ts";
 import { rangePath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
@@ -81,9 +82,8 @@ export class RangeReader {
     for (let left = limit; ;) {
       const { keyValues, hasMore, revision: latest } = await this.#page({ key, rangeEnd, revision, limit: left });
       if (revision === 0) revision = latest;
-      const last = keyValues.at(-1);
-      const next = last === undefined ? rangeEnd : keyAfter(last.key);
-      yield { revision, keyValues, hasMore, range: { key, rangeEnd: hasMore ? next : rangeEnd } };
+      const next = hasMore ? keyAfter(lastKey(keyValues, key)) : rangeEnd;
+      yield { revision, keyValues, hasMore, range: { key, rangeEnd: next } };
       left -= keyValues.length;
       if (!hasMore || left <= 0) return;
       key = next;
@@ -130,6 +130,13 @@ export class RangeReader {
     this.#pageLength.fit({ entries: page.keyValues.length, bytes });
     return page;
   }
+}
+
+/** Throws StoreUnavailable where the next page would be this one again: a page has an entry at least, and none before its start. */
+function lastKey(keyValues: readonly KeyValue[], start: string): string {
+  const key = keyValues.at(-1)?.key;
+  if (key !== undefined && byteOrdered(key) >= byteOrdered(start)) return key;
+  throw new StoreUnavailable("etcd's answer can't be right: it has more entries, and sends none that was not there before");
 }
 
 const inByteOrder = (one: KeyValue, other: KeyValue): number =>

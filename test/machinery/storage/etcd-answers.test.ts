@@ -36,7 +36,7 @@ for (const [what, keys] of [
     await using store = openOn(etcd.url);
     await assert.rejects(
       store.range(everyKey),
-      (error) => error instanceof StoreUnavailable && /^etcd's answer can't be right/.test(error.message),
+      (error) => error instanceof StoreUnavailable && error.message.startsWith("etcd's answer can't be right"),
     );
     assert.ok(etcd.limits.length <= 2);
   });

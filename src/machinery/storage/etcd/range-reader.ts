@@ -136,7 +136,9 @@ export class RangeReader {
 function lastKey(keyValues: readonly KeyValue[], start: string): string {
   const key = keyValues.at(-1)?.key;
   if (key !== undefined && byteOrdered(key) >= byteOrdered(start)) return key;
-  throw new StoreUnavailable("etcd's answer can't be right: it has more entries, and sends none that was not there before");
+  throw new StoreUnavailable(
+    "etcd's answer can't be right: it has more entries, and sends none that was not there before",
+  );
 }
 
 const inByteOrder = (one: KeyValue, other: KeyValue): number =>

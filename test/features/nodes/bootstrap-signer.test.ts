@@ -61,7 +61,8 @@ test("cluster-info has a signature of each bootstrap token that may sign, and of
   await secrets.create(bootstrapToken("nobody", { "token-id": "others" }));
   await secrets.create({ ...bootstrapToken("opaque"), type: "Opaque" });
   await secrets.create(bootstrapToken("longids"));
-  await server.client.resource(references.secrets, "platform-public").create(bootstrapToken("public"));
+  for (const id of ["public", "opaque"])
+    await server.client.resource(references.secrets, "platform-public").create(bootstrapToken(id));
   await secrets.create(bootstrapToken("joshua", { expiration: "2999-01-01T00:00:00Z" }));
   await configMaps.create(
     clusterInfo({ kubeconfig: content, other: "kept", "jws-kubeconfig-nosign": "x", "jws-kubeconfig-nobody": "y" }),

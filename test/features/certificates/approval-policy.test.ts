@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { platformNames } from "../../../src/machinery/api/names.ts";
+import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
@@ -107,6 +107,15 @@ describe("decideApproval", () => {
     assert.deepEqual(decide(question({ signerName: "platform.io/apiserver-client" })), { type: "undecided" });
     assert.deepEqual(decide(question({ username: "alice" })), { type: "undecided" });
     assert.deepEqual(decide(question({ groups: [] })), { type: "undecided" });
+  });
+
+  it("finds a rule by the signer's name in its other spelling, a denying one too", () => {
+    const spelledOtherwise = nodeServing.replaceAll("platform.io/nodeagent-serving", "kubernetes.io/kubelet-serving");
+    const names = namesFor("platform", { hasUpstreamNames: true });
+    const otherwise = { ...context, names, policy: parseApprovalPolicy(spelledOtherwise) };
+    assert.deepEqual(decideApproval(question(), otherwise), { type: "approved", rule: "node-serving" });
+    const contractor = question({ groups: ["system:nodes", "contractors"] });
+    assert.deepEqual(decideApproval(contractor, otherwise), { type: "denied", rule: "no-contractors", failed: [] });
   });
 
   it("stops at the first rule that matches, a denying one too", () => {

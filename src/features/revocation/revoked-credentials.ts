@@ -6,7 +6,7 @@ import type { Revocation } from "./revocations.ts";
 type Spec = Revocation["spec"];
 
 /** How the issuer and the serial number are one key. A serial number has no space. */
-const serialKey = (serialNumber: string, issuer: string): string => `${serialNumber} ${issuer.toWellFormed()}`;
+const serialKey = (serialNumber: string, issuer: string): string => `${serialNumber} ${issuer}`;
 /** Stands for all accounts: no user name is empty. */
 const everyAccount = "";
 
@@ -54,7 +54,7 @@ export class RevokedCredentials {
       const isRevoked =
         this.#fingerprints.has(fingerprint, notBefore) ||
         this.#serials.has(serialKey(serialNumber, issuer), notBefore) ||
-        this.#subjects.has(subject.toWellFormed(), notBefore);
+        this.#subjects.has(subject, notBefore);
       return isRevoked ? "the client certificate has been revoked" : undefined;
     }
     const issuedAt = credential.issuedAtSeconds === undefined ? -Infinity : credential.issuedAtSeconds * 1000;
@@ -77,7 +77,7 @@ export class RevokedCredentials {
     if (serialNumber !== undefined) {
       return { times: this.#serials, key: serialKey(serialNumber, issuer), before: Infinity };
     }
-    return { times: this.#subjects, key: subject.toWellFormed(), before: timeOf(issuedBefore) };
+    return { times: this.#subjects, key: subject, before: timeOf(issuedBefore) };
   }
 }
 

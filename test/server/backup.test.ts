@@ -410,7 +410,7 @@ describe("a backup of a running server", () => {
   it("leaves no usable data directory when the restore is killed", async () => {
     const directory = join(folder, "killed");
     mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
-    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UsageError);
     await assert.rejects(restoreBackup(locationOf(directory), { clock: systemClock, file, signal }), UnusableFile);
     const options = { file: join(folder, "of-killed.gz"), withKeys: true, clock: systemClock, signal };
     await assert.rejects(backUp(locationOf(directory), options), /a restore into it is not complete/);

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
-import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
@@ -186,7 +185,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
 
   it("is refused while a server uses the source, and over a target that is not empty", async () => {
     await onServer({}, async () => {
-      await assert.rejects(migrate("lmdb", "etcd"), UnusableFile);
+      await assert.rejects(migrate("lmdb", "etcd"), UsageError);
     });
     await assert.rejects(migrate("lmdb", "etcd"), /is not empty/);
     const prefixed = { ...settings, "etcd-prefix": "/second" };

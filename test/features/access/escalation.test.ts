@@ -6,6 +6,7 @@ import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.t
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import { bindingEscalation, roleEscalation } from "../../../src/features/access/rbac/escalation-rules.ts";
+import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
 import { alice, readPods, roleRef, TestRbac, toUser, user } from "./rbac-scene.ts";
 
 const group = "rbac.authorization.platform.io";
@@ -68,6 +69,13 @@ describe("the author of a role", () => {
     await admit(written(role(null)));
     await assert.rejects(admit(written(role([{ ...readPods, verbs: ["delete"] }]))), is403);
     await assert.rejects(admit(written(role([everything]))), is403);
+  });
+
+  it("lets others have a turn between the permissions that are compared", async (t) => {
+    const pause = t.mock.method(LongWork.prototype, "pause", () => undefined);
+    const resources = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    await assert.rejects(guards(holdsReadPods())(written(role([{ ...readPods, resources }]))), is403);
+    assert.ok(pause.mock.callCount() >= 8, String(pause.mock.callCount()));
   });
 
   it("must hold them in that namespace, not in another", async () => {

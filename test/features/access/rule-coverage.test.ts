@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { array, assert as check, constantFrom, oneof, property, record } from "fast-check";
+import { atOnce } from "../../../src/machinery/api/at-once.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import { compareRules, uncoveredRules } from "../../../src/features/access/rbac/rule-coverage.ts";
 import { matchesPath } from "../../../src/features/access/rbac/path-patterns.ts";
 import { ruleAllows } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { asks, readPods } from "./rbac-scene.ts";
 
+const compared = (...rules: Parameters<typeof compareRules>) => atOnce(compareRules(...rules));
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
 describe("the rules that a user holds", () => {
@@ -69,27 +71,27 @@ describe("the rules that a user holds", () => {
   for (const [shape, rulesOf] of Object.entries(shapes)) {
     it(`are compared in time linear in both: ${shape}`, () => {
       const steps = (count: number): number => {
-        const comparison = compareRules(rulesOf(count), rulesOf(count));
+        const comparison = compared(rulesOf(count), rulesOf(count));
         assert.deepEqual([comparison.uncovered, comparison.isCutShort], [[], false]);
         return comparison.steps;
       };
       assert.ok(steps(20_000) <= 10 * steps(2000) + 100, `${steps(2000)} steps became ${steps(20_000)}`);
-      const foreign = compareRules(rulesOf(20_000), [rule({ resources: ["secrets"] }), ...rulesOf(20_000)]);
+      const foreign = compared(rulesOf(20_000), [rule({ resources: ["secrets"] }), ...rulesOf(20_000)]);
       assert.ok(foreign.steps <= 10 * steps(2000) + 100);
     });
   }
 
   it("cover 200,000 names of one rule, and refuse them in bounded work where they are not held", () => {
     const wanted = [rule({ verbs: ["get", "list", "watch"], resourceNames: many("n", 200_000) })];
-    assert.deepEqual(compareRules(wanted, wanted).uncovered, []);
-    const missing = compareRules([readPods], wanted);
+    assert.deepEqual(compared(wanted, wanted).uncovered, []);
+    const missing = compared([readPods], wanted);
     assert.ok(missing.isCutShort && missing.uncovered.length > 0 && missing.steps < 2000);
   });
 
   it("leave uncovered, when too much is missing, what was missing so far and every rule from there on", () => {
     const [leases, secret] = [rule({ resources: ["leases"] }), rule({ resources: ["secrets"] })];
     const secrets = { ...secret, resourceNames: many("n", 1000) };
-    const { uncovered, isCutShort } = compareRules([readPods], [leases, readPods, secrets, readPods]);
+    const { uncovered, isCutShort } = compared([readPods], [leases, readPods, secrets, readPods]);
     const listed = many("n", 999).map((name) => ({ ...secret, resourceNames: [name] }));
     assert.deepEqual([uncovered, isCutShort], [[leases, ...listed, secrets, readPods], true]);
   });
@@ -134,10 +136,22 @@ describe("the rules that a user holds", () => {
       ],
       [narrow, narrow],
     ] as const) {
-      const { steps, uncovered } = compareRules(held, wanted);
+      const { steps, uncovered } = compared(held, wanted);
       assert.ok(steps <= mostSteps && uncovered.length > 0);
     }
     assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [wide("a")]), []);
+  });
+
+  it("are compared in steps, one for each permission and each held rule", () => {
+    const held = many("r", 1000).map((resource) => rule({ resources: [resource] }));
+    const wanted = rule({ verbs: many("v", 11), apiGroups: many("g", 10), resources: many("r", 10) });
+    let steps = 0;
+    for (const _step of compareRules(held, [wanted])) steps += 1;
+    assert.equal(
+      steps,
+      1000 + 1000 + 1001,
+      "to index the held ones, to compare each as a whole, until too many are missing",
+    );
   });
 
   it("are found like by a comparison of each with each", () => {

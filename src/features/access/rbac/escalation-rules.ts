@@ -5,6 +5,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role } from "./roles.ts";
 import { badRequest, notFound, forbidden } from "../../../machinery/api/api-error.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { roleResourceOf } from "./binding.ts";
 import { everyPermission } from "./policy-rule.ts";
 import type { PolicyRule } from "./policy-rule.ts";
@@ -135,7 +136,7 @@ async function escalationError(
 ): Promise<ApiError | undefined> {
   const { user, requestedGroup: group, resource, namespace, name } = attributes;
   const { rules, errors } = await resolver.rulesFor(user, namespace);
-  const { uncovered, isCutShort } = compareRules(rules, wanted);
+  const { uncovered, isCutShort } = await new LongWork(user).all(compareRules(rules, wanted));
   if (uncovered.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
   if (isCutShort) {

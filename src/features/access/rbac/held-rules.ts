@@ -1,7 +1,7 @@
 import { PathPatterns } from "./path-patterns.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
-/** How many look-ups one comparison of rules may take: about a tenth of a second. */
+/** How many look-ups one comparison of rules may take: about a tenth of a second, in turns. */
 const maximumSteps = 1_500_000;
 
 /** Stops a comparison that takes too much work. */
@@ -50,17 +50,24 @@ const permissionsPerEntry = 4;
  */
 export class HeldRules {
   readonly #work: ComparisonWork;
-  readonly #rules: readonly PolicyRule[];
+  readonly #rules: PolicyRule[] = [];
   readonly #wide: WideRule[] = [];
-  readonly #names = new Map<string, HeldNames>();
+  /** By verb, group and resource: in maps of maps, because to look up a text of all three takes five times as long. */
+  readonly #names = new Map<string, Map<string, Map<string, HeldNames>>>();
   readonly #paths = new Map<string, PathPatterns>();
   readonly #setOfList = new Map<readonly string[], ReadonlySet<string>>();
   readonly #setOfKey = new Map<HeldNames, ReadonlySet<string>>();
 
-  constructor(rules: readonly PolicyRule[], work: ComparisonWork) {
-    this.#rules = rules;
+  constructor(work: ComparisonWork) {
     this.#work = work;
-    for (const rule of rules) this.#add(rule);
+  }
+
+  /** Yields between its steps. */
+  *add(rules: readonly PolicyRule[]): Generator<undefined, void> {
+    for (const rule of rules) {
+      this.#rules.push(rule);
+      yield* this.#add(rule);
+    }
   }
 
   coversPath(verb: string, path: string): boolean {
@@ -98,9 +105,13 @@ export class HeldRules {
     };
   }
 
-  /** Whether a single held rule allows everything that a rule allows (upstream: `ruleCovers`). */
-  hasRuleAbove(rule: PolicyRule): boolean {
-    return this.#rules.some((held) => this.#coversWhole(held, rule));
+  /** Whether a single held rule allows everything that a rule allows (upstream: `ruleCovers`). Yields between its steps. */
+  *hasRuleAbove(rule: PolicyRule): Generator<undefined, boolean> {
+    for (const held of this.#rules) {
+      if (this.#coversWhole(held, rule)) return true;
+      yield;
+    }
+    return false;
   }
 
   #coversWhole(held: PolicyRule, rule: PolicyRule): boolean {
@@ -123,7 +134,7 @@ export class HeldRules {
     return resourceNames.length > 0 && hasAll(resourceNames, (name) => names.has(name));
   }
 
-  #add(rule: PolicyRule): void {
+  *#add(rule: PolicyRule): Generator<undefined, void> {
     const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
     const verbs = rule.verbs ?? [];
     const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
@@ -136,7 +147,9 @@ export class HeldRules {
     this.#work.spend(1 + permissions);
     for (const verb of verbs) {
       for (const group of apiGroups) {
-        for (const resource of resources) this.#addNames(keyOf({ verb, group, resource }), resourceNames);
+        const held = this.#heldOf(verb, group);
+        for (const resource of resources) addNames(held, { resource, names: resourceNames });
+        yield;
       }
       if (nonResourceURLs.length === 0) continue;
       let patterns = this.#paths.get(verb);
@@ -145,22 +158,26 @@ export class HeldRules {
     }
   }
 
-  #addNames(key: string, names: readonly string[]): void {
-    const known = this.#names.get(key);
-    if (known === "every") return;
-    if (names.length === 0) this.#names.set(key, "every");
-    else if (known === undefined) this.#names.set(key, [names]);
-    else known.push(names);
+  #heldOf(verb: string, group: string): Map<string, HeldNames> {
+    let byGroup = this.#names.get(verb);
+    if (byGroup === undefined) this.#names.set(verb, (byGroup = new Map<string, Map<string, HeldNames>>()));
+    let held = byGroup.get(group);
+    if (held === undefined) byGroup.set(group, (held = new Map<string, HeldNames>()));
+    return held;
   }
 
   /** The names in every rule that grants a permission. */
   #candidates({ verb, group, resource }: Permission): ReadonlySet<string>[] | "every" {
     const found: ReadonlySet<string>[] = [];
+    const patterns = resourcePatterns(resource);
     for (const heldVerb of orAll(verb)) {
       for (const heldGroup of orAll(group)) {
-        for (const heldResource of resourcePatterns(resource)) {
+        this.#work.spend(1);
+        const held = this.#names.get(heldVerb)?.get(heldGroup);
+        if (held === undefined) continue;
+        for (const heldResource of patterns) {
           this.#work.spend(1);
-          const names = this.#names.get(keyOf({ verb: heldVerb, group: heldGroup, resource: heldResource }));
+          const names = held.get(heldResource);
           if (names === "every") return "every";
           if (names !== undefined) found.push(this.#setOfAll(names));
         }
@@ -236,6 +253,13 @@ function resourcePatterns(resource: string): readonly string[] {
   return slash < 0 ? orAll(resource) : [...orAll(resource), `*${resource.slice(slash)}`];
 }
 
-/** The lengths mark where a part ends: clients may use any character in it. */
-const keyOf = ({ verb, group, resource }: Permission): string =>
-  `${verb.length} ${group.length} ${verb}${group}${resource}`;
+function addNames(
+  held: Map<string, HeldNames>,
+  { resource, names }: { readonly resource: string; readonly names: readonly string[] },
+): void {
+  const known = held.get(resource);
+  if (known === "every") return;
+  if (names.length === 0) held.set(resource, "every");
+  else if (known === undefined) held.set(resource, [names]);
+  else known.push(names);
+}

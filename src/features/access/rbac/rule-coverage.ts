@@ -1,3 +1,4 @@
+import { atOnce } from "../../../machinery/api/at-once.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { HeldRules, TooMuchWork, ComparisonWork } from "./held-rules.ts";
 
@@ -22,16 +23,20 @@ const manyPermissions = 1000;
 /**
  * Returns the permissions of `wanted` that no rule of `held` covers (upstream: `validation.Covers` and `CompactRules`).
  * Clients write both lists, and the lists inside rules multiply. So the work is limited, and everything beyond the
- * limit counts as not held.
+ * limit counts as not held. Yields between its steps.
  */
-export function compareRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): RuleComparison {
+export function* compareRules(
+  held: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): Generator<undefined, RuleComparison> {
   const work = new ComparisonWork();
   const missing: PolicyRule[] = [];
   let compared = 0;
   try {
-    const index = new HeldRules(held, work);
+    const index = new HeldRules(work);
+    yield* index.add(held);
     for (const rule of wanted) {
-      addMissing(missing, { rule, index });
+      yield* addMissing(missing, { rule, index });
       compared += 1;
     }
     return { uncovered: compact(missing), isCutShort: false, steps: work.steps };
@@ -43,12 +48,12 @@ export function compareRules(held: readonly PolicyRule[], wanted: readonly Polic
 
 /** The permissions of `wanted` that `held` does not cover. */
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
-  compareRules(held, wanted).uncovered;
+  atOnce(compareRules(held, wanted)).uncovered;
 
-function addMissing(
+function* addMissing(
   missing: PolicyRule[],
   { rule, index }: { readonly rule: PolicyRule; readonly index: HeldRules },
-): void {
+): Generator<undefined, void> {
   const add = (single: PolicyRule): void => {
     if (missing.length >= maximumMissing) throw new TooMuchWork();
     missing.push(single);
@@ -56,11 +61,12 @@ function addMissing(
   const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
   const verbs = rule.verbs ?? [];
   const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
-  if (permissions > manyPermissions && index.hasRuleAbove(rule)) return;
+  if (permissions > manyPermissions && (yield* index.hasRuleAbove(rule))) return;
   const missingNames = index.namesLookUp(resourceNames);
   for (const verb of verbs) {
     for (const group of apiGroups) {
       for (const resource of resources) {
+        yield;
         const names = missingNames({ verb, group, resource });
         if (names === "none") continue;
         const one = { verbs: [verb], apiGroups: [group], resources: [resource] };
@@ -69,6 +75,7 @@ function addMissing(
       }
     }
     for (const path of nonResourceURLs) {
+      yield;
       if (!index.coversPath(verb, path)) add({ verbs: [verb], nonResourceURLs: [path] });
     }
   }

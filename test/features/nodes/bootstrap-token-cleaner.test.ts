@@ -87,6 +87,16 @@ describe("a bootstrap token that has expired", () => {
     time.pass(hour);
     await untilGone("today0");
   });
+
+  it("leaves a Secret of another type that was made with its name", async () => {
+    await secrets().delete("bootstrap-token-today0");
+    await secrets().create({ ...bootstrapToken("today0", timestamp(now + hour)), type: "Opaque" });
+    for (let passed = 0; passed < 3; passed++) {
+      time.pass(hour);
+      await loop.queue.whenIdle();
+    }
+    assert.equal((await names()).length, 3);
+  });
 });
 
 test("a bootstrap token whose end can't be read has ended", () => {

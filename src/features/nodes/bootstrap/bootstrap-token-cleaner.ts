@@ -20,7 +20,9 @@ export const bootstrapTokenCleaner: Controller = {
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (key) => {
-        const secret = secrets.get(key);
+        const found = secrets.get(key);
+        // Another Secret may have been made with the name.
+        const secret = found !== undefined && isBootstrapSecret(names, found) ? found : undefined;
         const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
         const left = (end ?? Infinity) - clock.now();
         if (secret === undefined || left > 0) seenExpired.forget(key);

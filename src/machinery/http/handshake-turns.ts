@@ -4,15 +4,15 @@ import { pathOfAddress } from "./connection-bound.ts";
 import { peerOf } from "./peer-of.ts";
 
 /** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */
-const begunInTurn = 16;
+const takenInTurn = 16;
 
-/**
- * The second half brings the client's chain of certificates, and OpenSSL checks its signatures. That takes half a millisecond, or up to
- * 140 ms with the largest keys that fit in.
- */
+/** The second half takes half a millisecond. */
 const readInTurn = 2;
 
-/** A turn that has read such a chain takes longer than this. */
+/**
+ * A turn that has read an expensive chain of certificates takes longer than this. OpenSSL checks the signatures of what clients bring: for
+ * hundreds of milliseconds with the largest keys that fit in.
+ */
 const longTurnMilliseconds = 20;
 
 /** What Node.js has of a socket that only it can read. */
@@ -21,29 +21,39 @@ interface SocketHandle {
   readStop(): void;
 }
 
+type RunLater = (task: () => void, milliseconds: number) => void;
+
+/** Also in tests of a server that move the clock: its clients' handshakes take real time. */
+const realTimeout: RunLater = setTimeout;
+
+interface HandshakeTurnsOptions {
+  readonly secondsForFirstBytes: number;
+  readonly runLater?: RunLater;
+}
+
 /**
  * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn: hundreds of
  * clients come back together after an outage, and one that is hostile can make each handshake expensive. Addresses take turns.
  *
- * A handshake begins when its first bytes have come. What the client sends next, only the kernel knows of: when more handshakes are under
- * way than one turn may read, each is read for a turn and waits for its next one.
+ * A handshake begins when its first bytes have come: a client of TLS 1.2 can send its chain with them. What the client sends next, only
+ * the kernel knows of: each handshake is read for a turn and waits for its next one.
  */
 export class HandshakeTurns {
-  readonly #toBegin = new RoundRobinQueue<() => void>();
+  /** Each begins a handshake, or reads one that has begun. Some may have closed. */
+  readonly #waiting = new RoundRobinQueue<() => void>();
   readonly #secondsForFirstBytes: number;
-  #begun = 0;
+  readonly #runLater: RunLater;
 
   /** The handshakes that have begun and not ended. */
   readonly #underWay = new Map<string, Socket>();
-  /** Those of them that are read now. */
-  #read = new Set<Socket>();
-  /** The others, which are not read. Some may have ended. */
-  readonly #toRead = new RoundRobinQueue<Socket>();
+  /** Those of them that are read in this turn. The others are not read. */
+  readonly #read = new Set<Socket>();
   #isGivingTurns = false;
-  #hasOneEnded = false;
+  #hasOneBegunOrEnded = false;
 
-  constructor({ secondsForFirstBytes }: { readonly secondsForFirstBytes: number }) {
+  constructor({ secondsForFirstBytes, runLater = realTimeout }: HandshakeTurnsOptions) {
     this.#secondsForFirstBytes = secondsForFirstBytes;
+    this.#runLater = runLater;
   }
 
   /** Calls `begin`, after which others care for the socket, or ends the connection: it has closed, failed, or sent nothing in time. */
@@ -53,92 +63,84 @@ export class HandshakeTurns {
     socket.setTimeout(this.#secondsForFirstBytes * 1000, destroy);
     socket.once("readable", () => {
       socket.setTimeout(0, destroy);
-      this.#toBegin.add(pathOfAddress(socket.remoteAddress ?? ""), () => {
+      this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), () => {
         if (socket.destroyed || socket.readableLength === 0) return destroy();
         socket.off("error", destroy);
         begin();
         this.#hasBegun(socket);
       });
-      if (this.#begun === 0) setImmediate(this.#beginNext);
-      this.#beginWaiting();
+      if (this.#isGivingTurns) return;
+      this.#isGivingTurns = true;
+      setImmediate(this.#giveTurn);
     });
   }
 
   /** The handshake of this connection has ended: from now on it is read as it comes. `socket`: of TLS, or below it. */
   hasEnded(socket: Socket): void {
-    const peer = peerOf(socket);
-    const below = this.#underWay.get(peer);
+    const connection = endsOf(socket);
+    const below = this.#underWay.get(connection);
     if (below === undefined) return;
-    this.#underWay.delete(peer);
-    // What is not read waits, and is read in its turn: two connections to different addresses of this machine may have the same peer.
-    if (this.#read.delete(below)) this.#hasOneEnded = true;
-  }
-
-  readonly #beginNext = (): void => {
-    this.#begun = 0;
-    this.#beginWaiting();
-    if (this.#begun > 0) setImmediate(this.#beginNext);
-  };
-
-  #beginWaiting(): void {
-    while (this.#begun < begunInTurn) {
-      const next = this.#toBegin.take();
-      if (next === undefined) return;
-      this.#begun++;
-      next.item();
-    }
+    this.#underWay.delete(connection);
+    if (this.#read.delete(below)) this.#hasOneBegunOrEnded = true;
   }
 
   #hasBegun(socket: Socket): void {
-    const peer = peerOf(socket);
-    this.#underWay.set(peer, socket);
+    const connection = endsOf(socket);
+    this.#underWay.set(connection, socket);
     socket.once("close", () => {
-      if (this.#read.delete(socket)) this.#hasOneEnded = true;
-      if (this.#underWay.get(peer) === socket) this.#underWay.delete(peer);
+      if (this.#read.delete(socket)) this.#hasOneBegunOrEnded = true;
+      if (this.#underWay.get(connection) === socket) this.#underWay.delete(connection);
     });
     // Node.js reads the first bytes, and begins to read the connection, when what runs now has ended.
     process.nextTick(() => {
-      if (!this.#isUnderWay(socket)) return;
-      if (!this.#isGivingTurns && this.#read.size < readInTurn) return void this.#read.add(socket);
-      this.#wait(socket);
-      if (this.#isGivingTurns) return;
-      this.#isGivingTurns = true;
-      setTimeout(this.#giveTurns, 1);
+      if (this.#isUnderWay(socket)) this.#wait(socket);
     });
   }
 
   #isUnderWay(socket: Socket): boolean {
-    return !socket.destroyed && this.#underWay.get(peerOf(socket)) === socket;
+    return !socket.destroyed && this.#underWay.get(endsOf(socket)) === socket;
   }
 
   #wait(socket: Socket): void {
     handleOf(socket)?.readStop();
-    this.#toRead.add(pathOfAddress(socket.remoteAddress ?? ""), socket);
+    this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), () => {
+      handleOf(socket)?.readStart();
+      if (this.#isUnderWay(socket)) this.#read.add(socket);
+    });
   }
 
-  /** What is read now, Node.js reads before it runs immediates. */
-  readonly #giveTurns = (): void => {
-    for (const socket of this.#read) this.#wait(socket);
-    this.#read = new Set();
-    while (this.#read.size < readInTurn) {
-      const next = this.#toRead.take();
-      if (next === undefined) break;
-      handleOf(next.item)?.readStart();
-      if (this.#isUnderWay(next.item)) this.#read.add(next.item);
-    }
-    this.#isGivingTurns = this.#underWay.size > this.#read.size;
-    if (!this.#isGivingTurns) return;
-    this.#hasOneEnded = false;
+  readonly #giveTurn = (): void => {
     const startedAt = performance.now();
-    setImmediate(() => {
-      const milliseconds = performance.now() - startedAt;
+    let taken = 0;
+    const isLong = (): boolean => performance.now() - startedAt >= longTurnMilliseconds;
+    const takeNext = (): void => {
+      const mayTake = taken < takenInTurn && this.#read.size < readInTurn && (taken === 0 || !isLong());
+      const next = mayTake ? this.#waiting.take() : undefined;
+      if (next !== undefined) {
+        taken++;
+        next.item();
+        // After Node.js has read the first bytes.
+        return process.nextTick(takeNext);
+      }
+      this.#isGivingTurns = taken > 0;
+      this.#hasOneBegunOrEnded = taken > this.#read.size;
+      // Before it runs immediates, Node.js reads what is read in this turn.
+      if (this.#isGivingTurns) setImmediate(endTurn);
+    };
+    const endTurn = (): void => {
+      for (const socket of this.#read) this.#wait(socket);
+      this.#read.clear();
       // After a long turn, those who have connections get as much time.
-      if (milliseconds >= longTurnMilliseconds) setTimeout(this.#giveTurns, milliseconds);
-      else if (this.#hasOneEnded) setImmediate(this.#giveTurns);
-      else setTimeout(this.#giveTurns, 1);
-    });
+      if (isLong()) this.#runLater(this.#giveTurn, performance.now() - startedAt);
+      else if (this.#hasOneBegunOrEnded) setImmediate(this.#giveTurn);
+      else this.#runLater(this.#giveTurn, 1);
+    };
+    takeNext();
   };
 }
+
+/** Both ends of a connection. The socket below TLS and the one above it have the same. */
+const endsOf = (socket: Socket): string => `${peerOf(socket)} ${socket.localAddress}`;
 
 /** Undefined: the socket is closed. A socket that TLS reads cannot be paused otherwise: Node.js offers nothing for that. */
 const handleOf = (socket: Socket): SocketHandle | undefined =>

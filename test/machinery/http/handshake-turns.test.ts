@@ -11,55 +11,92 @@ function socketFrom(address: string): Socket {
   return socket;
 }
 
+const newTurns = (): HandshakeTurns =>
+  new HandshakeTurns({
+    secondsForFirstBytes: 15,
+    // A test may move the clock.
+    runLater: (task, milliseconds) => void setTimeout(task, milliseconds),
+  });
+
 const socketsFrom = (address: string, count: number): Socket[] =>
   Array.from({ length: count }, () => socketFrom(address));
 
-/** A connection whose handshake has begun, and of which a test sees whether it is read. */
-interface BegunHandshake {
+const turn = async (t: TestContext, milliseconds = 1): Promise<void> => {
+  t.mock.timers.tick(milliseconds);
+  for (let immediates = 0; immediates < 4; immediates++) await nextTurn();
+};
+
+interface ReadHandshake {
   readonly socket: Socket;
-  readonly handle: { isRead: boolean };
+  readonly port: number;
+  readonly turns: HandshakeTurns;
+}
+
+interface BegunHandshakes {
+  readonly sockets: readonly Socket[];
+  /** The ports of those that were read, in this order. */
+  readonly read: number[];
+  /** The ports of those that are read. */
+  readonly reading: ReadonlySet<number>;
+  /** As many as were ever read at once. */
+  readonly most: () => number;
 }
 
 /** Begins handshakes, in a test that moves the clock. Each client has a port of its own. */
 async function begunHandshakes(
   t: TestContext,
-  { addresses, now = () => 0 }: { readonly addresses: readonly string[]; readonly now?: () => number },
-): Promise<{ readonly turns: HandshakeTurns; readonly handshakes: readonly BegunHandshake[] }> {
+  {
+    addresses,
+    onRead = () => {},
+  }: { readonly addresses: readonly string[]; readonly onRead?: (read: ReadHandshake) => void },
+): Promise<BegunHandshakes> {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  t.mock.method(performance, "now", now);
-  const turns = new HandshakeTurns({ secondsForFirstBytes: 15 });
-  const begun: BegunHandshake[] = [];
-  t.after(() => begun.forEach(({ socket }) => socket.destroy()));
-  for (const [index, address] of addresses.entries()) {
-    const socket = socketFrom(address);
+  const turns = newTurns();
+  const sockets = addresses.map(socketFrom);
+  t.after(() => sockets.forEach((socket) => socket.destroy()));
+  const read: number[] = [];
+  const reading = new Set<number>();
+  let most = 0;
+  let begun = 0;
+  for (const [index, socket] of sockets.entries()) {
+    const port = 1024 + index;
+    let hasBegun = false;
     const handle = {
-      isRead: true,
-      readStart: () => void (handle.isRead = true),
-      readStop: () => void (handle.isRead = false),
+      readStart: () => {
+        // Its first bytes are read before.
+        if (!hasBegun) return;
+        read.push(port);
+        most = Math.max(most, reading.add(port).size);
+        onRead({ socket, port, turns });
+      },
+      readStop: () => reading.delete(port),
       close: (done?: () => void) => done?.(),
     };
-    Object.defineProperty(socket, "remotePort", { value: 1024 + index });
+    Object.defineProperty(socket, "remotePort", { value: port });
     Object.defineProperty(socket, "_handle", { value: handle, writable: true });
-    turns.add(socket, () => begun.push({ socket, handle }));
+    turns.add(socket, () => {
+      hasBegun = true;
+      begun++;
+    });
     socket.push("hello");
   }
-  while (begun.length < addresses.length) await nextTurn();
-  return { turns, handshakes: begun };
+  while (begun < addresses.length) await nextTurn();
+  return { sockets, read, reading, most: () => most };
 }
 
-const portsOfRead = (handshakes: readonly BegunHandshake[]): (number | undefined)[] =>
-  handshakes.filter(({ handle }) => handle.isRead).map(({ socket }) => socket.remotePort);
-
 describe("the handshakes of new connections", () => {
-  it("begin when their first bytes have come, sixteen in each turn of the event loop", async () => {
-    const handshakes = new HandshakeTurns({ secondsForFirstBytes: 15 });
+  it("begin when their first bytes have come, sixteen in each turn of the event loop", async (t) => {
+    const handshakes = newTurns();
     const sockets = socketsFrom("192.0.2.1", 40);
     const begun: Socket[] = [];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    t.mock.method(performance, "now", () => 0);
     for (const socket of sockets) handshakes.add(socket, () => begun.push(socket));
     await nextTurn();
     assert.equal(begun.length, 0);
     for (const socket of sockets) socket.push("hello");
-    const counts = new Set<number>();
+    while (begun.length === 0) await nextTurn();
+    const counts = new Set([begun.length]);
     while (begun.length < 40) {
       await nextTurn();
       counts.add(begun.length);
@@ -68,9 +105,11 @@ describe("the handshakes of new connections", () => {
     assert.ok(sockets.every((socket) => socket.readableLength === 5));
   });
 
-  it("of one address do not delay those of another", async () => {
-    const handshakes = new HandshakeTurns({ secondsForFirstBytes: 15 });
+  it("of one address do not delay those of another", async (t) => {
+    const handshakes = newTurns();
     const sockets = [...socketsFrom("192.0.2.1", 40), socketFrom("192.0.2.2")];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    t.mock.method(performance, "now", () => 0);
     const begun: (string | undefined)[] = [];
     for (const socket of sockets) handshakes.add(socket, () => begun.push(socket.remoteAddress));
     for (const socket of sockets) socket.push("hello");
@@ -78,8 +117,29 @@ describe("the handshakes of new connections", () => {
     assert.ok(begun.slice(0, 18).includes("192.0.2.2"), begun.join(" "));
   });
 
+  it("give those who have connections as much time when chains that came with their first bytes have taken long", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let now = 0;
+    t.mock.method(performance, "now", () => now);
+    const handshakes = newTurns();
+    const sockets = socketsFrom("192.0.2.1", 3);
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    let begun = 0;
+    for (const socket of sockets) {
+      // Node.js reads the first bytes later.
+      handshakes.add(socket, () => process.nextTick(() => (now += 140) && begun++));
+      socket.push("hello");
+    }
+    await turn(t);
+    assert.equal(begun, 1);
+    await turn(t, 138);
+    assert.equal(begun, 1);
+    await turn(t, 2);
+    assert.equal(begun, 2);
+  });
+
   it("do not begin on connections that end or fail before", async () => {
-    const handshakes = new HandshakeTurns({ secondsForFirstBytes: 15 });
+    const handshakes = newTurns();
     const [ended, failed] = socketsFrom("192.0.2.1", 2);
     assert.ok(ended && failed);
     for (const socket of [ended, failed]) handshakes.add(socket, () => assert.fail("the handshake has begun"));
@@ -88,33 +148,36 @@ describe("the handshakes of new connections", () => {
     while (!ended.destroyed || !failed.destroyed) await nextTurn();
   });
 
-  it("do not begin on connections that close while they wait for their turn", async () => {
-    const handshakes = new HandshakeTurns({ secondsForFirstBytes: 15 });
+  it("do not begin on connections that close while they wait for their turn", async (t) => {
+    const handshakes = newTurns();
     const sockets = socketsFrom("192.0.2.1", 17);
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    t.mock.method(performance, "now", () => 0);
     const begun: Socket[] = [];
     for (const socket of sockets) {
       handshakes.add(socket, () => begun.push(socket));
       socket.push("hello");
     }
-    await new Promise<void>((resolve) => process.nextTick(resolve));
+    while (begun.length === 0) await nextTurn();
     assert.equal(begun.length, 16);
     sockets.at(-1)?.destroy();
-    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    for (let immediates = 0; immediates < 6; immediates++) await nextTurn();
     assert.equal(begun.length, 16);
   });
 
   it("leave the time and the failures of their connections to what comes after them", async () => {
     const socket = socketFrom("192.0.2.1");
     const begin = Promise.withResolvers<void>();
-    new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, begin.resolve);
+    newTurns().add(socket, begin.resolve);
     socket.push("hello");
     await begin.promise;
     assert.deepEqual([socket.timeout, socket.listenerCount("timeout"), socket.listenerCount("error")], [0, 0, 0]);
+    socket.destroy();
   });
 
   it("do not begin on connections that send nothing in time", () => {
     const socket = socketFrom("192.0.2.1");
-    new HandshakeTurns({ secondsForFirstBytes: 15 }).add(socket, () => assert.fail("the handshake has begun"));
+    newTurns().add(socket, () => assert.fail("the handshake has begun"));
     assert.equal(socket.timeout, 15_000);
     socket.emit("timeout");
     assert.ok(socket.destroyed);
@@ -123,85 +186,83 @@ describe("the handshakes of new connections", () => {
   describe("that have begun", () => {
     const same = (count: number): string[] => Array.from({ length: count }, () => "192.0.2.1");
 
-    it("are read as it comes while no more than two are under way", async (t) => {
-      const { handshakes } = await begunHandshakes(t, { addresses: same(2) });
-      await nextTurn();
-      assert.deepEqual(portsOfRead(handshakes), [1024, 1025]);
-    });
-
-    it("are read two in each turn of the event loop when more are under way", async (t) => {
-      const { handshakes } = await begunHandshakes(t, { addresses: same(5) });
-      const read: (number | undefined)[][] = [];
-      for (let turn = 0; turn < 5; turn++) {
-        await nextTurn();
-        read.push(portsOfRead(handshakes));
-        t.mock.timers.tick(1);
-      }
-      assert.deepEqual(read, [
-        [1024, 1025],
-        [1026, 1027],
-        [1024, 1028],
-        [1025, 1026],
-        [1027, 1028],
-      ]);
+    it("are read two in each turn of the event loop", async (t) => {
+      t.mock.method(performance, "now", () => 0);
+      const { read, most } = await begunHandshakes(t, { addresses: same(5) });
+      while (read.length < 10) await turn(t);
+      assert.deepEqual(read.slice(0, 10), [1024, 1025, 1026, 1027, 1028, 1024, 1025, 1026, 1027, 1028]);
+      assert.equal(most(), 2);
     });
 
     it("of one address do not delay those of another", async (t) => {
-      const { handshakes } = await begunHandshakes(t, { addresses: [...same(40), "192.0.2.2"] });
-      await nextTurn();
-      t.mock.timers.tick(1);
-      assert.ok(portsOfRead(handshakes).includes(1064), portsOfRead(handshakes).join(" "));
+      t.mock.method(performance, "now", () => 0);
+      const { read } = await begunHandshakes(t, { addresses: [...same(40), "192.0.2.2"] });
+      while (read.length < 4) await turn(t);
+      assert.ok(read.slice(0, 4).includes(1064), read.join(" "));
     });
 
-    it("are read as it comes when they have ended, and make room for others", async (t) => {
-      const { turns, handshakes } = await begunHandshakes(t, { addresses: same(5) });
-      await nextTurn();
-      const [first, second, third] = handshakes;
-      assert.ok(first && second && third);
-      for (const { socket } of [first, third]) turns.hasEnded(socket);
-      second.socket.destroy();
-      for (let turn = 0; turn < 3; turn++) {
-        await nextTurn();
-        t.mock.timers.tick(1);
+    it("are read as it comes when they have ended, and then the others get their turns at once", async (t) => {
+      t.mock.method(performance, "now", () => 0);
+      const { read, reading } = await begunHandshakes(t, {
+        addresses: same(5),
+        // Node.js reads what has come before the turn ends.
+        onRead: ({ socket, port, turns }) => port < 1028 && setImmediate(() => turns.hasEnded(socket)),
+      });
+      while (read.length < 5) await nextTurn();
+      for (let turns = 0; turns < 3; turns++) await turn(t);
+      assert.deepEqual(read.slice(0, 5), [1024, 1025, 1026, 1027, 1028]);
+      assert.ok([1024, 1025, 1026, 1027].every((port) => reading.has(port)));
+      assert.ok(read.slice(5).every((port) => port === 1028));
+    });
+
+    it("are told from others of the same client's end by the server's address", async (t) => {
+      t.mock.method(performance, "now", () => 0);
+      t.mock.timers.enable({ apis: ["setTimeout"] });
+      const turns = newTurns();
+      const read: number[] = [];
+      const sockets = socketsFrom("192.0.2.1", 2);
+      t.after(() => sockets.forEach((socket) => socket.destroy()));
+      for (const [index, socket] of sockets.entries()) {
+        let hasBegun = false;
+        const handle = {
+          readStart: () => hasBegun && read.push(index),
+          readStop: () => {},
+          close: (done?: () => void) => done?.(),
+        };
+        Object.defineProperty(socket, "_handle", { value: handle, writable: true });
+        Object.defineProperty(socket, "localAddress", { value: `198.51.100.${index}` });
+        turns.add(socket, () => (hasBegun = true));
+        socket.push("hello");
       }
-      assert.deepEqual(portsOfRead(handshakes.filter((each) => each !== second)), [1024, 1026, 1027, 1028]);
+      while (read.length < 6) await turn(t);
+      assert.deepEqual(read.slice(0, 6), [0, 1, 0, 1, 0, 1]);
     });
 
-    it("get the next turn at once when one has ended", async (t) => {
-      const { turns, handshakes } = await begunHandshakes(t, { addresses: same(7) });
-      t.mock.timers.tick(1);
-      const [, , third] = handshakes;
-      assert.ok(third);
-      turns.hasEnded(third.socket);
-      await nextTurn();
-      await nextTurn();
-      assert.deepEqual(portsOfRead(handshakes), [1026, 1028, 1029]);
-    });
-
-    it("take no more turns when no more than two are left", async (t) => {
-      const { handshakes } = await begunHandshakes(t, { addresses: same(3) });
+    it("take no more turns when none is left", async (t) => {
+      const { sockets } = await begunHandshakes(t, { addresses: same(3) });
+      await turn(t);
       const timers = t.mock.method(globalThis, "setTimeout");
-      handshakes[0]?.socket.destroy();
-      for (let turn = 0; turn < 3; turn++) {
-        await nextTurn();
-        t.mock.timers.tick(1);
-      }
-      assert.deepEqual(portsOfRead(handshakes.slice(1)), [1025, 1026]);
+      for (const socket of sockets) socket.destroy();
+      for (let turns = 0; turns < 3; turns++) await turn(t);
+      timers.mock.resetCalls();
+      for (let turns = 0; turns < 3; turns++) await turn(t);
       assert.equal(timers.mock.callCount(), 0);
     });
 
     it("leave as much time to others as a long turn has taken", async (t) => {
       let now = 0;
-      const { handshakes } = await begunHandshakes(t, { addresses: same(4), now: () => now });
-      await nextTurn();
-      t.mock.timers.tick(1);
-      assert.deepEqual(portsOfRead(handshakes), [1026, 1027]);
-      now = 140;
-      await nextTurn();
-      t.mock.timers.tick(139);
-      assert.deepEqual(portsOfRead(handshakes), [1026, 1027]);
-      t.mock.timers.tick(1);
-      assert.deepEqual(portsOfRead(handshakes), [1024, 1025]);
+      t.mock.method(performance, "now", () => now);
+      const { read } = await begunHandshakes(t, {
+        addresses: same(4),
+        // In the time in which Node.js reads.
+        onRead: ({ port }) => port === 1025 && setImmediate(() => void (now += 140)),
+      });
+      while (read.length < 2) await nextTurn();
+      await turn(t, 0);
+      await turn(t, 139);
+      assert.deepEqual(read, [1024, 1025]);
+      await turn(t, 1);
+      assert.deepEqual(read, [1024, 1025, 1026, 1027]);
     });
   });
 });

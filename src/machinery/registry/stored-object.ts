@@ -75,10 +75,11 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     if (source !== undefined) this.#object = new WeakRef(this.#asRead(source));
   }
 
-  #asRead({ metadata, ...content }: T): T {
+  /** Its members are in the order of the text: answers that are indented are written from the object. */
+  #asRead({ kind, apiVersion, metadata, ...content }: T): T {
     const { selfLink: _selfLink, resourceVersion: _resourceVersion, ...stored } = metadata;
     const version = this.revision !== 0 && { resourceVersion: this.resourceVersion };
-    return { ...content, metadata: { ...version, ...stored } } as T; // a T as its text has it
+    return { kind, apiVersion, metadata: { ...version, ...stored }, ...content } as T; // a T as its text has it
   }
 
   /** Reads the text, and keeps it for now. */

@@ -439,6 +439,10 @@ describe("an object that is kept for a user", () => {
       read,
       [created, changed, shown].map(({ text }): unknown => JSON.parse(text)),
     );
+    assert.deepEqual(
+      read.map((object) => JSON.stringify(object)),
+      [created, changed, shown].map(({ text }) => text),
+    );
     assert.equal(registry.peek(where), changed);
   });
 });

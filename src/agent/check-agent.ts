@@ -147,11 +147,11 @@ function checkFolder(folder: string, made: Made): Finding {
 
 /** Only a try tells what a file system can do, and whom this user may give files to. Throws the system's error, or one with the reason. */
 function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
-  const tried = openReplacement(join(folder, "check"), ownership);
+  const tried = openReplacement(join(folder, ".signet-agent-check"), ownership);
   tried.discard();
   if (!hasLinks) return;
   try {
-    symlinkSync("check", tried.temporary);
+    symlinkSync(".", tried.temporary);
   } catch (error) {
     throw new UnusableFile(linkFailureReason(error), { cause: error });
   }

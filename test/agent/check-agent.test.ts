@@ -272,6 +272,12 @@ describe("the check of an agent's settings", () => {
     assert.deepEqual(left, [2, 0, 0]);
   });
 
+  it("takes no folder beside the files for the place of a file", async () => {
+    const dataDirectory = join(folder, "crowded");
+    mkdirSync(join(dataDirectory, "check"), { recursive: true });
+    assert.deepEqual(await check({ certificates: [], dataDirectory }), []);
+  });
+
   it("finds a file that cannot be written", async () => {
     writeFileSync(join(folder, "file"), "");
     const [inFile = ""] = await check(bundle("nosuch", "file/a.pem"));

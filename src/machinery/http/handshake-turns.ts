@@ -15,6 +15,9 @@ const readInTurn = 2;
  */
 const longTurnMilliseconds = 20;
 
+/** The turns of handshakes whose clients send nothing are so far apart at most: each turn wakes the process. */
+const longestPauseMilliseconds = 4;
+
 /** What Node.js has of a socket that only it can read. */
 interface SocketHandle {
   readStart(): void;
@@ -50,6 +53,7 @@ export class HandshakeTurns {
   readonly #read = new Set<Socket>();
   #isGivingTurns = false;
   #hasOneBegunOrEnded = false;
+  #pauseMilliseconds = 1;
 
   constructor({ secondsForFirstBytes, runLater = realTimeout }: HandshakeTurnsOptions) {
     this.#secondsForFirstBytes = secondsForFirstBytes;
@@ -133,7 +137,9 @@ export class HandshakeTurns {
       // After a long turn, those who have connections get as much time.
       if (isLong()) this.#runLater(this.#giveTurn, performance.now() - startedAt);
       else if (this.#hasOneBegunOrEnded) setImmediate(this.#giveTurn);
-      else this.#runLater(this.#giveTurn, 1);
+      else this.#runLater(this.#giveTurn, this.#pauseMilliseconds);
+      const nextPause = this.#hasOneBegunOrEnded ? 1 : this.#pauseMilliseconds * 2;
+      this.#pauseMilliseconds = Math.min(nextPause, longestPauseMilliseconds);
     };
     takeNext();
   };

@@ -238,6 +238,15 @@ describe("the handshakes of new connections", () => {
       assert.deepEqual(read.slice(0, 6), [0, 1, 0, 1, 0, 1]);
     });
 
+    it("get their turns four milliseconds apart while their clients send nothing", async (t) => {
+      t.mock.method(performance, "now", () => 0);
+      const { read } = await begunHandshakes(t, { addresses: same(3) });
+      const timers = t.mock.method(globalThis, "setTimeout");
+      while (read.length < 12) await turn(t);
+      const pauses = timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds);
+      assert.deepEqual(pauses.slice(0, 5), [1, 2, 4, 4, 4]);
+    });
+
     it("take no more turns when none is left", async (t) => {
       const { sockets } = await begunHandshakes(t, { addresses: same(3) });
       await turn(t);

@@ -64,7 +64,7 @@ describe("a server of two worker processes", () => {
   it("serves the metrics of all workers together through every worker", async () => {
     const created = async (client: ApiClient): Promise<number> => {
       const text = await client.text("/metrics");
-      const series = /^apiserver_request_total\{verb="CREATE",.*resource="configmaps",.*code="201"\} (\d+)$/m;
+      const series = /^apiserver_request_total\{verb="POST",.*resource="configmaps",.*code="201"\} (\d+)$/m;
       return Number(series.exec(text)?.[1]);
     };
     const counts = await Promise.all(clients.map((client) => created(client)));

@@ -4,44 +4,41 @@ import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { addCollectedMetric, onlySample } from "./collected-metric.ts";
 import type { Sample } from "./collected-metric.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
-import { exemplarText, withoutExemplars } from "./exemplar.ts";
-import type { Exemplar } from "./exemplar.ts";
+import { DurationHistogram } from "./duration-histogram.ts";
+import { withoutExemplars } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
 import { pathOfAddress } from "./connection-bound.ts";
+import { dryRunLabel, requestLabelNames, scopeLabel, verbLabel } from "./request-labels.ts";
+import type { RequestLabel, RequestLabels } from "./request-labels.ts";
+import type { ResourceRequestInfo } from "./request-info.ts";
 import { typedText } from "./plain-text.ts";
 
-/** Upper bounds in seconds: upstream's, but fewer. */
-const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Upper bounds in seconds. Finer than upstream's below 25 ms, where most answers are, and coarser above. */
+const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Upstream's: rules about service levels name single bounds. */
+const objectiveBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
 /** Of the runtime's metrics, those that are the same in each process, or that grow with a problem. */
 const largestOfRuntime = /^(?:nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 
-type SeriesLabel = "verb" | "group" | "version" | "resource" | "subresource";
-
-/** Counts requests of one kind in plain numbers. prom-client reads them only on a scrape. */
+/** Counts requests with the same labels in plain numbers. prom-client reads them only on a scrape. */
 interface Series {
-  readonly labels: Readonly<Record<SeriesLabel, string>>;
+  readonly labels: RequestLabels;
   readonly countByCode: Map<number, number>;
-  readonly buckets: number[];
-  /** The last one of each bucket. Undefined: no request was exported as a trace. */
-  exemplars: (Exemplar | undefined)[] | undefined;
-  sumSeconds: number;
-  count: number;
+  readonly durations: DurationHistogram;
+  /** Without the time in a queue. Undefined: a dry run, which no objective counts. */
+  readonly objectives: DurationHistogram | undefined;
 }
 
-const newSeries = (labels: Series["labels"]): Series => ({
+const newSeries = (labels: RequestLabels): Series => ({
   labels,
   countByCode: new Map(),
-  buckets: durationBuckets.map(() => 0),
-  exemplars: undefined,
-  sumSeconds: 0,
-  count: 0,
+  durations: new DurationHistogram(durationBounds),
+  objectives: labels.dry_run === "" ? new DurationHistogram(objectiveBounds) : undefined,
 });
-
-const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-const pathVerb = (method: string): string => (knownMethods.has(method) ? method : "OTHER");
 
 interface Inflight {
   readonly running: number;
@@ -75,7 +72,8 @@ export interface MetricsOptions {
 /** The server's own metrics in Prometheus' text format, with upstream's names. */
 export class Metrics {
   readonly #registry: Registry;
-  readonly #series = new Map<string, Series>();
+  /** By what they are for. */
+  readonly #series = new Map<string, Series[]>();
 
   readonly #others: ExchangeMetrics;
 
@@ -87,7 +85,7 @@ export class Metrics {
       type: "counter",
       name: "apiserver_request_total",
       help: "Requests by verb, resource and status code.",
-      labelNames: ["verb", "group", "version", "resource", "subresource", "code"],
+      labelNames: [...requestLabelNames, "code"],
       read: () => this.#answered(),
     });
     const byKind = (count: keyof Inflight) => (): readonly Sample<"request_kind">[] => {
@@ -127,38 +125,42 @@ export class Metrics {
     if (audit !== undefined) countAudit(registry, audit);
   }
 
-  *#answered(): Generator<Sample<SeriesLabel | "code">> {
-    for (const { labels, countByCode } of this.#series.values()) {
+  *#answered(): Generator<Sample<RequestLabel | "code">> {
+    for (const { labels, countByCode } of [...this.#series.values()].flat()) {
       for (const [code, count] of countByCode) yield [{ ...labels, code: String(code) }, count];
     }
   }
 
   /** Counts a request. Labels come only from served resources, never from a caller's input. */
-  observe({ info, isServed, request, response, seconds, traceId }: AnsweredRequest): void {
-    const resource = isServed && info?.kind === "resource" ? info : undefined;
-    const verb = resource ? resource.verb.toUpperCase() : pathVerb(request.method);
-    const key = resource
-      ? `${verb} ${resource.group}/${resource.version}/${resource.resource}/${resource.subresource}`
-      : verb;
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      const { group = "", version = "", resource: plural = "", subresource = "" } = resource ?? {};
-      series = newSeries({ verb, group, version, resource: plural, subresource });
-      this.#series.set(key, series);
-    }
+  observe({ info, isServed, request, response, seconds, queuedSeconds, traceId }: AnsweredRequest): void {
+    const series = this.#seriesOf(request, isServed && info?.kind === "resource" ? info : undefined);
     series.countByCode.set(response.status, (series.countByCode.get(response.status) ?? 0) + 1);
-    series.sumSeconds += seconds;
-    series.count++;
-    const bucket = durationBuckets.findIndex((bound) => seconds <= bound);
-    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
-    if (traceId === undefined) return;
-    series.exemplars ??= [];
-    series.exemplars[bucket < 0 ? durationBuckets.length : bucket] = { traceId, seconds, at: Date.now() };
+    series.durations.observe(seconds, traceId);
+    series.objectives?.observe(seconds - queuedSeconds);
+  }
+
+  /** It makes nothing for a request but the key: only a few series are under one key. */
+  #seriesOf(request: HttpRequest, info: ResourceRequestInfo | undefined): Series {
+    const verb = verbLabel(request, info);
+    const dryRun = dryRunLabel(request, info);
+    const scope = scopeLabel(info);
+    const { group = "", version = "", resource = "", subresource = "" } = info ?? {};
+    const key = `${group}/${version}/${resource}/${subresource}`;
+    const known = this.#series.get(key);
+    for (const series of known ?? []) {
+      const { labels } = series;
+      if (labels.verb === verb && labels.scope === scope && labels.dry_run === dryRun) return series;
+    }
+    const component = info === undefined ? "" : "apiserver";
+    const series = newSeries({ verb, dry_run: dryRun, group, version, resource, subresource, scope, component });
+    if (known === undefined) this.#series.set(key, [series]);
+    else known.push(series);
+    return series;
   }
 
   /** The metrics of this process, with exemplars where requests were exported as traces. */
   async text(): Promise<string> {
-    return `${await this.#registry.metrics()}${this.#durations()}`;
+    return `${await this.#registry.metrics()}${this.#histograms()}`;
   }
 
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
@@ -184,27 +186,19 @@ export class Metrics {
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
-  #durations(): string {
-    const name = "apiserver_request_duration_seconds";
-    const lines = [`# HELP ${name} Time to answer, by verb and resource.`, `# TYPE ${name} histogram`];
-    for (const { labels, buckets, exemplars, sumSeconds, count } of this.#series.values()) {
-      const words = Object.entries(labels)
-        .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
-        .join(",");
-      const exemplar = (bucket: number): string => {
-        const one = exemplars?.[bucket];
-        return one === undefined ? "" : exemplarText(one);
-      };
-      let below = 0;
-      for (const [index, bound] of durationBuckets.entries()) {
-        below += buckets[index] ?? 0;
-        lines.push(`${name}_bucket{${words},le="${bound}"} ${below}${exemplar(index)}`);
-      }
-      lines.push(
-        `${name}_bucket{${words},le="+Inf"} ${count}${exemplar(durationBuckets.length)}`,
-        `${name}_sum{${words}} ${sumSeconds}`,
-        `${name}_count{${words}} ${count}`,
-      );
+  #histograms(): string {
+    const duration = "apiserver_request_duration_seconds";
+    const lines = [`# HELP ${duration} Time to answer, by verb and resource.`, `# TYPE ${duration} histogram`];
+    for (const { labels, durations } of [...this.#series.values()].flat())
+      lines.push(...durations.lines(duration, labels));
+    const objective = "apiserver_request_sli_duration_seconds";
+    lines.push(
+      `# HELP ${objective} Time to answer without the time in a queue, by verb and resource, without dry runs.`,
+      `# TYPE ${objective} histogram`,
+    );
+    for (const { labels, objectives } of [...this.#series.values()].flat()) {
+      const { dry_run: _, ...others } = labels;
+      if (objectives !== undefined) lines.push(...objectives.lines(objective, others));
     }
     return `${lines.join("\n")}\n`;
   }

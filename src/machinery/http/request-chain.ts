@@ -97,6 +97,8 @@ export interface AnsweredRequest {
   /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
   readonly isServed: boolean;
   readonly seconds: number;
+  /** How much of them the request waited for its turn, because others ran. */
+  readonly queuedSeconds: number;
   /** The id of the request's trace. Undefined: none was exported. */
   readonly traceId: string | undefined;
 }
@@ -146,7 +148,9 @@ export function createRequestChain(options: ChainOptions): Handler {
       place = wanted;
       if (turn !== undefined) {
         trace?.begin("queue");
+        const queuedAt = performance.now();
         await turn;
+        lifecycle.queuedSeconds = (performance.now() - queuedAt) / 1000;
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
       }
@@ -274,6 +278,7 @@ class Lifecycle {
   authenticatedUser: UserInfo | undefined;
   acting: RequestActor | undefined;
   decision: Decision | undefined;
+  queuedSeconds = 0;
   isServed = false;
   /** Undefined: the request is not recorded. */
   audited: AuditedRequest | undefined;
@@ -299,10 +304,22 @@ class Lifecycle {
   }
 
   answered(response: HttpResponse, traceId: string | undefined): AnsweredRequest {
-    const { auditId, request, info, authenticatedUser, acting, decision, isServed } = this;
+    const { auditId, request, info, authenticatedUser, acting, decision, isServed, queuedSeconds } = this;
     const seconds = (performance.now() - this.#startedAt) / 1000;
     const user = acting?.user;
-    return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds, traceId };
+    return {
+      auditId,
+      request,
+      info,
+      authenticatedUser,
+      user,
+      decision,
+      isServed,
+      response,
+      seconds,
+      queuedSeconds,
+      traceId,
+    };
   }
 }
 

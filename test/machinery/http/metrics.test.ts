@@ -4,6 +4,8 @@ import { Registry } from "prom-client";
 import { addCollectedMetric, onlySample } from "../../../src/machinery/http/collected-metric.ts";
 import { Metrics } from "../../../src/machinery/http/metrics.ts";
 import type { MetricsOptions } from "../../../src/machinery/http/metrics.ts";
+import type { AnsweredRequest } from "../../../src/machinery/http/request-chain.ts";
+import { requestInfo } from "../../../src/machinery/http/request-info.ts";
 import { turnsOfTest } from "../../turns-during.ts";
 
 const none = { running: 0, waiting: 0 };
@@ -50,5 +52,54 @@ describe("scrapes of the metrics", () => {
       names.map((name) => lines.find((line) => line.startsWith(`${name} `))),
       ["added 10000000000", "newest 9999999999", "soonest 1", "process_start_time_seconds 9999999999"],
     );
+  });
+});
+
+describe("the durations of requests", () => {
+  const answered = ({
+    target = "/api/v1/namespaces/ns/serviceaccounts/a",
+    seconds = 0,
+    queuedSeconds = 0,
+  }): AnsweredRequest => {
+    const [path = "", query = ""] = target.split("?");
+    const sent = { ...request, method: "GET", path, query } as unknown as AnsweredRequest["request"]; // no other part is read
+    return {
+      auditId: "",
+      request: sent,
+      info: requestInfo(sent),
+      authenticatedUser: undefined,
+      user: undefined,
+      decision: undefined,
+      response: { status: 200, headers: {}, body: "" },
+      isServed: true,
+      seconds,
+      queuedSeconds,
+      traceId: undefined,
+    };
+  };
+  const labels =
+    'group="",version="v1",resource="serviceaccounts",subresource="",scope="resource",component="apiserver"';
+
+  it("are counted without the time in a queue for service levels, in the bounds that rules for Kubernetes name", async () => {
+    const metrics = metricsOf({});
+    metrics.observe(answered({ seconds: 2.5, queuedSeconds: 2 }));
+    metrics.observe(answered({ seconds: 20 }));
+    const text = await metrics.text();
+    const below = (metric: string, more: string, bound: string): string | undefined =>
+      text.split(`${metric}_bucket{verb="GET",${more}${labels},le="${bound}"} `)[1]?.split("\n")[0];
+    const objective = (bound: string): string | undefined => below("apiserver_request_sli_duration_seconds", "", bound);
+    assert.deepEqual(["0.4", "0.6", "1", "5", "30", "+Inf"].map(objective), ["0", "1", "1", "1", "2", "2"]);
+    const duration = (bound: string): string | undefined =>
+      below("apiserver_request_duration_seconds", 'dry_run="",', bound);
+    assert.deepEqual(["1", "2.5", "+Inf"].map(duration), ["0", "1", "2"]);
+    assert.match(text, /^apiserver_request_sli_duration_seconds_sum\{.*\} 20\.5$/m);
+  });
+
+  it("are not counted for service levels when the request is a dry run", async () => {
+    const metrics = metricsOf({});
+    metrics.observe(answered({ target: "/api/v1/namespaces/ns/serviceaccounts/a?dryRun=All" }));
+    const text = await metrics.text();
+    assert.ok(text.includes(`apiserver_request_duration_seconds_count{verb="GET",dry_run="All",${labels}} 1`));
+    assert.doesNotMatch(text, /^apiserver_request_sli_duration_seconds_/m);
   });
 });

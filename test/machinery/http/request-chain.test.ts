@@ -523,6 +523,26 @@ describe("the request chain", () => {
     assert.deepEqual(handed, { accept: "*/*" });
   });
 
+  it("tells how long a request waited for its turn", async (t) => {
+    let now = 0;
+    t.mock.method(performance, "now", () => now);
+    const release = Promise.withResolvers<HttpResponse>();
+    const times: (readonly number[])[] = [];
+    const { send } = serverWith({
+      maximumReads: 1,
+      handleResource: () => release.promise,
+      onAnswered: ({ seconds, queuedSeconds }) => times.push([seconds, queuedSeconds]),
+    });
+    const answering = [send(`GET ${one}`), send(`GET ${one}`)];
+    now += 2000;
+    release.resolve({ status: 200, headers: {}, body: "done" });
+    await Promise.all(answering);
+    assert.deepEqual(times, [
+      [2, 0],
+      [2, 2],
+    ]);
+  });
+
   it("refuses a request whose credential was revoked while it waited for its turn", async () => {
     const release = Promise.withResolvers<HttpResponse>();
     let isRevoked = false;
@@ -591,7 +611,8 @@ describe("the request chain", () => {
     await send("GET /api/v1/made-up-by-a-caller");
     await send("MADEUP /api");
     const text = String((await send("GET /metrics")).body);
-    const labels = 'verb="GET",group="",version="v1",resource="serviceaccounts",subresource=""';
+    const labels =
+      'verb="GET",dry_run="",group="",version="v1",resource="serviceaccounts",subresource="",scope="resource",component="apiserver"';
     assert.ok(text.includes(`apiserver_request_total{${labels},code="200"} 1`), text.slice(0, 300));
     assert.ok(text.includes(`apiserver_request_duration_seconds_count{${labels}} 1`));
     assert.doesNotMatch(text, /made-up|MADEUP/);

@@ -107,8 +107,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   /** Where objects find their texts again. Undefined: they keep them. */
   readonly #texts: TextsOfKind | undefined;
   readonly #answers: Map<string, AnswerCreate>;
-  /** What the values of objects that are kept for users were encoded from. The quota asks for the user as soon as one comes back. */
-  readonly #encoded: WeakMap<Buffer, T> | undefined;
   readonly #maximumObjectBytes: number;
   readonly #onWritten: (write: ObservedWrite) => void;
   readonly #onRefused: (error: StoreUnavailable) => void;
@@ -138,8 +136,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#maximumObjectBytes = maximumObjectBytes;
     this.#onWritten = onWritten;
     this.#onRefused = onRefused;
-    const isServedAsStored = this.compiled.apiVersion === this.compiled.storedApiVersion;
-    if (definition.keptFor !== undefined && isServedAsStored) this.#encoded = new WeakMap();
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.served = new ServedVersion(this.compiled, definition.kind);
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
@@ -316,7 +312,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       prefix: this.#storedPrefix,
       key,
       value,
-      source: this.#encoded?.get(value),
       revision: modRevision,
       isStale: isStale === true,
       texts,
@@ -336,7 +331,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       );
     }
     if (value.length > smallestCrowdedObject) checkValueCount(value.toString("utf8"));
-    this.#encoded?.set(value, object);
     return value;
   }
 

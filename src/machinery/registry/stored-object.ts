@@ -27,13 +27,11 @@ type Labels = Readonly<Record<string, string>>;
 /** Each watch of an object asks for them. */
 const labelsOfLongTexts = new WeakMap<StoredObject, Labels | undefined>();
 
-interface StoredVersion<T extends ApiObject> {
+interface StoredVersion {
   readonly prefix: KindPrefix;
   readonly key: string;
   /** The output of `encodeStored`. Absent: it is in `texts`. */
   readonly value?: Buffer;
-  /** What `value` was encoded from, where it is known: then nobody has to parse it. */
-  readonly source?: T | undefined;
   /** 0: the object is not stored (a dry run) and is shown without resourceVersion. */
   readonly revision: number;
   /** An update writes the object even when it changes nothing: the store would write it in another form. */
@@ -65,21 +63,13 @@ export class StoredObject<T extends ApiObject = ApiObject> {
    */
   #object: WeakRef<T> | undefined;
 
-  constructor({ prefix, key, value, source, revision, isStale = false, texts }: StoredVersion<T>) {
+  constructor({ prefix, key, value, revision, isStale = false, texts }: StoredVersion) {
     this.key = key;
     this.revision = revision;
     this.isStale = isStale;
     this.#prefix = prefix;
     this.#texts = texts;
     if (value !== undefined) this.#keep(contentOf(value), value.length);
-    if (source !== undefined) this.#object = new WeakRef(this.#asRead(source));
-  }
-
-  /** Its members are in the order of the text: answers that are indented are written from the object. */
-  #asRead({ kind, apiVersion, metadata, ...content }: T): T {
-    const { selfLink: _selfLink, resourceVersion: _resourceVersion, ...stored } = metadata;
-    const version = this.revision !== 0 && { resourceVersion: this.resourceVersion };
-    return { kind, apiVersion, metadata: { ...version, ...stored }, ...content } as T; // a T as its text has it
   }
 
   /** Reads the text, and keeps it for now. */

@@ -420,33 +420,6 @@ describe("a delete", () => {
   });
 });
 
-describe("an object that is kept for a user", () => {
-  it("is read after a write of this process as its text says, without parsing it", async (context) => {
-    const box = await toyBox({ definition: { ...toys, keptFor: ({ color }) => color ?? "" } });
-    const parse = context.mock.method(JSON, "parse");
-    const { registry } = box;
-    const created = await box.add("bear", { color: "brown", metadata: { labels: { size: "s" } } });
-    const { object: changed } = await put(box, {
-      metadata: { name: "bear", resourceVersion: created.resourceVersion },
-      color: "white",
-    });
-    const dryRun = { namespace: "box", manager: "test", caller: box.dryCaller };
-    const shown = await createObject(registry, { object: box.decoded({ metadata: { name: "dog" } }), ...dryRun });
-    const read = [created, changed, shown].map(({ object }) => object);
-    assert.equal(parse.mock.callCount(), 0);
-    parse.mock.restore();
-    assert.deepEqual(
-      read,
-      [created, changed, shown].map(({ text }): unknown => JSON.parse(text)),
-    );
-    assert.deepEqual(
-      read.map((object) => JSON.stringify(object)),
-      [created, changed, shown].map(({ text }) => text),
-    );
-    assert.equal(registry.peek(where), changed);
-  });
-});
-
 describe("names with slashes", () => {
   it("find no object, wherever namespace and name are split", async () => {
     const box = await toyBox();

@@ -28,6 +28,8 @@ const pauseMilliseconds = 1_000;
 const idleMilliseconds = 5 * 60_000;
 /** Signatures that wait for their turn. */
 const maximumWaiting = 1_000;
+/** What has waited longer for its turn is not signed: the request that it is for is about to end. */
+const longestWaitMilliseconds = 30_000;
 /** RFC 8017 section 9.2: the DigestInfo of a SHA-256. */
 const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
 
@@ -88,7 +90,12 @@ export class Pkcs11Key implements SigningKey {
     if (this.#waiting >= maximumWaiting)
       return Promise.reject(new KeyUnavailable("too many signatures wait for the token"));
     this.#waiting += 1;
-    const signed = this.#turn.then(() => this.#signNow(data)).finally(() => (this.#waiting -= 1));
+    const askedAt = this.#now();
+    const inTime = (): Promise<Buffer> => {
+      if (this.#now() - askedAt <= longestWaitMilliseconds) return this.#signNow(data);
+      throw new KeyUnavailable("too many signatures wait for the token, which is slow");
+    };
+    const signed = this.#turn.then(inTime).finally(() => (this.#waiting -= 1));
     this.#turn = signed.catch(() => {});
     return signed;
   }

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Pkcs11Key } from "../../../src/machinery/pkcs11/pkcs11-key.ts";
 import { KeyUnavailable } from "../../../src/pki/signing-key.ts";
 import { fakeKeyPem } from "./fake-key.ts";
@@ -68,6 +69,18 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
     await assert.rejects(first, unavailable(/did not answer C_\w+ within 2 s/));
     await assert.rejects(second, unavailable(/did not answer C_\w+ within 2 s/));
     silent.close();
+  });
+
+  it("that is slow is not asked for a signature that has waited half a minute for its turn", async () => {
+    const key = await open("signs");
+    const first = key.sign(text);
+    await nextTurn();
+    const second = key.sign(text);
+    time.now += 30_001;
+    await first;
+    await assert.rejects(second, unavailable(/wait for the token, which is slow/));
+    await key.sign(text);
+    key.close();
   });
 
   it("that refuses the PIN is not tried again until the PIN file changes", async () => {

@@ -84,7 +84,8 @@ class GarbageCollector {
   }
 
   async #reconcile(uid: string): Promise<string> {
-    if (this.#gone.delete(uid)) await eachInTurns(this.#graph.dependentsOf(uid), (node) => this.#queueNode(node));
+    if (this.#gone.delete(uid))
+      await new LongWork().each(this.#graph.dependentsOf(uid), (node) => this.#queueNode(node));
     const node = this.#graph.get(uid);
     if (node === undefined) return "nothing to do: the object is gone";
     const { deletionTimestamp, finalizers = [] } = node.object.metadata;
@@ -121,7 +122,7 @@ class GarbageCollector {
   /** Whether a dependent waits for its own ones. */
   async #isInCircle(uid: string): Promise<boolean> {
     let isFound = false;
-    await eachInTurns(this.#graph.dependentsOf(uid), ({ object }) => (isFound ||= awaitsDependents(object)));
+    await new LongWork().each(this.#graph.dependentsOf(uid), ({ object }) => (isFound ||= awaitsDependents(object)));
     return isFound;
   }
 
@@ -155,7 +156,7 @@ class GarbageCollector {
   async #finishForeground(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
     let isBlocked = false;
-    await eachInTurns(this.#graph.dependentsOf(uid), (dependent) => {
+    await new LongWork().each(this.#graph.dependentsOf(uid), (dependent) => {
       const { object } = dependent;
       // An object may name itself as its owner.
       if (object.metadata.uid === uid) return;
@@ -207,16 +208,6 @@ async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>):
     if (pause !== undefined) await pause;
   }
   return answers;
-}
-
-/** Requests go on in between. */
-async function eachInTurns<T>(items: Iterable<T>, look: (item: T) => void): Promise<void> {
-  const work = new LongWork();
-  for (const item of items) {
-    look(item);
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-  }
 }
 
 /** A stored object and its resource. */

@@ -45,12 +45,10 @@ export function openApiRoutes(api: ApiDescription): PathRoutes {
     return { contentType: version2ProtobufType, bytes, tag: `${tag}-PB` };
   });
   const index = once(async () => {
-    const work = new LongWork();
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
-    for (const [path, document] of documents) {
+    await new LongWork().each(documents, ([path, document]) => {
       paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${document().tag}` };
-      await work.pause();
-    }
+    });
     return taggedDocument({ paths }, contentTypes.json);
   });
 

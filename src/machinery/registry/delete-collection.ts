@@ -41,12 +41,10 @@ export async function deleteCollection<T extends ApiObject>(
   const resourceVersionMatch = versionMatch(list);
   const deleted = await listObjects(registry, { ...list, resourceVersionMatch, waiter: caller, user });
   const work = new LongWork(user);
-  for (const stored of deleted.items) {
+  await work.each(deleted.items, (stored) => {
     // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
     if (stored.unreadable !== undefined) void stored.object;
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-  }
+  });
   /** Resolves when all objects so far may be deleted. */
   let allowed = Promise.resolve();
   const deleteOne = async ({ key }: StoredObject<T>): Promise<void> => {

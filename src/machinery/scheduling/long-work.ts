@@ -49,6 +49,15 @@ export class LongWork {
     return performance.now() - this.#turnStartedAt < turnMilliseconds ? undefined : this.#wait();
   }
 
+  /** Takes one item after the other, with pauses in between. */
+  async each<T>(items: Iterable<T>, take: (item: T) => void): Promise<void> {
+    for (const item of items) {
+      take(item);
+      const pause = this.pause();
+      if (pause !== undefined) await pause;
+    }
+  }
+
   /** Does the work, which yields after each small step, and returns its result. */
   async all<T>(work: Generator<undefined, T>): Promise<T> {
     for (;;) {

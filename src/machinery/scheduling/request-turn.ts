@@ -83,6 +83,18 @@ async function goOnAfter<T>(pause: Promise<void>, work: Generator<undefined, T>)
   return inTurns(work);
 }
 
+/** Joins texts, each of which is made when its turn has come. */
+export const joinInTurns = (parts: Iterable<string>): MaybePromise<string> => inTurns(joined(parts));
+
+function* joined(parts: Iterable<string>): Generator<undefined, string> {
+  let text = "";
+  for (const part of parts) {
+    text += part;
+    yield;
+  }
+  return text;
+}
+
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 

@@ -40,4 +40,13 @@ describe("long computations", () => {
     assert.ok(first.lastIndexOf("a") < 6, first);
     assert.ok(first.lastIndexOf("s") < 6, first);
   });
+
+  it("take their items one after the other, with others in between", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10));
+    const steps: string[] = [];
+    const each = (items: string): Promise<void> => new LongWork().each(items, (item) => void steps.push(item));
+    await Promise.all([each("123"), each("abc")]);
+    assert.equal(steps.join(""), "1a2b3c");
+  });
 });

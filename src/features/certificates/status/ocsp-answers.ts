@@ -117,12 +117,9 @@ export class OcspAnswers {
   /** A subject may have tens of thousands of revocations, and a request may name many of its certificates. */
   async #statusesOf(certificateIds: readonly CertificateId[], issuer: Certificate): Promise<CertificateStatus[]> {
     const statuses: CertificateStatus[] = [];
-    const work = new LongWork();
-    for (const { serialNumber } of certificateIds) {
-      statuses.push(this.#options.statuses.of(issuer, serialNumber));
-      const pause = work.pause();
-      if (pause !== undefined) await pause;
-    }
+    await new LongWork().each(certificateIds, ({ serialNumber }) =>
+      statuses.push(this.#options.statuses.of(issuer, serialNumber)),
+    );
     return statuses;
   }
 

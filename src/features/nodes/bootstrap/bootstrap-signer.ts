@@ -93,11 +93,9 @@ async function signedData(
 ): Promise<Readonly<Record<string, string>>> {
   const content = Buffer.from(Buffer.from(data[kubeconfigKey] ?? "", "utf8").toString("base64url"), "latin1");
   const members = Object.entries(data).filter(([key]) => !key.startsWith(signaturePrefix));
-  const work = new LongWork();
-  for (const token of tokens) {
-    members.push([signaturePrefix + token.id, detachedSignature(content, token)]);
-    await work.pause();
-  }
+  await new LongWork().each(tokens, (token) =>
+    members.push([signaturePrefix + token.id, detachedSignature(content, token)]),
+  );
   return Object.fromEntries(members);
 }
 

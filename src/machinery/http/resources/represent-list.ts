@@ -150,11 +150,9 @@ async function joinedInTurns({ parts, frame }: BodyParts, { user, signal }: Read
   const [before, after] = frame?.(length) ?? [noBytes, noBytes];
   const whole = Buffer.allocUnsafeSlow(before.length + length + after.length);
   let at = 0;
-  for (const part of [before, ...made, after]) {
+  await work.each([before, ...made, after], (part) => {
     whole.set(part, at);
     at += part.length;
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-  }
+  });
   return whole;
 }

@@ -10,7 +10,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
-import { inTurns } from "../../scheduling/request-turn.ts";
+import { joinInTurns } from "../../scheduling/request-turn.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -92,14 +92,5 @@ export const representObject = <T extends { readonly kind: string; readonly apiV
 /** YAML takes a hundred times as long to write as JSON, so it is written in turns. */
 const textAnswer = (value: object, representation: Representation): MaybePromise<HttpResponse> =>
   representation.mediaType.format === "yaml"
-    ? andThen(inTurns(joined(yamlParts(value))), (body) => yamlResponse(body, { status: representation.status, value }))
+    ? andThen(joinInTurns(yamlParts(value)), (body) => yamlResponse(body, { status: representation.status, value }))
     : textResponse(value, representation);
-
-function* joined(parts: Iterable<string>): Generator<undefined, string> {
-  let text = "";
-  for (const part of parts) {
-    text += part;
-    yield;
-  }
-  return text;
-}

@@ -94,13 +94,8 @@ export async function checkPublishedKeys({
   if (keys.length > maximumKeys) throw new SignerFault(`it publishes ${keys.length} keys: ${maximumKeys} at most`);
   if (dataTimestampSeconds === undefined)
     throw new SignerFault("it does not say how old its keys are (data_timestamp)");
-  const work = new LongWork();
   const checked: VerificationKey[] = [];
-  for (const key of keys) {
-    checked.push(publishedKey(key));
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-  }
+  await new LongWork().each(keys, (key) => checked.push(publishedKey(key)));
   return {
     keys: checked,
     refreshSeconds: Math.min(refreshHintSeconds, longestRefreshSeconds),

@@ -1,6 +1,6 @@
 import type { Handler } from "../api/http-message.ts";
 import { createRequestChain } from "./request-chain.ts";
-import type { AnsweredRequest, ChainOptions } from "./request-chain.ts";
+import type { ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { healthRoutes } from "./health-routes.ts";
@@ -11,33 +11,21 @@ import { openApiRoutes } from "./openapi-routes.ts";
 import type { ApiDescription } from "../schema/openapi.ts";
 import type { RequestAudit } from "./request-audit.ts";
 import { withIndex } from "./path-routes.ts";
-import type { PathRoute, PathRoutes } from "./path-routes.ts";
+import type { PathRoute } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
 import { versionRoutes } from "./version-routes.ts";
 import { WatchBound } from "./watch-bound.ts";
-import type { Log } from "../logging/log.ts";
 
-export interface ApiServerOptions extends Pick<
+export interface ApiServerOptions extends Omit<
   ChainOptions,
-  | "waitForFreshCache"
-  | "authenticate"
-  | "refuseRevoked"
-  | "onStreamStarted"
-  | "impersonate"
-  | "authorize"
-  | "withoutIdentity"
-  | "identityWarnings"
-  | "handleResource"
+  "readOnlyQueue" | "mutatingQueue" | "watches" | "servedResources" | "audit"
 > {
   /** Every served kind, stored or not. Discovery lists groups and versions in this order. */
   readonly definitions: readonly Definition[];
   /** What the OpenAPI documents describe. */
   readonly api: ApiDescription;
-  /** Paths outside the API that features answer. */
-  readonly pathRoutes: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
-  readonly log: Pick<Log, "error">;
   readonly audit: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
   readonly signetVersion: string;
   /** Host and port. Known once the server listens. */
@@ -51,8 +39,6 @@ export interface ApiServerOptions extends Pick<
   readonly registry: MetricsOptions["registry"];
   /** Exchanges metrics with the other processes of this server. */
   readonly otherMetrics: MetricsOptions["others"];
-  /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
-  readonly onAnswered: (answered: AnsweredRequest) => void;
 }
 
 /** The whole server behind a listener or an in-process client: the request chain and all its handlers. */
@@ -88,25 +74,16 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     ]),
   );
   const handler = createRequestChain({
-    waitForFreshCache: options.waitForFreshCache,
-    authenticate: options.authenticate,
-    refuseRevoked: options.refuseRevoked,
-    impersonate: options.impersonate,
-    authorize: options.authorize,
-    withoutIdentity: options.withoutIdentity,
-    identityWarnings: options.identityWarnings,
-    handleResource: options.handleResource,
+    ...options,
     readOnlyQueue,
     mutatingQueue,
     watches,
     pathRoutes,
     servedResources: new ServedResources(options.definitions),
-    log: options.log,
-    onAnswered: (answered) => {
+    onAnswered(answered) {
       metrics.observe(answered);
       options.onAnswered(answered);
     },
-    onStreamStarted: options.onStreamStarted,
     audit: options.audit?.requests,
   });
   return { handler, metrics };

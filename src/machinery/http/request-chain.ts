@@ -38,7 +38,10 @@ export interface AuthorizedRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
-  /** Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now. */
+  /**
+   * Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now: it may be revoked while the
+   * request waits, its body comes, or it deletes many objects.
+   */
   readonly refuseRevoked: () => void;
   /** Undefined when the request is not recorded. */
   readonly audited: RecordedWork | undefined;
@@ -71,6 +74,7 @@ export interface ChainOptions {
   identityWarnings(request: HttpRequest, user: UserInfo | undefined): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
   readonly handleResource: HandleResource;
+  /** Paths outside the API. */
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
   readonly log: Pick<Log, "error">;

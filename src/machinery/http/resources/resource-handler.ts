@@ -53,7 +53,7 @@ export function createResourceHandler({
     ]),
   );
   return (authorized) => {
-    const { request, info, user, refuseRevoked, audited } = authorized;
+    const { info } = authorized;
     const missing = missingParameter(info);
     if (missing !== undefined) throw badRequest(missing);
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
@@ -63,17 +63,13 @@ export function createResourceHandler({
     }
     const warnings = new Warnings();
     const resourceRequest = {
-      request,
-      info,
-      user,
-      refuseRevoked,
+      ...authorized,
       mayTakeLong: registry !== undefined && mayTakeLong(registry, info),
       warnings,
       admission,
       authorize,
       clock,
       schedule,
-      audited,
     };
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;

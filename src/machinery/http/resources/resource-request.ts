@@ -8,15 +8,10 @@ import type { RecordedWork } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
 import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
-import type { ResourceRequestInfo } from "../request-info.ts";
+import type { AuthorizedRequest } from "../request-chain.ts";
 
 /** An authorized request with what its answer is made of. */
-export interface ResourceRequest {
-  readonly request: HttpRequest;
-  readonly info: ResourceRequestInfo;
-  readonly user: UserInfo;
-  /** Throws a 401 when the credential of its sender was revoked while it waited, its body came, or it deleted many objects. */
-  readonly refuseRevoked: () => void;
+export interface ResourceRequest extends AuthorizedRequest {
   /** Whether the request is about many objects or a long one. A long body is another reason to take long. */
   readonly mayTakeLong: boolean;
   readonly warnings: Warnings;
@@ -24,8 +19,6 @@ export interface ResourceRequest {
   readonly authorize: Authorize;
   readonly clock: Clock;
   readonly schedule: Schedule;
-  /** Undefined: the request is not in the audit log. */
-  readonly audited: RecordedWork | undefined;
 }
 
 /** The caller of a write, as the registry and admission rules see it. */

@@ -8,7 +8,8 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
-import { protobufMediaType, watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
+import { watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
+import { contentTypes } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { ReaderPace } from "./reader-pace.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -29,12 +30,6 @@ const bookmarkIntervalMilliseconds = 60_000;
 /** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
 
-const contentTypes = {
-  json: "application/json",
-  yaml: "application/json",
-  protobuf: `${protobufMediaType};stream=watch`,
-} as const satisfies Record<MediaType["format"], string>;
-
 /**
  * Creates the stream of a watch. Throws a 400 now for faults that would otherwise appear only after the stream has
  * started.
@@ -49,7 +44,9 @@ export function watchResponse<T extends ApiObject>(
   const isText = mediaType.format !== "protobuf";
   return {
     status: isWebSocket ? 101 : 200,
-    headers: isWebSocket ? {} : { "content-type": contentTypes[mediaType.format] },
+    headers: isWebSocket
+      ? {}
+      : { "content-type": isText ? contentTypes.json : `${contentTypes.protobuf};stream=watch` },
     body: {
       messageType: isText ? "text" : "binary",
       start: (sink) =>

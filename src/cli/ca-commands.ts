@@ -5,8 +5,7 @@ import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { withServerConfig, withServerSettings } from "./server-settings.ts";
-import { argumentAction } from "../machinery/command-line/argument-action.ts";
+import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 
 /** The settings that say where the data of a server are, and which CAs are in files of the operator. */
 const authorityFlags = Object.fromEntries(
@@ -17,6 +16,10 @@ const authorityFlags = Object.fromEntries(
 
 interface Named {
   readonly name: string;
+}
+
+interface ForceFlag {
+  readonly force: boolean;
 }
 
 /** What the commands do that replace the CAs of a server's data directory. */
@@ -43,26 +46,25 @@ const list = ({ list: run }: AuthorityPrograms): Command =>
   withExamples(
     withOutputFlag(withServerSettings(new Command("list"), authorityFlags))
       .description("list the CAs: which one signs, which ones are trusted, and how many certificates they have")
-      .action(async (flags: OutputFlags, self: Command) =>
-        withServerConfig(self, async (config) => run(config, flags)),
-      ),
+      .action(configAction(run)),
     ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
     ["Also those in the files that its settings name", "signet ca list --config /etc/signet/config.yaml"],
   );
 
-const argument = [
-  "<name>",
-  "ca for the server's own, or as signet ca list names it: apiserver-client-ca, example.com/services",
-] as const;
+/** One step of the replacement of a CA. */
+const step = (name: string, description: string): Command =>
+  withServerSettings(new Command(name), authorityFlags)
+    .description(description)
+    .argument(
+      "<name>",
+      "ca for the server's own, or as signet ca list names it: apiserver-client-ca, example.com/services",
+    );
 
 const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("prepare"), authorityFlags)
-      .description("make a new CA, which is trusted beside the one that signs")
-      .argument(...argument)
-      .action(
-        argumentAction(async (name, { self }) => withServerConfig(self, async (config) => run(config, { name }))),
-      ),
+    step("prepare", "make a new CA, which is trusted beside the one that signs").action(
+      argumentConfigAction((config, { argument: name }) => run(config, { name })),
+    ),
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
 
@@ -79,13 +81,11 @@ const rotate = (): Command =>
 
 const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("switch"), authorityFlags)
-      .description("let the new CA sign; the old one stays trusted")
-      .argument(...argument)
+    step("switch", "let the new CA sign; the old one stays trusted")
       .option("--force", "also within ten minutes after the new CA was made", false)
       .action(
-        argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
-          withServerConfig(self, async (config) => run(config, { name, isForced: force })),
+        argumentConfigAction<ForceFlag>((config, { argument: name, flags }) =>
+          run(config, { name, isForced: flags.force }),
         ),
       ),
     ["When all clients trust the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
@@ -93,13 +93,11 @@ const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
 
 const retire = ({ retire: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("retire"), authorityFlags)
-      .description("end the trust in the old CA, when none of its certificates is valid")
-      .argument(...argument)
+    step("retire", "end the trust in the old CA, when none of its certificates is valid")
       .option("--force", "also with valid certificates: they are refused from then on", false)
       .action(
-        argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
-          withServerConfig(self, async (config) => run(config, { name, isForced: force })),
+        argumentConfigAction<ForceFlag>((config, { argument: name, flags }) =>
+          run(config, { name, isForced: flags.force }),
         ),
       ),
     ["When signet ca list shows no certificates of the old CA", "signet ca retire nodeagent-client-ca"],
@@ -108,11 +106,8 @@ const retire = ({ retire: run }: AuthorityPrograms): Command =>
 
 const abort = ({ abort: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("abort"), authorityFlags)
-      .description("take a rotation back: remove the new CA, or let the old one sign again after the switch")
-      .argument(...argument)
-      .action(
-        argumentAction(async (name, { self }) => withServerConfig(self, async (config) => run(config, { name }))),
-      ),
+    step("abort", "take a rotation back: remove the new CA, or let the old one sign again after the switch").action(
+      argumentConfigAction((config, { argument: name }) => run(config, { name })),
+    ),
     ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],
   );

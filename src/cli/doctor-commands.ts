@@ -3,7 +3,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { withServerConfig, withServerSettings } from "./server-settings.ts";
+import { configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do that look at a server from the machine that it runs on. */
@@ -17,7 +17,7 @@ export const doctor = (run: DoctorPrograms["doctor"]): Command =>
   withExamples(
     withServerSettings(new Command("doctor"), serveFlags)
       .description("look for what is wrong with a server, running or not: give it the server's settings")
-      .action(async (_flags: unknown, self: Command) => withServerConfig(self, run)),
+      .action(configAction(run)),
     ["Look at a server with a settings file", "signet doctor --config /etc/signet/config.yaml"],
   );
 

@@ -5,9 +5,8 @@ import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import type { EncryptionAction } from "../server/encryption-settings.ts";
-import { withServerConfig, withServerSettings } from "./server-settings.ts";
+import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
-import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do with the encrypted objects of a server's store. */
 export interface EncryptionPrograms {
@@ -24,8 +23,7 @@ const command = (name: string, { description, example }: CommandHelp): Command =
 
 /** `signet encryption`: on the server's machine, while the server runs or not. */
 export function encryption(programs: EncryptionPrograms): Command {
-  const actionOf = (action: EncryptionAction) => async (_flags: unknown, self: Command) =>
-    withServerConfig(self, async (config) => programs.encryption(config, action));
+  const actionOf = (action: EncryptionAction) => configAction((config) => programs.encryption(config, action));
   return new Command("encryption")
     .description("see and renew how a server's objects are encrypted in its store, on the server's machine")
     .addCommand(
@@ -69,13 +67,11 @@ export function encryption(programs: EncryptionPrograms): Command {
         .argument("<key>", "the object's key in the store, as signet encryption status shows it")
         .option("-y, --yes", "do not ask", false)
         .action(
-          argumentAction<string, { readonly yes: boolean }>(async (key, { flags: { yes }, self }) => {
-            await withServerConfig(self, async (config) => {
-              if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
-                throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
-              }
-              await programs.encryption(config, { type: "discard", key });
-            });
+          argumentConfigAction<{ readonly yes: boolean }>(async (config, { argument: key, flags: { yes } }) => {
+            if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
+              throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
+            }
+            await programs.encryption(config, { type: "discard", key });
           }),
         ),
     );

@@ -7,9 +7,8 @@ import { plainName } from "../machinery/command-line/plain-name.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { withServerConfig, withServerSettings } from "./server-settings.ts";
+import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
-import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do that change the keys of tokens, in a server's store. */
 export interface TokenKeyPrograms {
@@ -43,9 +42,7 @@ const list = ({ list: run }: TokenKeyPrograms): Command =>
   withExamples(
     withOutputFlag(withServerSettings(new Command("list"), dataFlags))
       .description("list the keys: which one signs, which ones verify, and until when")
-      .action(async (flags: OutputFlags, self: Command) =>
-        withServerConfig(self, async (config) => run(config, flags)),
-      ),
+      .action(configAction(run)),
     ["The keys of a server, on its machine", "signet keys list --data-dir /var/lib/signet"],
   );
 
@@ -96,9 +93,9 @@ const retire = ({ retire: run }: TokenKeyPrograms): Command =>
       })
       .option("--force", "also one with valid tokens: they are refused from then on", false)
       .action(
-        argumentAction<string, { readonly force: boolean }>(async (kid, { flags: { force }, self }) => {
-          await withServerConfig(self, async (config) => run(config, { kid, isForced: force }));
-        }),
+        argumentConfigAction<{ readonly force: boolean }>((config, { argument: kid, flags }) =>
+          run(config, { kid, isForced: flags.force }),
+        ),
       ),
     ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
   );
@@ -110,13 +107,13 @@ const reseal = ({ reseal: run }: TokenKeyPrograms): Command =>
         "make another sealing.key when it is lost, and give up the private keys in the store that are in no file",
       )
       .option("-y, --yes", "do not ask", false)
-      .action(async ({ yes }: { readonly yes: boolean }, self: Command) => {
-        await withServerConfig(self, async (config) => {
+      .action(
+        configAction(async (config, { yes }: { readonly yes: boolean }) => {
           if (!yes && !(await confirm("Give up the private keys that only the lost sealing.key opens?"))) {
             throw new UsageError("nothing was changed: give --yes to give them up without being asked");
           }
           await run(config);
-        });
-      }),
+        }),
+      ),
     ["After sealing.key was lost for good, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
   );

@@ -7,6 +7,7 @@ import {
   warnOfMisspelledVariables,
 } from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
@@ -34,8 +35,22 @@ const headingOf = (name: string): string | undefined =>
 export async function withServerConfig(command: Command, run: (config: ServerConfig) => Promise<void>): Promise<void> {
   const given = givenSettings(command, serveFlags);
   const config = parseServerConfig(given);
-  await withGiven(given, async () => run(config));
+  await withGiven(given, () => run(config));
 }
+
+/** The action of a command that works with the server's settings. */
+export const configAction =
+  <Flags>(act: (config: ServerConfig, flags: Flags) => Promise<void>) =>
+  (flags: Flags, self: Command): Promise<void> =>
+    withServerConfig(self, (config) => act(config, flags));
+
+/** The same for a command with one argument. */
+export const argumentConfigAction = <Flags = unknown>(
+  act: (config: ServerConfig, given: { readonly argument: string; readonly flags: Flags }) => Promise<void>,
+) =>
+  argumentAction<string, Flags>((argument, { flags, self }) =>
+    withServerConfig(self, (config) => act(config, { argument, flags })),
+  );
 
 /** Runs what finds faults of given settings late, such as those of files. Rejects as `sayingOrigin` says. */
 export async function withGiven(given: GivenFlags, run: () => Promise<void>): Promise<void> {

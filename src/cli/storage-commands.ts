@@ -3,7 +3,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { withServerConfig, withServerSettings } from "./server-settings.ts";
+import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 type StorageKind = "lmdb" | "etcd";
@@ -53,9 +53,9 @@ export const restore = (run: StoragePrograms["restore"]): Command =>
       .argument("<file>", "the backup")
       .option("--dry-run", "only read the backup and check that it is complete", false)
       .action(
-        argumentAction<string, { readonly dryRun: boolean }>(async (file, { flags, self }) => {
-          await withServerConfig(self, async (config) => run(config, { file, isDryRun: flags.dryRun }));
-        }),
+        argumentConfigAction<{ readonly dryRun: boolean }>((config, { argument: file, flags }) =>
+          run(config, { file, isDryRun: flags.dryRun }),
+        ),
       ),
     ["Check a backup", "signet restore --dry-run signet.backup"],
     ["Make a data directory from it", "signet restore --data-dir /var/lib/signet signet.backup"],
@@ -66,18 +66,18 @@ const kind = (flag: string, description: string): Option =>
 
 /** `signet storage`: moves the objects of servers that are stopped. */
 export const storage = (run: StoragePrograms["migrateStorage"]): Command =>
-  new Command("storage").description("move objects between a data directory's own store and etcd").addCommand(
-    withExamples(
-      withServerSettings(new Command("migrate"), dataFlags)
-        .description("move all objects, while all servers are stopped; the old store is kept and not used any more")
-        .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
-        .addOption(kind("to", "where they go"))
-        .action(async (flags: { readonly from: StorageKind; readonly to: StorageKind }, self: Command) => {
-          await withServerConfig(self, async (config) => run(config, flags));
-        }),
-      [
-        "From a data directory to etcd",
-        "signet storage migrate --from lmdb --to etcd --etcd-servers https://etcd:2379",
-      ],
-    ),
-  );
+  new Command("storage")
+    .description("move objects between a data directory's own store and etcd")
+    .addCommand(
+      withExamples(
+        withServerSettings(new Command("migrate"), dataFlags)
+          .description("move all objects, while all servers are stopped; the old store is kept and not used any more")
+          .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
+          .addOption(kind("to", "where they go"))
+          .action(configAction(run)),
+        [
+          "From a data directory to etcd",
+          "signet storage migrate --from lmdb --to etcd --etcd-servers https://etcd:2379",
+        ],
+      ),
+    );

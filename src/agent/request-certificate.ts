@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { certificateRequestState } from "../features/certificates/resources.ts";
+import { certificateRequestState, isUndecided } from "../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
@@ -92,9 +92,6 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   }
   throw new Error(`request ${name} is not followed any more`); // only when `signal` aborts
 }
-
-const isUndecided = (request: CertificateSigningRequest): boolean =>
-  ["pending", "approved"].includes(certificateRequestState(request));
 
 const createdAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? "") || 0;

@@ -27,5 +27,5 @@ export {
   minimumExpirationText,
 } from "./requested-lifetime.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
-export { certificateRequestState } from "./requests/certificate-request-state.ts";
+export { certificateRequestState, isUndecided } from "./requests/certificate-request-state.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

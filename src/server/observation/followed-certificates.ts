@@ -1,4 +1,4 @@
-import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
+import { isUndecided } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
@@ -29,10 +29,9 @@ export class FollowedCertificates {
   /** How many requests are neither answered nor refused. */
   waiting(): Promise<ReadonlyMap<string, number>> {
     const { stores, signerLabel } = this.#options;
-    this.#waiting ??= new SignerNumbers(stores.of(certificateSigningRequestResource), (request) => {
-      const state = certificateRequestState(request);
-      return state === "pending" || state === "approved" ? 1 : undefined;
-    });
+    this.#waiting ??= new SignerNumbers(stores.of(certificateSigningRequestResource), (request) =>
+      isUndecided(request) ? 1 : undefined,
+    );
     return this.#waiting.combined(signerLabel, (count = 0) => count + 1);
   }
 

@@ -18,6 +18,10 @@ export function certificateRequestState({ status }: CertificateSigningRequest): 
   return status.certificate ? "issued" : "approved";
 }
 
+/** Whether a request is neither answered nor refused. */
+export const isUndecided = (request: CertificateSigningRequest): boolean =>
+  ["pending", "approved"].includes(certificateRequestState(request));
+
 /** `Approved,Issued`, as kubectl shows a request's state. */
 export function certificateRequestSummary({ status }: CertificateSigningRequest): string {
   const types = new Set((status.conditions ?? []).map(({ type }) => type));

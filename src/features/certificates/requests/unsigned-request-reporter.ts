@@ -6,7 +6,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
-import { certificateRequestState } from "./certificate-request-state.ts";
+import { isUndecided } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { requestQueue } from "./request-queue.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
@@ -41,7 +41,7 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
     const queue = requestQueue(context, {
       name: this.name,
       reconcile: async (request) => {
-        if (!isWaiting(request)) return "nothing to do: the request is decided or signed";
+        if (!isUndecided(request)) return "nothing to do: the request is decided or signed";
         const { name = "", uid = "" } = request.metadata;
         const missing = missingSigner(request.spec.signerName, { names, ...options });
         if (missing === undefined) return "nothing to do: a signer runs here";
@@ -70,7 +70,7 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
       },
     });
     const add = (request: CertificateSigningRequest): void => {
-      if (!isWaiting(request)) return;
+      if (!isUndecided(request)) return;
       const missing = missingSigner(request.spec.signerName, { names, ...options });
       if (missing !== undefined) queue.add(request.metadata.name ?? "");
     };
@@ -82,9 +82,6 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
     return { queue };
   },
 });
-
-const isWaiting = (request: CertificateSigningRequest): boolean =>
-  ["pending", "approved"].includes(certificateRequestState(request));
 
 /** When a request was approved, in milliseconds since the epoch; undefined while it is not. */
 function approvalTime({ status, metadata }: CertificateSigningRequest): number | undefined {

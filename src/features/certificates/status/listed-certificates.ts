@@ -104,27 +104,17 @@ export class ListedCertificates {
 
   async #search({ records, expiredBefore, work }: RefreshOptions): Promise<void> {
     this.#searches++;
-    for (const record of records()) {
-      this.addRecord(record);
-      const turn = work.pause();
-      if (turn !== undefined) await turn;
-    }
-    for (const revoked of this.#revoked.serialNumbers()) {
-      this.#put(revoked);
-      const turn = work.pause();
-      if (turn !== undefined) await turn;
-    }
+    await work.each(records(), (record) => this.addRecord(record));
+    await work.each(this.#revoked.serialNumbers(), (revoked) => this.#put(revoked));
     for (const [issuer, parts] of this.#byIssuer) {
-      for (const part of parts.values()) {
+      await work.each(parts.values(), (part) => {
         for (const [serialNumber, { seenIn, expiresAt }] of part.lines) {
           if (seenIn === this.#searches && expiresAt >= expiredBefore) continue;
           part.lines.delete(serialNumber);
           part.encoded = undefined;
           this.#encoded.delete(issuer);
         }
-        const turn = work.pause();
-        if (turn !== undefined) await turn;
-      }
+      });
     }
   }
 
@@ -135,11 +125,10 @@ export class ListedCertificates {
     const ofIssuer = this.#byIssuer.get(issuer);
     if (ofIssuer === undefined) return noEntries;
     const parts = new Map<string, Buffer>();
-    for (const [shard, part] of ofIssuer) {
+    await work.each(ofIssuer, ([shard, part]) => {
       part.encoded ??= encodePart(part);
       parts.set(shard, part.encoded);
-      await work.pause();
-    }
+    });
     const list = { parts, whole: Buffer.concat([...parts.values()]) };
     // Lines that came during the encoding are for the next list.
     const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));

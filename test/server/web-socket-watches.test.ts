@@ -37,6 +37,10 @@ const open = (target: string, { protocols = [], headers = asAdministrator(), ...
 /** The answer to a handshake that the server refuses. */
 async function refusalOf(target: string, handshake: Handshake = {}): Promise<{ code: number; message: string }> {
   const socket = open(target, handshake);
+  socket.once("open", () => {
+    socket.emit("error", new Error("the handshake was accepted"));
+    socket.terminate();
+  });
   const answered = (await once(socket, "unexpected-response")) as [unknown, AsyncIterable<Buffer>];
   let text = "";
   for await (const chunk of answered[1]) text += String(chunk);
@@ -149,7 +153,13 @@ describe("a WebSocket handshake that is refused", () => {
     const own = open(watchOf("none"), { ...byCertificate, origin: `https://127.0.0.1:${server.port}` });
     await once(own, "open");
     own.terminate();
-    for (const origin of ["https://evil.example", `https://127.0.0.1.evil.example:${server.port}`, "null"]) {
+    const { port } = server;
+    for (const origin of [
+      "https://evil.example",
+      `https://127.0.0.1.evil.example:${port}`,
+      `http://127.0.0.1:${port}`,
+      "null",
+    ]) {
       assert.equal((await refusalOf(watchOf("none"), { ...byCertificate, origin })).code, 403, origin);
       // A token that is no good does not hide the certificate.
       const protocols = [tokenProtocol("wrong"), "x"];

@@ -38,9 +38,8 @@ export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "head
   if (headers["origin"] === undefined || connection.peerCertificates.length === 0) return;
   const origin = single(headers, "origin") ?? "";
   const host = single(headers, "host") ?? "";
-  if (URL.parse(origin)?.host !== URL.parse(`https://${host}`)?.host) {
-    throw foreignPage();
-  }
+  // With its scheme: who controls the network can show a page of http: under this server's name.
+  if (URL.parse(origin)?.origin !== URL.parse(`https://${host}`)?.origin) throw foreignPage();
 }
 
 const foreignPage = (): ApiError =>

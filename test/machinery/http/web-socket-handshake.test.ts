@@ -44,7 +44,7 @@ describe("a WebSocket handshake", () => {
     check({ host, origin: "https://signet.example:6443" }, user);
     check({ host }, user);
     check({ host, origin: "https://evil.example" });
-    for (const origin of ["https://evil.example", "https://signet.example", "null", ""]) {
+    for (const origin of [`http://${host}`, "https://evil.example", "https://signet.example", "null", ""]) {
       assert.throws(() => check({ host, origin }, user), { code: 403 }, origin);
     }
     const origins = ["https://signet.example:6443", "https://evil.example"];

@@ -252,6 +252,7 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
         (_request, response) => response.writeHead(200).end('{"issuer":"https://other.example.com"}'),
         /that of another issuer/,
       ],
+      nobodys: [(_request, response) => response.writeHead(200).end("{}"), /names no issuer: correct issuer\.url/],
       cut: [(request) => request.destroy(), /socket hang up|ECONNRESET/],
       cutInBody: [
         (_request, response) => {

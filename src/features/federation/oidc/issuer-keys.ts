@@ -190,6 +190,9 @@ const documentUrl = (issuer: string): string => `${issuer.replace(/\/$/, "")}/.w
 
 function keysUrlOf(document: unknown, issuer: string): string {
   const { issuer: named, jwks_uri: url } = jsonFields(document);
+  if (named === undefined) {
+    throw new Error("the issuer's document names no issuer: correct issuer.url or issuer.discoveryURL");
+  }
   if (named !== issuer) {
     throw new Error(`the issuer's document is that of another issuer, ${JSON.stringify(named)}: correct issuer.url`);
   }

@@ -370,6 +370,7 @@ describe(
         ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],
         ["a file for a signer of tokens", serve("--service-account-signing-endpoint", noPem), "usage", /--service-account-signing-endpoint: .+tls is no socket: name the one where the signer listens$/m],
+        ["a signer of tokens whose path is no socket's", serve("--service-account-signing-endpoint", `/${"x".repeat(120)}`), "usage", /--service-account-signing-endpoint: the path is longer than 10[37] bytes, too long for a socket: shorten it$/m],
         ["a signer of tokens that is not there", serve("--service-account-signing-endpoint", file("none.sock")), "usage", /--service-account-signing-endpoint: no signer answers at .+none\.sock: .*; start it, or name the socket where it listens/],
         ["a data directory of another server", ["serve", "--data-dir", server.dataDirectory], "usage", /is in use by the process \d+/],
         ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read .+: there is no such file; name another/],

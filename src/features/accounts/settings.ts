@@ -123,11 +123,18 @@ function signingKeyOf(values: FlagValues<typeof accountFlags>): AccountSettings[
 /** Upstream takes a path; the scheme is what other settings have. */
 function socketPath(endpoint: string): string {
   const path = endpoint.replace(/^unix:(?:\/\/)?/, "");
-  if (path.startsWith("/")) return path;
+  const flag = "--service-account-signing-endpoint";
+  if (!path.startsWith("/")) {
+    throw new UsageError(`${flag}: ${JSON.stringify(endpoint)} is not the absolute path of a socket`);
+  }
+  if (Buffer.byteLength(path) <= longestSocketPathBytes) return path;
   throw new UsageError(
-    `--service-account-signing-endpoint: ${JSON.stringify(endpoint)} is not the absolute path of a socket`,
+    `${flag}: the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`,
   );
 }
+
+/** What `sockaddr_un` has room for, without the NUL that ends it (unix(7); macOS has four bytes less). */
+const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
 
 function httpsUrl(text: string | undefined): string | undefined {
   if (text === undefined || isHttpsUrl(text)) return text;

@@ -373,6 +373,16 @@ describe("signet doctor beside a running server", () => {
     chmodSync(tokenFile, 0o600);
   });
 
+  it("says that a folder is no file, and not to change who can write to it", async () => {
+    const open = join(folder, "open");
+    mkdirSync(open);
+    chmodSync(open, 0o1777);
+    assert.deepEqual(
+      (await newTroubles({ "client-ca-file": open })).filter((line) => line.startsWith("bad permissions")),
+      [],
+    );
+  });
+
   it("finds an etcd whose clock differs from this machine's", async () => {
     const now = Date.now();
     const etcd = createServer((_request, response) => {

@@ -164,11 +164,10 @@ export function examineNamedFiles({ certificates, secrets }: NamedFiles): Findin
   const subject = "permissions";
   return [...certificates, ...secrets].flatMap((file) => {
     const status = statSync(file, { throwIfNoEntry: false });
-    // Missing certificates have a finding of their own.
-    if (status === undefined) {
-      return secrets.includes(file)
-        ? [bad(subject, { found: `${file} does not exist`, advice: "restore it, or change the setting" })]
-        : [];
+    // Certificates that cannot be read have a finding of their own.
+    if (status?.isFile() !== true) {
+      const found = status === undefined ? `${file} does not exist` : `${file} is no file`;
+      return secrets.includes(file) ? [bad(subject, { found, advice: "restore it, or change the setting" })] : [];
     }
     const findings: Finding[] = [];
     if ((status.mode & 0o002) !== 0)

@@ -101,6 +101,8 @@ export function statusText({
 }: AgentStatus): string {
   const time = (milliseconds: number | undefined): string =>
     milliseconds === undefined ? "-" : timestamp(milliseconds);
+  const isUnanswered =
+    outages.length === 0 && certificates.some(({ name, state }) => name === "client" && state === "unknown");
   const rows = certificates.map(({ name, state, notAfter, renewAt }) => [
     name,
     notAfter !== undefined && now > notAfter ? "expired" : state,
@@ -122,6 +124,7 @@ export function statusText({
         `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`,
     ),
     ...outages,
+    ...(isUnanswered ? ["no server has answered yet"] : []),
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),
   ];

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { statusText } from "../../src/agent/agent-program.ts";
 import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentStatus } from "../../src/agent/agent-status.ts";
+import type { CertificateReport } from "../../src/agent/certificate-manager.ts";
 
 const idle: AgentStatus = {
   nodeName: "n1",
@@ -14,20 +15,29 @@ const idle: AgentStatus = {
   hasPendingHooks: false,
 };
 
+const missing: CertificateReport = {
+  name: "client",
+  state: "missing",
+  notAfter: undefined,
+  renewAt: undefined,
+  failure: undefined,
+  pendingRequest: undefined,
+  signerName: undefined,
+  isRenewalRequested: false,
+  isUnfinished: true,
+  fileFault: undefined,
+};
+
 describe("the status of an agent", () => {
+  it("says so while no server has answered, and nothing has failed", () => {
+    const silent: AgentStatus = { ...idle, certificates: [{ ...missing, state: "unknown" }] };
+    assert.match(statusText(silent), /\nno server has answered yet$/);
+    assert.doesNotMatch(statusText({ ...silent, outages: ["refused"] }), /answered/);
+    assert.doesNotMatch(statusText({ ...silent, certificates: [missing] }), /answered/);
+  });
+
   it("says who can approve a pending request", () => {
-    const serving = {
-      name: "serving",
-      state: "missing",
-      notAfter: undefined,
-      renewAt: undefined,
-      failure: undefined,
-      pendingRequest: "node-csr-x",
-      signerName: "example.com/serving",
-      isRenewalRequested: false,
-      isUnfinished: true,
-      fileFault: undefined,
-    } as const;
+    const serving = { ...missing, name: "serving", pendingRequest: "node-csr-x", signerName: "example.com/serving" };
     const text = statusText({ ...idle, certificates: [serving] });
     assert.match(
       text,

@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 import { statusText } from "../../src/agent/agent-program.ts";
 import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentStatus } from "../../src/agent/agent-status.ts";
-import type { CertificateReport } from "../../src/agent/certificate-manager.ts";
 
 const idle: AgentStatus = {
   nodeName: "n1",
@@ -15,7 +14,7 @@ const idle: AgentStatus = {
   hasPendingHooks: false,
 };
 
-const missing: CertificateReport = {
+const missing: AgentStatus["certificates"][number] = {
   name: "client",
   state: "missing",
   notAfter: undefined,

@@ -207,7 +207,7 @@ describe(
         ["http in place of https", of(kubeconfig("http", { url: server.url.replace("https", "http") })), "usage", /not a URL that begins with https:\/\//],
         ["a login that only kubectl has", of(kubeconfig("exec", { user: { exec: { command: "aws" } } })), "usage", /logs in by exec, which signet cannot do; give --token/],
         ["a certificate without a key", of(kubeconfig("nokey", { user: { "client-certificate-data": pair["client-certificate-data"] } })), "usage", /has no client-key; certificate and key go together/],
-        ["a broken key", of(kubeconfig("brokenkey", { user: pair })), "usage", /certificates or key cannot be used; get a new kubeconfig/],
+        ["a broken key", of(kubeconfig("brokenkey", { user: pair })), "usage", /the user's client certificate and key cannot be used; write those of one pair: /],
         ["no credentials", of(kubeconfig("nobody", { user: {} })), "unauthenticated", /\(403\): the kubeconfig has no credentials that signet can use; name another --context, or give --token/],
       ]);
     });

@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
@@ -52,14 +52,17 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
     sources.map(({ path, yaml }) => parseSource(yaml, path)),
     { context, isTokenGiven, hasFlags },
   );
-  if (isFollowed) checkCertificates(read, paths);
+  checkCertificates(read, { paths, isFollowed });
   return read;
 }
 
 /** A block that begins after the last end of one. */
 const unfinishedPem = /-----BEGIN (?![^]*-----END [^-\n]+-----)/;
 
-function checkCertificates({ transport }: KubeconfigContext, paths: readonly string[]): void {
+function checkCertificates(
+  { transport }: KubeconfigContext,
+  { paths, isFollowed }: { readonly paths: readonly string[]; readonly isFollowed: boolean },
+): void {
   const { caCertificates: authorities, clientCertificate: pair } = transport;
   const check = (advice: string, use: () => unknown): void => {
     try {
@@ -69,16 +72,19 @@ function checkCertificates({ transport }: KubeconfigContext, paths: readonly str
     }
   };
   // TLS itself passes over a damaged CA, and over one of several that breaks off.
-  if (authorities !== undefined) {
+  if (authorities !== undefined && isFollowed) {
     check("the certificate of the cluster's CA cannot be read; write it again", () => {
       if (unfinishedPem.test(authorities)) throw new Error("it breaks off");
       return new X509Certificate(authorities);
     });
   }
   if (pair !== undefined) {
-    check("the user's client certificate and key cannot be used; write those of one pair", () =>
-      createSecureContext({ cert: pair.certificate, key: pair.key, ca: [] }),
-    );
+    check("the user's client certificate and key cannot be used; write those of one pair", () => {
+      createSecureContext({ cert: pair.certificate, key: pair.key, ca: [] });
+      // With a key of another type, TLS itself leaves out both: the user would be anonymous.
+      const isOfPair = new X509Certificate(pair.certificate).checkPrivateKey(createPrivateKey(pair.key));
+      if (!isOfPair) throw new Error("key values mismatch");
+    });
   }
 }
 

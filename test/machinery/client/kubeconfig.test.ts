@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -193,6 +194,10 @@ test("a kubeconfig that is followed is refused while its CA is half written, or 
     name: "KubeconfigError",
     message: /: the user's client certificate and key cannot be used; write those of one pair: .*key values mismatch/,
   });
+  // TLS would log in as nobody with these two.
+  write("client.key", generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }));
+  assert.throws(read, /write those of one pair: key values mismatch/);
+  assert.throws(() => readKubeconfig({ file }), /write those of one pair: key values mismatch/);
   write("client.key", renewed["client.key"]);
   assert.deepEqual(read(), { certificate: renewed["client.crt"], key: renewed["client.key"] });
   for (const before of ["", old["ca.crt"]]) {

@@ -19,6 +19,7 @@ import type { FairQueue } from "./fair-queue.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import { longRequestTurn } from "./resources/long-request-turn.ts";
+import type { TurnTaker } from "./resources/long-request-turn.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestUri } from "./request-audit.ts";
 import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
@@ -34,15 +35,8 @@ import type { Log } from "../logging/log.ts";
 import { loggedBug } from "../logging/logged-error.ts";
 
 /** A request for a resource and a verb that are served, which its user may make. */
-export interface AuthorizedRequest {
-  readonly request: HttpRequest;
+export interface AuthorizedRequest extends TurnTaker {
   readonly info: ResourceRequestInfo;
-  readonly user: UserInfo;
-  /**
-   * Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now: it may be revoked while the
-   * request waits, its body comes, or it deletes many objects.
-   */
-  readonly refuseRevoked: () => void;
   /** Undefined when the request is not recorded. */
   readonly audited: RecordedWork | undefined;
 }
@@ -350,10 +344,9 @@ const withHooks = (
   },
 });
 
-interface RoutedRequest extends Pick<AuthorizedRequest, "user" | "refuseRevoked"> {
+interface RoutedRequest extends TurnTaker {
   readonly lifecycle: Lifecycle;
   readonly info: ParsedRequestInfo;
-  readonly request: HttpRequest;
 }
 
 /** Paths that no router knows, though they can be read: the core group has no path below `/apis`. */

@@ -1,9 +1,18 @@
 import { requestCanceled } from "../../api/api-error.ts";
+import type { HttpRequest } from "../../api/http-message.ts";
+import type { UserInfo } from "../../api/user-info.ts";
 import { requestTurn, shortTextLength } from "../../scheduling/request-turn.ts";
-import type { ResourceRequest } from "./resource-request.ts";
 
 /** Who waits for the turn of a request. */
-export type TurnTaker = Pick<ResourceRequest, "request" | "user" | "refuseRevoked">;
+export interface TurnTaker {
+  readonly request: HttpRequest;
+  readonly user: UserInfo;
+  /**
+   * Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now: it may be revoked while the
+   * request waits, its body comes, or it deletes many objects.
+   */
+  readonly refuseRevoked: () => void;
+}
 
 /**
  * Waits for the turn of a request that may take long. Rejects with a 504 when its client has left meanwhile, and with a 401 when its

@@ -3,8 +3,9 @@ import { certificateSigningRequestResource, issuedCertificateResource } from "..
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
+import { followInTurns } from "../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
+import type { StoredObject } from "../../machinery/registry/stored-object.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";
 
@@ -51,29 +52,17 @@ interface OfSigner extends ApiObject {
 
 /** What `numberOf` makes of each object of a resource, by its signer; undefined leaves it out. */
 class SignerNumbers<T extends OfSigner> {
-  readonly #registry: ResourceRegistry<T>;
+  readonly #ready: () => Promise<void>;
   readonly #numberOf: (object: T) => number | undefined;
   /** By the signer's name, then by the object's key. */
   readonly #numbers = new Map<string, Map<string, number>>();
-  /** Undefined: all objects have to be read. */
-  #reading: Promise<void> | undefined;
-  /** The keys of what was written since the reading began: what it finds of them is old. Undefined: none goes on. */
-  #written: Set<string> | undefined;
 
   constructor(registry: ResourceRegistry<T>, numberOf: (object: T) => number | undefined) {
-    this.#registry = registry;
     this.#numberOf = numberOf;
-    followRegistry(registry, {
-      onLoaded: () => {
-        this.#numbers.clear();
-        this.#reading = undefined;
-        this.#written = undefined;
-      },
-      onEvent: (event) => {
-        this.#written?.add(event.key);
-        if (event.previous !== undefined) this.#remove(event.key, event.previous.object);
-        if (event.type === "put") this.#put(event.key, event.object.object);
-      },
+    this.#ready = followInTurns(registry, {
+      clear: () => this.#numbers.clear(),
+      add: (stored) => this.#add(stored),
+      remove: (stored) => this.#remove(stored),
     });
   }
 
@@ -82,7 +71,7 @@ class SignerNumbers<T extends OfSigner> {
     labelOf: (signerName: string) => string,
     combine: (known: number | undefined, next: number) => number | undefined,
   ): Promise<ReadonlyMap<string, number>> {
-    await this.#readAll();
+    await this.#ready();
     const found = new Map<string, number>();
     const work = new LongWork();
     for (const [signerName, numbers] of this.#numbers) {
@@ -98,32 +87,9 @@ class SignerNumbers<T extends OfSigner> {
     return found;
   }
 
-  async #readAll(): Promise<void> {
-    const reading = (this.#reading ??= this.#read());
-    try {
-      await reading;
-    } catch (error) {
-      if (this.#reading === reading) this.#reading = undefined;
-      throw error;
-    }
-    // Meanwhile, the cache may have loaded again.
-    if (this.#reading !== reading) await this.#readAll();
-  }
-
-  async #read(): Promise<void> {
-    const written = new Set<string>();
-    this.#written = written;
-    const work = new LongWork();
-    for (const stored of readableObjects(this.#registry)) {
-      const pause = work.pause();
-      if (pause !== undefined) await pause;
-      if (this.#written !== written) return; // the cache has loaded again
-      if (!written.has(stored.key)) this.#put(stored.key, stored.object);
-    }
-    this.#written = undefined;
-  }
-
-  #put(key: string, object: T): void {
+  #add(stored: StoredObject<T>): void {
+    if (stored.unreadable !== undefined) return;
+    const { key, object } = stored;
     const number = this.#numberOf(object);
     if (number === undefined) return;
     const { signerName } = object.spec;
@@ -132,7 +98,8 @@ class SignerNumbers<T extends OfSigner> {
     else others.set(key, number);
   }
 
-  #remove(key: string, { spec: { signerName } }: T): void {
+  #remove({ key, object }: StoredObject<T>): void {
+    const { signerName } = object.spec;
     const others = this.#numbers.get(signerName);
     others?.delete(key);
     if (others?.size === 0) this.#numbers.delete(signerName);

@@ -1,9 +1,5 @@
-import { LongWork } from "../../../machinery/scheduling/long-work.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import type { StoredObject } from "../../../machinery/registry/stored-object.ts";
-import { resourceRange } from "../../../machinery/registry/storage-key.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
@@ -19,48 +15,30 @@ export class CertificateStatuses {
   readonly #revoked = new RevokedCertificates();
   /** The names of the records of a serial number. Nearly all have one. */
   readonly #bySerialNumber = new Map<string, string | readonly string[]>();
-  readonly #loadings: readonly Loading[];
+  readonly #following: readonly (() => Promise<void>)[];
 
   constructor(stores: {
     readonly records: ResourceRegistry<IssuedCertificate>;
     readonly revocations: ResourceRegistry<Revocation>;
   }) {
     this.#records = stores.records;
-    const loadings: [Loading, Loading] = [new Loading(), new Loading()];
-    const [ofRecords, ofRevocations] = loadings;
-    this.#loadings = loadings;
-    followRegistry(stores.records, {
-      onLoaded: () => {
-        this.#bySerialNumber.clear();
-        ofRecords.start(stores.records, (record) => this.#add(record));
-      },
-      onEvent: (event) => {
-        // A record never changes.
-        if (event.type === "delete") this.#remove(event.previous.object);
-        else if (event.previous === undefined) this.#add(event.object.object);
-      },
-    });
-    followRegistry(stores.revocations, {
-      onLoaded: () => {
-        this.#revoked.clear();
-        ofRevocations.start(stores.revocations, (revocation) => this.#revoked.add(revocation));
-      },
-      onEvent: (event) => {
-        // Nor does what a revocation says.
-        if (event.type === "delete") this.#revoked.remove(event.previous.object);
-        else if (event.previous === undefined) this.#revoked.add(event.object.object);
-      },
-    });
+    this.#following = [
+      followInTurns(stores.records, {
+        clear: () => this.#bySerialNumber.clear(),
+        add: ({ object }) => this.#add(object),
+        remove: ({ object }) => this.#remove(object),
+      }),
+      followInTurns(stores.revocations, {
+        clear: () => this.#revoked.clear(),
+        add: ({ object }) => this.#revoked.add(object),
+        remove: ({ object }) => this.#revoked.remove(object),
+      }),
+    ];
   }
 
   /** Resolves when `of` knows everything that there was at the start. */
   async ready(): Promise<void> {
-    for (const loading of this.#loadings) {
-      let { done } = loading;
-      await done;
-      // Another reading may have taken its place.
-      while (done !== loading.done) await (done = loading.done);
-    }
+    for (const ready of this.#following) await ready();
   }
 
   /**
@@ -104,39 +82,6 @@ export class CertificateStatuses {
     const [only] = rest;
     if (only === undefined) this.#bySerialNumber.delete(spec.serialNumber);
     else this.#bySerialNumber.set(spec.serialNumber, rest.length === 1 ? only : rest);
-  }
-}
-
-/**
- * Reads the objects of a registry in several turns of the event loop, so that a server with very many of them starts at once.
- * An object that is added in between comes as an event; one that is deleted in between is left out.
- */
-class Loading {
-  done: Promise<void> = Promise.resolve();
-  #count = 0;
-
-  /** Takes the place of a reading that is not done yet. */
-  start<T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>, add: (object: T) => void): void {
-    const stored = registry.cache.snapshot(resourceRange(registry.definition));
-    this.done = this.#read(stored, (one) => {
-      const now = registry.cache.get(one.key);
-      if (now === undefined) return;
-      // One of the same name may have taken its place.
-      if (now.revision === one.revision || now.object.metadata.uid === one.object.metadata.uid) add(now.object);
-    });
-    // The callers of ready() get the failure. Without one, it must not be an unhandled rejection.
-    this.done.catch(() => {});
-  }
-
-  async #read<T extends ApiObject>(stored: Iterable<StoredObject<T>>, take: (one: StoredObject<T>) => void) {
-    const own = ++this.#count;
-    const work = new LongWork();
-    for (const one of stored) {
-      if (own !== this.#count) return;
-      take(one);
-      const turn = work.pause();
-      if (turn !== undefined) await turn;
-    }
   }
 }
 

@@ -147,13 +147,22 @@ it("a critical extension is understood when it is read, and only then", () => {
   }
 });
 
-it("a CA's path is not shorter than nothing", () => {
-  const constraints = (length: Buffer): Buffer => encodeSequence(encodeElement(1, Buffer.of(0xff)), length);
+it("a certificate's key usages are the bits of RFC 5280 section 4.2.1.3", () => {
+  const usagesOf = (...octets: readonly number[]) =>
+    reading(oids.keyUsage, encodeElement(3, Buffer.of(0, ...octets))).keyUsages;
+  assert.deepEqual(usagesOf(0b1010_0000), ["digitalSignature", "keyEncipherment"]);
+  assert.deepEqual(usagesOf(0b0101_1000), ["contentCommitment", "dataEncipherment", "keyAgreement"]);
+  assert.deepEqual(usagesOf(0b0000_0110), ["certSign", "crlSign"]);
+  assert.deepEqual(usagesOf(0b0000_0001, 0b1000_0000), ["encipherOnly", "decipherOnly"]);
+});
+
+it("a CA's path is not shorter than nothing, and nothing comes after its length", () => {
+  const constraints = (...rest: readonly Buffer[]): Buffer =>
+    encodeSequence(encodeElement(1, Buffer.of(0xff)), ...rest);
   assert.equal(reading(oids.basicConstraints, constraints(encodeSmallInteger(0))).maxPathLength, 0);
-  assert.throws(
-    () => reading(oids.basicConstraints, constraints(encodeElement(2, Buffer.of(0xff)))),
-    /invalid basic constraints/,
-  );
+  for (const rest of [[encodeElement(2, Buffer.of(0xff))], [encodeSmallInteger(0), nothing]]) {
+    assert.throws(() => reading(oids.basicConstraints, constraints(...rest)), /invalid basic constraints/);
+  }
 });
 
 describe("a policy of a certificate", () => {

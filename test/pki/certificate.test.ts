@@ -39,14 +39,17 @@ interface Change {
   readonly instead?: Partial<Record<Part, readonly Buffer[]>>;
   readonly outerAlgorithm?: Buffer;
   readonly signature?: Buffer;
+  /** Elements after the signature. */
+  readonly end?: Buffer;
 }
 
 /** The certificate with other parts. Its signature is not looked at when it is read. */
-const changed = ({ instead = {}, outerAlgorithm, signature }: Change): Buffer =>
+const changed = ({ instead = {}, outerAlgorithm, signature, end = Buffer.alloc(0) }: Change): Buffer =>
   encodeSequence(
     encodeSequence(...parts.flatMap((part, index) => instead[part] ?? own.slice(index, index + 1))),
     outerAlgorithm ?? algorithmIdentifier,
     signature ?? encodeBitString(Buffer.alloc(64)),
+    end,
   );
 
 const version = (number: number): Buffer => encodeElement(0xa0, encodeSmallInteger(number));
@@ -77,6 +80,13 @@ describe("a certificate", () => {
       "x509: invalid version",
     ],
     [
+      "two versions",
+      {
+        instead: { version: [encodeElement(0xa0, Buffer.concat([encodeSmallInteger(2), encodeSmallInteger(2)]))] },
+      },
+      "x509: malformed version",
+    ],
+    [
       "a negative serial number",
       { instead: { serial: [encodeElement(2, Buffer.of(0x80))] } },
       "x509: negative serial number",
@@ -93,6 +103,8 @@ describe("a certificate", () => {
       "x509: malformed signature",
     ],
     ["a signature that is none", { signature: encodeElement(4, Buffer.of(0)) }, "x509: malformed signature"],
+    // No signature covers it, and it would give a revoked certificate another fingerprint.
+    ["anything after the signature", { end: encodeElement(5) }, "x509: malformed certificate"],
     [
       "a third time",
       { instead: { validity: [encodeSequence(...elementsOf(own[4]?.subarray(2) ?? key), encodeElement(5))] } },
@@ -145,4 +157,11 @@ describe("a certificate", () => {
       assert.throws(() => parseCertificate(changed(change)), { name: "PkiError", message });
     });
   }
+
+  it("is the only one where one is expected", () => {
+    for (const more of [Buffer.of(0), changed({})]) {
+      const message = "x509: trailing data";
+      assert.throws(() => parseCertificate(Buffer.concat([changed({}), more])), { name: "PkiError", message });
+    }
+  });
 });

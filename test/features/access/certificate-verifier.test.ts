@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { createCertificateVerifier } from "../../../src/features/access/credentials/certificate-verifier.ts";
 import { parseCertificate } from "../../../src/pki/certificate.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { newAuthority, newCertificate, oneHour, startOf2026 } from "./certificate-scene.ts";
 
 const authority = newAuthority("ca");
@@ -29,6 +30,30 @@ describe("the certificate of a client", () => {
     assert.equal(reasonFor([newCertificate(authority)]), "trusted");
     assert.notEqual(reasonFor([newCertificate(other)]), "trusted");
     assert.notEqual(reasonFor([newCertificate(other), newCertificate(authority)]), "trusted");
+  });
+
+  it("may come with the eight CAs between it and a root, and with no more", () => {
+    const { reasonFor } = scene();
+    let issuer = authority;
+    const sent: X509Certificate[] = [];
+    for (let number = 1; number <= 9; number++) {
+      const privateKey = generatePrivateKey("ECDSA P-256");
+      const publicKey = publicKeyInfoOf(privateKey);
+      const subject = { commonName: `ca ${number}` };
+      const made = newCertificate(issuer, {
+        subject,
+        publicKey,
+        isCA: true,
+        keyUsages: ["certSign"],
+        extendedKeyUsages: [],
+      });
+      sent.unshift(made);
+      issuer = { certificate: parseCertificate(made.raw), privateKey };
+      if (number >= 8) {
+        const isTrusted = reasonFor([newCertificate(issuer), ...sent]) === "trusted";
+        assert.equal(isTrusted, number === 8, String(number));
+      }
+    }
   });
 
   it("is not a CA's, and is for clients", () => {

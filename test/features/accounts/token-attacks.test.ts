@@ -253,8 +253,14 @@ describe("another spelling of a good token", () => {
     );
   });
 
-  it("of a megabyte is refused without decoding", () => {
-    assert.equal(outcomeOf(test, "A".repeat(1 << 20)), "notApplicable");
+  it("of more than 64 KiB is refused without decoding, however good it is", () => {
+    const tokenWith = (characters: number): string => {
+      const aud = [apiAudience, "x".repeat(characters)];
+      return forge(test.pem, { header: header(test), payload: { ...goodClaims(test.clock.now()), aud } });
+    };
+    const characters = Math.floor(((64 * 1024 - tokenWith(0).length) * 3) / 4);
+    assert.equal(outcomeOf(test, tokenWith(characters)), "authenticated");
+    assert.equal(outcomeOf(test, tokenWith(characters + 3)), "notApplicable");
     assert.equal(outcomeOf(test, `${good}${"A".repeat(1 << 20)}`), "notApplicable");
   });
 });

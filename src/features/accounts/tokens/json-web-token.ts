@@ -108,11 +108,6 @@ const alphabet = /^[A-Za-z0-9_-]*$/;
 function decodeBase64url(text: string): Buffer | undefined {
   if (text.length % 4 === 1 || !alphabet.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64url");
-  return lastCharacterIsCanonical(text, bytes) ? bytes : undefined;
-}
-
-function lastCharacterIsCanonical(text: string, bytes: Buffer): boolean {
-  if (text.length % 4 === 0) return true;
   const tail = bytes.subarray(bytes.length - (bytes.length % 3));
-  return text.endsWith(tail.toString("base64url"));
+  return text.endsWith(tail.toString("base64url")) ? bytes : undefined;
 }

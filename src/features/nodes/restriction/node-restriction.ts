@@ -170,8 +170,8 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
 }
 
 async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
-  const { operation, subresource, namespace, object, node } = attributes;
-  if (operation !== "CREATE" || subresource !== "token" || object === undefined) return;
+  const { subresource, namespace, object, node } = attributes;
+  if (subresource !== "token" || object === undefined) return;
   const { spec } = object as TokenRequestObject; // the path determines the type
   const reference = spec.boundObjectRef ?? {};
   const { apiVersion, kind, name = "", uid = "" } = reference;
@@ -214,8 +214,8 @@ function checkCsiNode(attributes: NodeAttributes): void {
 }
 
 function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: NodeRestrictionOptions): void {
-  const { operation, subresource, object, node } = attributes;
-  if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
+  const { operation, object, node } = attributes;
+  if (operation !== "CREATE" || object === undefined) return;
   const { signerName, request = "" } = asSigningRequest(object).spec;
   if (!certifiesNodes(signerName)) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;

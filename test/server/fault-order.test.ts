@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import type { Status } from "../../src/machinery/api/status.ts";
@@ -36,9 +38,17 @@ interface Case {
 const core = "/api/v1/namespaces/default";
 const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 const admission = "/apis/admissionregistration.k8s.io/v1";
+const fixtures = join(import.meta.dirname, "../conformance/fixtures");
+const pemRequest = readFileSync(join(fixtures, "csr-ecdsa.pem"), "base64");
 const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
 const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] };
 const policySpec = { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: "true" }] };
+
+const certificateRequest = {
+  path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+  made: { spec: { request: pemRequest, signerName: "example.com/signer", usages: ["client auth"] } },
+  change: { status: { conditions: [{ type: "Odd", status: "" }] } },
+} as const;
 
 const cases: readonly Case[] = [
   {
@@ -119,15 +129,23 @@ const cases: readonly Case[] = [
     change: { spec: { failurePolicy: "Odd" } },
     causes: [label, label, label, "spec.failurePolicy"],
   },
+  { kind: "CertificateSigningRequest", ...certificateRequest, causes: [label, label, label, label] },
+  ...["/approval", "/status"].map((subresource) => ({
+    kind: "CertificateSigningRequest",
+    ...certificateRequest,
+    subresource,
+    causes: [label, label, label, "status.conditions[0].status", label],
+  })),
 ];
 
 describe("a change with a bad label and another fault", () => {
   for (const { kind, path, subresource = "", made, change, causes } of cases) {
     it(`has the causes of a ${kind}${subresource} in upstream's order`, async () => {
-      const created = await api.send(path, { method: "POST", body: { metadata: { name: "ordered" }, ...made } });
+      const name = `ordered${subresource.replace("/", "-")}`;
+      const created = await api.send(path, { method: "POST", body: { metadata: { name }, ...made } });
       assert.equal(created.status, 201, String(created.body));
       const body = { metadata: { labels: badLabels }, ...change };
-      const target = `${path}/ordered${subresource}?dryRun=All`;
+      const target = `${path}/${name}${subresource}?dryRun=All`;
       assert.deepEqual(await causesOf(target, { method: "PATCH", headers: merge, body }), causes);
     });
   }

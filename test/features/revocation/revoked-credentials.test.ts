@@ -52,6 +52,8 @@ describe("revoked credentials", () => {
           const revoked = new RevokedCredentials();
           const left = [...added];
           for (const each of added) revoked.add(each);
+          revoked.clear();
+          for (const each of added) revoked.add(each);
           for (const removal of removals) {
             const [gone] = left.splice(removal % Math.max(left.length, 1), 1);
             if (gone !== undefined) revoked.remove(gone);

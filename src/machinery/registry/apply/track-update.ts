@@ -69,6 +69,7 @@ export function* trackUpdate(tracking: UpdateTracking): Generator<undefined, Api
 }
 
 interface ManagersBefore {
+  /** The stored ones, to keep where nothing changes. Undefined when a client writes the managers itself. */
   readonly entries: ManagedFieldsEntry[] | undefined;
   readonly managers: FieldManagers;
 }
@@ -82,7 +83,7 @@ function managersBefore({ previous, next, subresource, fieldNamesOf }: UpdateTra
     const isReset = first === undefined || (given.length === 1 && Object.keys(first).length === 0);
     if (isReset) return { entries: undefined, managers: new Map() };
     const managers = decodeManagers(given, fieldNamesOf);
-    if (managers !== undefined) return { entries: given, managers };
+    if (managers !== undefined) return { entries: undefined, managers };
   }
   return { entries: stored, managers: decodeManagers(stored ?? [], fieldNamesOf) ?? new Map() };
 }

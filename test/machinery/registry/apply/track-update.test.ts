@@ -85,6 +85,27 @@ describe("an update", () => {
     assert.deepEqual(ownership(created), { else: { "f:whole": {} }, m: { "f:text": {} } });
   });
 
+  it("keeps one entry of a manager, the last, where a client gives two managers the same name", () => {
+    const live = applied(undefined, sample({ text: "a" }), { manager: "one" });
+    const both = applied(live, sample({ metadata: { labels: { l: "1" } } }), { manager: "two" });
+    const managedFields = both.metadata.managedFields?.map((each) => ({ ...each, manager: "same" }));
+    const renamed = updated(both, sample({ text: "a", metadata: { labels: { l: "1" }, managedFields } }), {
+      manager: "m",
+    });
+    assert.equal(renamed.metadata.managedFields?.length, 1);
+    assert.deepEqual(ownership(renamed), { same: { "f:metadata": { "f:labels": { "f:l": {} } } } });
+  });
+
+  it("writes managedFields of a client in the order of the server", () => {
+    const live = applied(undefined, sample({ text: "a" }), { manager: "one" });
+    const both = applied(live, sample({ metadata: { labels: { l: "1" } } }), { manager: "two" });
+    const managedFields = both.metadata.managedFields?.toReversed();
+    const reversed = updated(both, sample({ text: "a", metadata: { labels: { l: "1" }, managedFields } }), {
+      manager: "m",
+    });
+    assert.deepEqual(reversed.metadata.managedFields, both.metadata.managedFields);
+  });
+
   it("ignores invalid managedFields, and those sent through a subresource", () => {
     const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
     for (const managedFields of [

@@ -4,6 +4,7 @@ import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
+import { oncePerTurn } from "../../machinery/scheduling/once-per-turn.ts";
 import { resourceRange } from "../../machinery/registry/storage-key.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 import { revocationResource } from "./resources.ts";
@@ -25,15 +26,9 @@ export function connectRevocation(stores: Stores): ConnectedRevocation {
   const registry = stores.of(revocationResource);
   const revoked = new RevokedCredentials();
   const listeners: (() => void)[] = [];
-  let isTelling = false;
-  const tell = (): void => {
-    if (isTelling) return;
-    isTelling = true;
-    setImmediate(() => {
-      isTelling = false;
-      for (const listener of listeners) listener();
-    });
-  };
+  const tell = oncePerTurn(() => {
+    for (const listener of listeners) listener();
+  });
   const range = resourceRange(registry.definition);
   followRegistry(registry, {
     onLoaded() {

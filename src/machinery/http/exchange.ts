@@ -1,5 +1,6 @@
-import { badRequest, timeout } from "../api/api-error.ts";
+import { badRequest, bodyTooLarge, timeout } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
+import { noBytes } from "../api/byte-accumulator.ts";
 import type {
   ByteSink,
   Connection,
@@ -34,6 +35,14 @@ export interface ExchangeOptions {
   readonly target: string;
   readonly headers: Headers;
   readonly connection: Connection;
+}
+
+/** Who waits for a body. */
+export interface RequestBodyReader {
+  readonly maximumBytes: number;
+  readonly whole: (body: Buffer) => void;
+  /** May also be called after `whole`. */
+  readonly failed: (reason: Error) => void;
 }
 
 const noHeaders: Headers = {};
@@ -79,7 +88,6 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.startedAtSecond = context.tick.seconds;
   }
 
-  abstract readBody(maximumBytes?: number): Promise<Buffer>;
   abstract write(bytes: Uint8Array): void;
   abstract bufferedBytes(): number;
   /** Sends the head, and the body when it is complete. */
@@ -89,8 +97,25 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Ends the exchange immediately, even when the answer is half sent. */
   abstract destroy(): void;
 
-  protected longestBody(maximumBytes = Infinity): number {
-    return Math.min(maximumBytes, this.context.maximumBodyBytes);
+  /** How long the body is, as far as the head says. Undefined: there is none. */
+  protected get declaredBodyBytes(): number | undefined {
+    return undefined;
+  }
+
+  /** Reads the body. Called once, and not without one. */
+  protected receiveBody(_reader: RequestBodyReader): void {}
+
+  readBody(lowerMaximumBytes = Infinity): Promise<Buffer> {
+    const bytes = this.declaredBodyBytes;
+    if (bytes === undefined) return Promise.resolve(noBytes);
+    if (this.#isExpired) return Promise.reject(deadlinePassed());
+    if (this.#isClosed) return Promise.reject(incompleteBody());
+    const maximumBytes = Math.min(lowerMaximumBytes, this.context.maximumBodyBytes);
+    if (bytes > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
+    return new Promise((whole, failed) => {
+      this.failBody = failed;
+      this.receiveBody({ maximumBytes, whole, failed });
+    });
   }
 
   /** Created on first use: most requests never read it. */
@@ -102,12 +127,6 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   get isStream(): boolean {
     return this.#streamSink !== undefined;
-  }
-
-  /** Why the body cannot be read any more. */
-  protected get bodyFailure(): Error | undefined {
-    if (this.#isExpired) return deadlinePassed();
-    return this.#isClosed ? incompleteBody() : undefined;
   }
 
   /** An open watch has none. */

@@ -2,18 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/api-error.ts";
 import { ByteAccumulator } from "../api/byte-accumulator.ts";
 import { incompleteBody } from "./exchange.ts";
+import type { RequestBodyReader } from "./exchange.ts";
 import { takeBody } from "./node-http.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 /** How much of a body is kept before it is read: as much as of a stream of HTTP/2. The connection is then not read. */
 const maximumUnreadBytes = 64 * 1024;
-
-interface BodyReader {
-  readonly maximumBytes: number;
-  readonly whole: (body: Buffer) => void;
-  /** May also be called after `whole`. */
-  readonly failed: (reason: Error) => void;
-}
 
 /**
  * The body of a request over HTTP/1.1. It takes memory for its bytes, however small the parts are in which it comes.
@@ -22,7 +16,7 @@ export class Http1Body {
   readonly #request: IncomingMessage;
   readonly #waiting: () => WaitingRequests;
   readonly #bytes = new ByteAccumulator();
-  #reader: BodyReader | undefined;
+  #reader: RequestBodyReader | undefined;
   #isWhole = false;
   #isBroken = false;
   #isDropped = false;
@@ -38,7 +32,7 @@ export class Http1Body {
   }
 
   /** Reads all of it. Call it once. */
-  read(reader: BodyReader): void {
+  read(reader: RequestBodyReader): void {
     this.#reader = reader;
     this.#check(reader);
     this.#goOn();
@@ -76,7 +70,7 @@ export class Http1Body {
     this.#goOn();
   }
 
-  #check({ maximumBytes, whole, failed }: BodyReader): void {
+  #check({ maximumBytes, whole, failed }: RequestBodyReader): void {
     if (this.#bytes.length > maximumBytes) {
       failed(bodyTooLarge(maximumBytes));
       this.drop();

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
+import { routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
-import { noBytes } from "../api/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
-import type { ExchangeContext } from "./exchange.ts";
+import type { RequestBodyReader, ExchangeContext } from "./exchange.ts";
 import { Http1Body } from "./http1-body.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
@@ -51,17 +50,12 @@ export class Http1Exchange extends Exchange {
     response.on("error", () => this.destroy());
   }
 
-  readBody(lowerMaximumBytes?: number): Promise<Buffer> {
-    const body = this.#body;
-    if (body === undefined) return Promise.resolve(noBytes);
-    const failure = this.bodyFailure;
-    if (failure !== undefined) return Promise.reject(failure);
-    const maximumBytes = this.longestBody(lowerMaximumBytes);
-    if (Number(this.headers["content-length"]) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    return new Promise((whole, failed) => {
-      this.failBody = failed;
-      body.read({ maximumBytes, whole, failed });
-    });
+  protected override get declaredBodyBytes(): number | undefined {
+    return this.#body && Number(this.headers["content-length"] ?? 0);
+  }
+
+  protected override receiveBody(reader: RequestBodyReader): void {
+    this.#body?.read(reader);
   }
 
   breakOff(): boolean {
@@ -103,7 +97,7 @@ export class Http1Exchange extends Exchange {
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
     if (this.#request.complete || (length === undefined && coding === undefined)) return false;
     // Node.js reads and drops a body that no handler has begun to read. To close would take the answer from a client that still sends.
-    const droppedBytes = this.longestBody() * droppedBodies;
+    const droppedBytes = this.context.maximumBodyBytes * droppedBodies;
     return this.failBody !== undefined || coding !== undefined || Number(length) > droppedBytes;
   }
 

@@ -2,9 +2,8 @@ import { bodyTooLarge } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
-import { noBytes } from "../api/byte-accumulator.ts";
 import { incompleteBody, Exchange } from "./exchange.ts";
-import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
+import type { RequestBodyReader, ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 interface ServedStream {
@@ -45,21 +44,16 @@ class Http2Exchange extends Exchange {
     };
   }
 
-  readBody(lowerMaximumBytes?: number): Promise<Buffer> {
-    const stream = this.#stream;
-    if (!stream.hasBody) return Promise.resolve(noBytes);
-    const failure = this.bodyFailure;
-    if (failure !== undefined) return Promise.reject(failure);
-    const maximumBytes = this.longestBody(lowerMaximumBytes);
-    if ((stream.contentLength ?? 0) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    return new Promise((whole, reject) => {
-      this.failBody = reject;
-      stream.readBody({
-        maximumBytes,
-        whole,
-        tooLarge: () => reject(bodyTooLarge(maximumBytes)),
-        brokenOff: () => reject(incompleteBody()),
-      });
+  protected override get declaredBodyBytes(): number | undefined {
+    return this.#stream.hasBody ? (this.#stream.contentLength ?? 0) : undefined;
+  }
+
+  protected override receiveBody({ maximumBytes, whole, failed }: RequestBodyReader): void {
+    this.#stream.readBody({
+      maximumBytes,
+      whole,
+      tooLarge: () => failed(bodyTooLarge(maximumBytes)),
+      brokenOff: () => failed(incompleteBody()),
     });
   }
 

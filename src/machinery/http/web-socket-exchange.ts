@@ -4,7 +4,6 @@ import type { WebSocket } from "ws";
 import type { HttpResponse } from "../api/http-message.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
-import { noBytes } from "../api/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { endWith } from "./http1-exchange.ts";
@@ -64,10 +63,6 @@ export class WebSocketExchange extends Exchange {
       connection.openExchanges--;
       this.closed();
     });
-  }
-
-  readBody(): Promise<Buffer> {
-    return Promise.resolve(noBytes);
   }
 
   protected override sendWhole({ status, headers }: HttpResponse, body: Buffer | string): void {

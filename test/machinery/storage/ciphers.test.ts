@@ -89,20 +89,26 @@ for (const [index, { transformer, provider, isBound, isAuthenticated }] of cases
 }
 
 describe("the stored forms", () => {
+  // tools: Go 1.26, crypto/aes and crypto/cipher; the key is 32 times 0x07, the text is "from Go".
+  const vectors: readonly (readonly [typeof aesGcm, string])[] = [
+    [aesGcm, "RE9GIaLbzBsTV9hrMsXk32NjXjN6BngKA4q894Nzm7NRQOI="],
+    [aesCbc, "uzXZRBXr6lMSirgxg0kyf68jtO+eMbFAD4zwTBINcjs="],
+    [derivedAesGcm, "Z5rFr1Kp7Y5zBiJR17/8E+Pn2F4P0fwenlNF+cFrVi1mwN4HmBEMCTIaeMr4pxXujk9T2GNzU1Q31etXvIYugoPGKA=="],
+  ];
+  const storedAs = (make: typeof aesGcm, base64: string): Buffer =>
+    Buffer.concat([Buffer.from(make(key(32)).prefix), Buffer.from(base64, "base64")]);
+
   it("are upstream's: values that Go's standard library encrypted in upstream's layout can be read", () => {
-    // tools: Go 1.26, crypto/aes and crypto/cipher; the key is 32 times 0x07, the text is "from Go".
-    const vectors: [ValueTransformer, string][] = [
-      [aesGcm(key(32)), "RE9GIaLbzBsTV9hrMsXk32NjXjN6BngKA4q894Nzm7NRQOI="],
-      [aesCbc(key(32)), "uzXZRBXr6lMSirgxg0kyf68jtO+eMbFAD4zwTBINcjs="],
-      [
-        derivedAesGcm(key(32)),
-        "Z5rFr1Kp7Y5zBiJR17/8E+Pn2F4P0fwenlNF+cFrVi1mwN4HmBEMCTIaeMr4pxXujk9T2GNzU1Q31etXvIYugoPGKA==",
-      ],
-    ];
-    for (const [transformer, base64] of vectors) {
-      const stored = Buffer.concat([Buffer.from(transformer.prefix), Buffer.from(base64, "base64")]);
-      const { plain } = transformer.decrypt(stored, storageKey) as { plain: Buffer };
+    for (const [make, base64] of vectors) {
+      const { plain } = make(key(32)).decrypt(storedAs(make, base64), storageKey) as { plain: Buffer };
       assert.equal(plain.toString(), "from Go");
+    }
+  });
+
+  it("are refused where another key has the name of theirs", () => {
+    for (const [make, base64] of vectors) {
+      const other = make({ ...key(32), secret: Buffer.alloc(32, 8) });
+      assert.throws(() => other.decrypt(storedAs(make, base64), storageKey), UndecryptableValue);
     }
   });
 

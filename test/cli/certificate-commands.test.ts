@@ -61,7 +61,7 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
       commonName: "system:kube\u001b[2Jscheduler",
       organizations: ["ops"],
       names: { dnsNames: ["*.example.com"] },
-      usages: ["server auth", "cert sign"],
+      usages: ["server auth", "cert sign", "ocsp signing"],
     });
     const { warnings, signerRules } = JSON.parse(await succeed("csr", "describe", "danger", "-o", "json")) as {
       warnings: string[];
@@ -77,6 +77,7 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
       'the organization "ops" is not a group of the requester',
       "the subject is a reserved user name",
       'the usage "cert sign" is for CAs only',
+      'with the usage "ocsp signing" the holder says which certificates of the CA are revoked',
       'the DNS name "*.example.com" matches every name in its domain',
     ]);
     const text = await succeed("csr", "describe", "danger");

@@ -281,8 +281,8 @@ describe("an approval policy that allows everything", () => {
     assert.deepEqual(outcome(week, { lifetimeSeconds: 604_800 }), ["approved"]);
   });
 
-  it("approves no usage of a CA, nor every usage, unless the rule names it", () => {
-    for (const usage of ["any", "cert sign", "crl sign"]) {
+  it("approves no usage of a CA or for its revocations, nor every usage, unless the rule names it", () => {
+    for (const usage of ["any", "cert sign", "crl sign", "ocsp signing"]) {
       const asked = { usages: ["server auth", usage] };
       assert.deepEqual(outcome(anything, asked), ["usages"], usage);
       assert.deepEqual(outcome(anything.replace("}", `, usages: [server auth, ${usage}] }`), asked), ["approved"]);

@@ -99,6 +99,9 @@ function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
     ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
+    ...(usages.includes("ocsp signing")
+      ? ['with the usage "ocsp signing" the holder says which certificates of the CA are revoked']
+      : []),
     ...wildcards.map((name) => `the DNS name ${quoted(name)} matches every name in its domain`),
   ];
 }

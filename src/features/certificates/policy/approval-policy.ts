@@ -51,7 +51,7 @@ export interface RequestRequirements {
    * name is allowed.
    */
   readonly namesBelongToNode: boolean;
-  /** Omitted: every usage that the signer accepts, except `any`, `cert sign` and `crl sign`. */
+  /** Omitted: every usage that the signer accepts, except `any`, `cert sign`, `crl sign` and `ocsp signing`. */
   readonly usages: readonly string[] | undefined;
   readonly keys: readonly KeyRequirement[];
   readonly maximumLifetimeSeconds: number;

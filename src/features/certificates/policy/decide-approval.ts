@@ -98,13 +98,16 @@ function ruleAbout({ signerName, username, groups }: RequestIdentity, { policy, 
 /** One hour, the default lifetime of a service account's token. */
 const longestForAccountSeconds = 3600;
 
+/** The holder of a certificate for `ocsp signing` says which certificates of the CA are revoked (RFC 6960 section 4.2.2.2). */
+const isOrdinaryUsage = (usage: string): boolean => !isAuthorityUsage(usage) && usage !== "ocsp signing";
+
 function otherFaults(
   input: ApprovalInput,
   { require, names }: { readonly require: RequestRequirements; readonly names: Names },
 ): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of input.usages) {
-    if (require.usages === undefined ? isAuthorityUsage(usage) : !require.usages.includes(usage)) {
+    if (!(require.usages?.includes(usage) ?? isOrdinaryUsage(usage))) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }

@@ -122,7 +122,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
 }
 
 const serverFault = (text: string): string | undefined =>
-  isHttpsUrl(text) ? undefined : "must be a URL that begins with https://";
+  isHttpsUrl(text) ? undefined : "must be a URL such as https://signet.example.com:6443";
 
 function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
   const [name, signer, file] = [fields.text("name"), fields.text("signer"), fields.text("file")];

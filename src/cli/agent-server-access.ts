@@ -30,7 +30,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
   const wrong = servers.find((server) => !isHttpsUrl(server));
   if (wrong !== undefined) {
-    throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL that begins with https://`);
+    throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL such as https://signet.example.com:6443`);
   }
   const { caFile, clientCertificate, clientKey } = flags;
   return {

@@ -204,7 +204,7 @@ describe(
         ["one that names no context", of(write("no-current", "contexts: [{name: a, context: {}}]")), "usage", /has no current-context; choose one with --context/],
         ["an unknown context", [...of(admin), "--context", "x"], "usage", /has no context "x"; it has c$/m],
         ["a missing CA file", of(write("ca", JSON.stringify({ ...JSON.parse(readFileSync(admin, "utf8")), clusters: [{ name: "c", cluster: { server: server.url, "certificate-authority": "none.crt" } }], }))), "usage", /none\.crt, which cannot be read: there is no such file/],
-        ["http in place of https", of(kubeconfig("http", { url: server.url.replace("https", "http") })), "usage", /not a URL that begins with https:\/\//],
+        ["http in place of https", of(kubeconfig("http", { url: server.url.replace("https", "http") })), "usage", /not a URL such as https:\/\/signet/],
         ["a login that only kubectl has", of(kubeconfig("exec", { user: { exec: { command: "aws" } } })), "usage", /logs in by exec, which signet cannot do; give --token/],
         ["a certificate without a key", of(kubeconfig("nokey", { user: { "client-certificate-data": pair["client-certificate-data"] } })), "usage", /has no client-key; certificate and key go together/],
         ["a broken key", of(kubeconfig("brokenkey", { user: pair })), "usage", /the user's client certificate and key cannot be used; write those of one pair: /],

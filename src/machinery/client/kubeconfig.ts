@@ -214,7 +214,9 @@ function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOption
   const server = nonEmpty(cluster.fields["server"]);
   if (server === undefined) throw new KubeconfigError(`${where}: the cluster has no server; write its URL there`);
   if (!isHttpsUrl(server)) {
-    throw new KubeconfigError(`${where}: the server ${JSON.stringify(server)} is not a URL that begins with https://`);
+    throw new KubeconfigError(
+      `${where}: the server ${JSON.stringify(server)} is not a URL such as https://signet.example.com:6443`,
+    );
   }
   const { username, password } = new URL(server);
   if (username !== "" || password !== "") {

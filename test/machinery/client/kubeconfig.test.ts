@@ -74,7 +74,7 @@ test("the error for a kubeconfig lists its contexts, and names an unknown login 
     [inline("exec: {command: x}"), /user "u" logs in by exec, which signet cannot do; give --token/],
     [inline("username: x, password: y"), /logs in by username/],
     [inline("client-certificate-data: QQ=="), /user "u" has no client-key; certificate and key go together/],
-    [inline("", "server: 'http://h'"), /the server "http:\/\/h" is not a URL that begins with https/],
+    [inline("", "server: 'http://h'"), /the server "http:\/\/h" is not a URL such as https/],
     [inline("", "server: 'nonsense'"), /is not a URL/],
     [inline("", "server: 'https://h', certificate-authority-data: QQ=="), /certificate-authority-data is not PEM text/],
     [

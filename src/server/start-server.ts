@@ -15,6 +15,7 @@ import { composeHandler } from "./compose-handler.ts";
 import type { ServerState } from "./compose-handler.ts";
 import { connectFeatures } from "./connect-features.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
+import { examineNamedFiles, namedFiles } from "./doctor/examine-files.ts";
 import { listenToClients } from "./listen-to-clients.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { openServer } from "./open-server.ts";
@@ -110,6 +111,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     passedSocket: given.passedSocket,
   });
   for (const file of opened.newKeys()) log.info({ file }, "private key made");
+  // Kubernetes accepts such files too; those of the data directory are refused.
+  for (const { found, advice } of examineNamedFiles(namedFiles(config))) log.warn({}, `${found}: ${advice}`);
 
   const running = opening.move();
   let hasLoops = false;

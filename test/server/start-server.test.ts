@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import pino from "pino";
+import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
@@ -47,6 +48,26 @@ describe("a server on an empty folder", () => {
     } finally {
       await server.stop();
     }
+  });
+
+  test("warns of a key that a setting names and every user can read, and takes one that a group can read", async () => {
+    const key = join(folder, "tokens.key");
+    writeFileSync(key, generateTokenSigningKeyPem("ES256"), { mode: 0o640 });
+    const warned = async (): Promise<string[]> => {
+      const lines: string[] = [];
+      const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+      const server = await start(
+        { "data-dir": join(folder, "named"), "service-account-signing-key-file": key },
+        { log },
+      );
+      await server.stop();
+      return lines;
+    };
+    assert.deepEqual(await warned(), []);
+    chmodSync(key, 0o644);
+    const [line, ...others] = await warned();
+    assert.match(line ?? "", /others can read .+tokens\.key: chmod o-r .+tokens\.key; if others may have read it/);
+    assert.deepEqual(others, []);
   });
 
   test("has the accounts of its namespaces before any loop runs, for the token that a client asks for at once", async () => {

@@ -15,7 +15,7 @@ const openOn = (url: string, options: { readonly callMilliseconds?: number } = {
 it("an answer of etcd that can't be read is an outage for reads, and leaves open what a write did", async () => {
   await using etcd = await startFakeEtcd({
     keys: [],
-    onRange: (range) => range.answerUnreadable(),
+    onRange: (range) => range.answerBytes(unreadable),
     onCall: (call) => call.answer(call.path.endsWith("Txn") ? unreadable : Buffer.alloc(0)),
   });
   await using store = openOn(etcd.url);
@@ -25,6 +25,25 @@ it("an answer of etcd that can't be read is an outage for reads, and leaves open
     store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 }),
     new WriteOutcomeUnknown(message),
   );
+});
+
+it("an answer with a revision that no etcd has is an outage, not a revision to wait for: the next one is right", async () => {
+  let revision = 2 ** 63 - 2 ** 10;
+  await using etcd = await startFakeEtcd({
+    onRange(range) {
+      const answer = new ProtobufWriter();
+      answer.messageField(1, () => answer.varintField(3, revision));
+      range.answerBytes(answer.finish());
+    },
+  });
+  await using store = openOn(etcd.url);
+  const isRefused = (error: unknown): boolean =>
+    error instanceof StoreUnavailable && /no etcd has revision \d+; check what is between/.test(error.message);
+  await assert.rejects(store.latestRevision(), isRefused);
+  revision = 2 ** 48 + 1;
+  await assert.rejects(store.latestRevision(), isRefused);
+  revision = 2 ** 48;
+  assert.equal(await store.latestRevision(), revision);
 });
 
 for (const [what, keys] of [

@@ -52,7 +52,7 @@ async function openWatch() {
   const { onMessage } = await opened.promise;
   await nextTurn();
   const tell = (...events: readonly number[]): void => onMessage(encodeAnswer(events.at(-1) ?? 0, events));
-  return { changes, ends, tell, tellProgress: (revision: number) => onMessage(encodeAnswer(revision, [])) };
+  return { watch, changes, ends, tell, tellProgress: (revision: number) => onMessage(encodeAnswer(revision, [])) };
 }
 
 describe("a watch of etcd", () => {
@@ -81,5 +81,19 @@ describe("a watch of etcd", () => {
     tellProgress(11);
     tell(11);
     assert.deepEqual([changes, ends], [[], [new RevisionCompacted(11)]]);
+  });
+
+  it("ends so that all is loaded again when the changes of one answer are not in their order", async () => {
+    const { changes, ends, tell } = await openWatch();
+    tell(12, 11);
+    tell(13);
+    assert.deepEqual([changes, ends], [[], [new RevisionCompacted(10)]]);
+  });
+
+  it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {
+    const { watch, changes, tell, tellProgress } = await openWatch();
+    assert.throws(() => tell(2 ** 63 - 2 ** 10), /no etcd has revision/);
+    assert.throws(() => tellProgress(2 ** 63 - 2 ** 10), /no etcd has revision/);
+    assert.deepEqual([changes, watch.position], [[], 10]);
   });
 });

@@ -16,8 +16,8 @@ export interface FakeRange {
   fail(status: number): void;
   /** Begins an answer of 2 GiB. */
   answerTooLong(): void;
-  /** Answers with bytes that are no message. */
-  answerUnreadable(): void;
+  /** Answers with these bytes. */
+  answerBytes(message: Uint8Array): void;
   /** Sends something that is no answer. Resolves once the client has read it. */
   sendOther(): Promise<void>;
 }
@@ -79,7 +79,7 @@ export async function startFakeEtcd({
       answer: () => answer(stream, encodeAnswer(left.slice(0, limit), left.length > limit)),
       answerMore: (sent) => answer(stream, encodeAnswer(sent, true)),
       fail: (status) => stream.respond({ "grpc-status": String(status) }, { endStream: true }),
-      answerUnreadable: () => answer(stream, unreadable),
+      answerBytes: (sent) => answer(stream, sent),
       answerTooLong() {
         stream.respond({});
         stream.write(Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]));

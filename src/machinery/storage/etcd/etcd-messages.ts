@@ -1,4 +1,4 @@
-import { ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import { ProtobufError, ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
 import type { EtcdRange } from "./key-space.ts";
 
 /**
@@ -346,7 +346,7 @@ export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
     if (reader.field === 1) revision = revisionIn(reader.message());
     else if (reader.field === 3) isCreated = reader.boolean();
     else if (reader.field === 4) isCanceled = reader.boolean();
-    else if (reader.field === 5) compactRevision = reader.int64();
+    else if (reader.field === 5) compactRevision = possible(reader.int64());
     else if (reader.field === 6) cancelReason = reader.string();
     else if (reader.field === 7) isFragment = reader.boolean();
     else if (reader.field === 11) events.push(readEvent(reader.message()));
@@ -399,7 +399,18 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
 const clusterIn = (header: ProtobufReader): number => header.int64At(1);
 
 /** The revision in a `ResponseHeader`. */
-const revisionIn = (header: ProtobufReader): number => header.int64At(3);
+const revisionIn = (header: ProtobufReader): number => possible(header.int64At(3));
+
+/** At a million writes a second, etcd has made so many after nine years. */
+const largestRevision = 2 ** 48;
+
+/** Throws for a revision that no etcd has: this process would wait for it until it is restarted. */
+function possible(revision: number): number {
+  if (revision >= 0 && revision <= largestRevision) return revision;
+  throw new ProtobufError(
+    `no etcd has revision ${revision}; check what is between this server and etcd, and etcd's data`,
+  );
+}
 
 const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
 
@@ -411,8 +422,8 @@ function readKeyValue(reader: ProtobufReader): KeyValue {
   let { key, value, createRevision, modRevision } = nothing;
   while (reader.nextField()) {
     if (reader.field === 1) key = reader.string();
-    else if (reader.field === 2) createRevision = reader.int64();
-    else if (reader.field === 3) modRevision = reader.int64();
+    else if (reader.field === 2) createRevision = possible(reader.int64());
+    else if (reader.field === 3) modRevision = possible(reader.int64());
     else if (reader.field === 5) value = reader.bytes();
   }
   return { key, value, createRevision, modRevision };

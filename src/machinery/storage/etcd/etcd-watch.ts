@@ -116,6 +116,8 @@ export class EtcdWatch {
     const wholeCount = answer.isFragment ? firstOfLastRevision(events) : events.length;
     this.#events = events.slice(wholeCount);
     const whole = events.slice(0, wholeCount);
+    // An older change would replace a newer one, and be there until a reload.
+    if (!areInOrder(whole)) return this.end(new RevisionCompacted(this.#received));
     this.#receive(whole, whole.at(-1)?.keyValue.modRevision ?? 0);
   }
 
@@ -171,3 +173,6 @@ function firstOfLastRevision(events: readonly WatchEvent[]): number {
   const last = events.at(-1)?.keyValue.modRevision;
   return events.findIndex(({ keyValue }) => keyValue.modRevision === last);
 }
+
+const areInOrder = (events: readonly WatchEvent[]): boolean =>
+  events.every(({ keyValue }, at) => keyValue.modRevision >= (events[at - 1]?.keyValue.modRevision ?? 0));

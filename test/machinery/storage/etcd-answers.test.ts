@@ -46,6 +46,27 @@ it("an answer with a revision that no etcd has is an outage, not a revision to w
   assert.equal(await store.latestRevision(), revision);
 });
 
+it("an answer without a revision is an outage, not an etcd that has lost writes, and leaves open what a write did", async () => {
+  const written = new ProtobufWriter();
+  written.varintField(2, 1); // succeeded
+  const answer = written.finish();
+  let isSick = true;
+  await using etcd = await startFakeEtcd({
+    onRange: (range) => (isSick ? range.answerBytes(Buffer.alloc(0)) : range.answer()),
+    onCall: (call) => call.answer(call.path.endsWith("Txn") ? answer : Buffer.alloc(0)),
+  });
+  await using store = openOn(etcd.url);
+  const message = /^etcd's answer can't be right: it has no revision/;
+  await assert.rejects(
+    store.latestRevision(),
+    (error) => error instanceof StoreUnavailable && message.test(error.message),
+  );
+  const write = store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 });
+  await assert.rejects(write, (error) => error instanceof WriteOutcomeUnknown && message.test(error.message));
+  isSick = false;
+  assert.equal(await store.latestRevision(), 7);
+});
+
 for (const [what, keys] of [
   ["without an entry", []],
   ["with entries that it sent before", ["/signet/a"]],

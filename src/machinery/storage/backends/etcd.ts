@@ -22,7 +22,7 @@ import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
-import { EtcdWriter, lost } from "../etcd/etcd-writer.ts";
+import { EtcdWriter, lost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
   hasOrderedProgress,
   isCompacted,
@@ -263,6 +263,7 @@ export class EtcdStore implements Store {
     const key = guard?.key ?? this.#keys.fenceKey;
     const known = this.#form.etcdRevision(this.#knownRevision());
     const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
+    if (revision === 0) throw new StoreUnavailable(withoutRevision);
     // What is there then has other revisions than this server's.
     if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) lost(guard);
     // kine's may lag. New writes get the revisions that etcd has lost, so it stays lost when it has as many again.

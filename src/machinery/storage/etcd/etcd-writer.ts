@@ -1,4 +1,4 @@
-import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge } from "../store.ts";
+import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
 import { transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
 import {
@@ -118,6 +118,7 @@ export class EtcdWriter {
     const { form, untilDelivered } = this.#options;
     const outcomes = answers.map(({ isWritten, revision, current }, index): SwapOutcome => {
       if (!isWritten) return { isWritten, current };
+      if (revision === 0) throw new WriteOutcomeUnknown(withoutRevision);
       return { isWritten, revision: form.storeRevision(revision, answers.length - 1 - index) };
     });
     const last = outcomes.findLast(({ isWritten }) => isWritten);
@@ -132,3 +133,7 @@ export function lost({ key }: GuardMessage): never {
     `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
   );
 }
+
+/** An etcd that was restored from a snapshot has one, which is older: this is another fault, which may be over soon. */
+export const withoutRevision =
+  "etcd's answer can't be right: it has no revision; check what is between this server and etcd";

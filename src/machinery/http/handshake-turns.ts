@@ -15,8 +15,11 @@ const readInTurn = 2;
  */
 const longTurnMilliseconds = 20;
 
-/** The turns of handshakes whose clients send nothing are so far apart at most: each turn wakes the process. */
-const longestPauseMilliseconds = 4;
+/**
+ * Nothing tells when a client has sent more: its handshake is read again after as large a part of the time that it has taken so far. A
+ * client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake is over.
+ */
+const partOfTimeTaken = 1 / 8;
 
 /** What Node.js has of a socket that only it can read. */
 interface SocketHandle {
@@ -24,10 +27,18 @@ interface SocketHandle {
   readStop(): void;
 }
 
+/** A handshake that has begun and not ended. */
+interface Handshake {
+  /** The one below TLS. */
+  readonly socket: Socket;
+  readonly connection: string;
+  readonly begunAtMilliseconds: number;
+}
+
 type RunLater = (task: () => void, milliseconds: number) => void;
 
 /** Also in tests of a server that move the clock: its clients' handshakes take real time. */
-const realTimeout: RunLater = setTimeout;
+const realTimeout = setTimeout;
 
 interface HandshakeTurnsOptions {
   readonly secondsForFirstBytes: number;
@@ -39,7 +50,7 @@ interface HandshakeTurnsOptions {
  * clients come back together after an outage, and one that is hostile can make each handshake expensive. Addresses take turns.
  *
  * A handshake begins when its first bytes have come: a client of TLS 1.2 can send its chain with them. What the client sends next, only
- * the kernel knows of: each handshake is read for a turn and waits for its next one.
+ * the kernel knows of: each handshake is read for a turn, and then not for a while.
  */
 export class HandshakeTurns {
   /** Each begins a handshake, or reads one that has begun. Some may have closed. */
@@ -47,15 +58,15 @@ export class HandshakeTurns {
   readonly #secondsForFirstBytes: number;
   readonly #runLater: RunLater;
 
-  /** The handshakes that have begun and not ended. */
-  readonly #underWay = new Map<string, Socket>();
-  /** Those of them that are read in this turn. The others are not read. */
-  readonly #read = new Set<Socket>();
+  readonly #underWay = new Map<string, Handshake>();
+  /** Those that are read in this turn. The others are not read. */
+  readonly #read = new Set<Handshake>();
   #isGivingTurns = false;
-  #hasOneBegunOrEnded = false;
-  #pauseMilliseconds = 1;
 
-  constructor({ secondsForFirstBytes, runLater = realTimeout }: HandshakeTurnsOptions) {
+  constructor({
+    secondsForFirstBytes,
+    runLater = (task, milliseconds) => void realTimeout(task, milliseconds).unref(),
+  }: HandshakeTurnsOptions) {
     this.#secondsForFirstBytes = secondsForFirstBytes;
     this.#runLater = runLater;
   }
@@ -67,50 +78,59 @@ export class HandshakeTurns {
     socket.setTimeout(this.#secondsForFirstBytes * 1000, destroy);
     socket.once("readable", () => {
       socket.setTimeout(0, destroy);
-      this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), () => {
+      this.#addStep(socket, () => {
         if (socket.destroyed || socket.readableLength === 0) return destroy();
         socket.off("error", destroy);
         begin();
         this.#hasBegun(socket);
       });
-      if (this.#isGivingTurns) return;
-      this.#isGivingTurns = true;
-      setImmediate(this.#giveTurn);
     });
   }
 
   /** The handshake of this connection has ended: from now on it is read as it comes. `socket`: of TLS, or below it. */
   hasEnded(socket: Socket): void {
-    const connection = endsOf(socket);
-    const below = this.#underWay.get(connection);
-    if (below === undefined) return;
-    this.#underWay.delete(connection);
-    if (this.#read.delete(below)) this.#hasOneBegunOrEnded = true;
+    const handshake = this.#underWay.get(endsOf(socket));
+    if (handshake === undefined) return;
+    this.#remove(handshake);
+    handleOf(handshake.socket)?.readStart();
   }
 
   #hasBegun(socket: Socket): void {
     const connection = endsOf(socket);
-    this.#underWay.set(connection, socket);
-    socket.once("close", () => {
-      if (this.#read.delete(socket)) this.#hasOneBegunOrEnded = true;
-      if (this.#underWay.get(connection) === socket) this.#underWay.delete(connection);
-    });
+    const handshake = { socket, connection, begunAtMilliseconds: performance.now() };
+    this.#underWay.set(connection, handshake);
+    socket.once("close", () => this.#remove(handshake));
     // Node.js reads the first bytes, and begins to read the connection, when what runs now has ended.
-    process.nextTick(() => {
-      if (this.#isUnderWay(socket)) this.#wait(socket);
-    });
+    process.nextTick(() => this.#readLater(handshake));
   }
 
-  #isUnderWay(socket: Socket): boolean {
-    return !socket.destroyed && this.#underWay.get(endsOf(socket)) === socket;
+  #isUnderWay(handshake: Handshake): boolean {
+    return this.#underWay.get(handshake.connection) === handshake;
   }
 
-  #wait(socket: Socket): void {
+  #remove(handshake: Handshake): void {
+    this.#read.delete(handshake);
+    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.connection);
+  }
+
+  #readLater(handshake: Handshake): void {
+    if (!this.#isUnderWay(handshake)) return;
+    const { socket, begunAtMilliseconds } = handshake;
     handleOf(socket)?.readStop();
-    this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), () => {
+    const read = (): void => {
+      if (!this.#isUnderWay(handshake)) return;
       handleOf(socket)?.readStart();
-      if (this.#isUnderWay(socket)) this.#read.add(socket);
-    });
+      this.#read.add(handshake);
+    };
+    const takenMilliseconds = performance.now() - begunAtMilliseconds;
+    this.#runLater(() => this.#addStep(socket, read), takenMilliseconds * partOfTimeTaken);
+  }
+
+  #addStep(socket: Socket, step: () => void): void {
+    this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), step);
+    if (this.#isGivingTurns) return;
+    this.#isGivingTurns = true;
+    setImmediate(this.#giveTurn);
   }
 
   readonly #giveTurn = (): void => {
@@ -127,19 +147,15 @@ export class HandshakeTurns {
         return process.nextTick(takeNext);
       }
       this.#isGivingTurns = taken > 0;
-      this.#hasOneBegunOrEnded = taken > this.#read.size;
       // Before it runs immediates, Node.js reads what is read in this turn.
       if (this.#isGivingTurns) setImmediate(endTurn);
     };
     const endTurn = (): void => {
-      for (const socket of this.#read) this.#wait(socket);
+      for (const handshake of this.#read) this.#readLater(handshake);
       this.#read.clear();
       // After a long turn, those who have connections get as much time.
       if (isLong()) this.#runLater(this.#giveTurn, performance.now() - startedAt);
-      else if (this.#hasOneBegunOrEnded) setImmediate(this.#giveTurn);
-      else this.#runLater(this.#giveTurn, this.#pauseMilliseconds);
-      const nextPause = this.#hasOneBegunOrEnded ? 1 : this.#pauseMilliseconds * 2;
-      this.#pauseMilliseconds = Math.min(nextPause, longestPauseMilliseconds);
+      else setImmediate(this.#giveTurn);
     };
     takeNext();
   };

@@ -33,6 +33,7 @@ interface ReadHandshake {
 }
 
 interface BegunHandshakes {
+  readonly turns: HandshakeTurns;
   readonly sockets: readonly Socket[];
   /** The ports of those that were read, in this order. */
   readonly read: number[];
@@ -40,6 +41,8 @@ interface BegunHandshakes {
   readonly reading: ReadonlySet<number>;
   /** As many as were ever read at once. */
   readonly most: () => number;
+  /** Begins another one, and resolves with its port. */
+  readonly add: (address: string) => Promise<number>;
 }
 
 /** Begins handshakes, in a test that moves the clock. Each client has a port of its own. */
@@ -52,19 +55,19 @@ async function begunHandshakes(
 ): Promise<BegunHandshakes> {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const turns = newTurns();
-  const sockets = addresses.map(socketFrom);
+  const sockets: Socket[] = [];
   t.after(() => sockets.forEach((socket) => socket.destroy()));
   const read: number[] = [];
   const reading = new Set<number>();
   let most = 0;
-  let begun = 0;
-  for (const [index, socket] of sockets.entries()) {
-    const port = 1024 + index;
+  const add = async (address: string): Promise<number> => {
+    const socket = socketFrom(address);
+    const port = 1024 + sockets.push(socket) - 1;
     let hasBegun = false;
     const handle = {
       readStart: () => {
         // Its first bytes are read before.
-        if (!hasBegun) return;
+        if (!hasBegun || reading.has(port)) return;
         read.push(port);
         most = Math.max(most, reading.add(port).size);
         onRead({ socket, port, turns });
@@ -74,14 +77,17 @@ async function begunHandshakes(
     };
     Object.defineProperty(socket, "remotePort", { value: port });
     Object.defineProperty(socket, "_handle", { value: handle, writable: true });
+    const begun = Promise.withResolvers<void>();
     turns.add(socket, () => {
       hasBegun = true;
-      begun++;
+      begun.resolve();
     });
     socket.push("hello");
-  }
-  while (begun < addresses.length) await nextTurn();
-  return { sockets, read, reading, most: () => most };
+    await begun.promise;
+    return port;
+  };
+  await Promise.all(addresses.map(add));
+  return { turns, sockets, read, reading, most: () => most, add };
 }
 
 describe("the handshakes of new connections", () => {
@@ -201,18 +207,27 @@ describe("the handshakes of new connections", () => {
       assert.ok(read.slice(0, 4).includes(1064), read.join(" "));
     });
 
-    it("are read as it comes when they have ended, and then the others get their turns at once", async (t) => {
+    it("are read as it comes when they have ended", async (t) => {
       t.mock.method(performance, "now", () => 0);
       const { read, reading } = await begunHandshakes(t, {
         addresses: same(5),
         // Node.js reads what has come before the turn ends.
         onRead: ({ socket, port, turns }) => port < 1028 && setImmediate(() => turns.hasEnded(socket)),
       });
-      while (read.length < 5) await nextTurn();
-      for (let turns = 0; turns < 3; turns++) await turn(t);
+      for (let turns = 0; turns < 5; turns++) await turn(t);
       assert.deepEqual(read.slice(0, 5), [1024, 1025, 1026, 1027, 1028]);
       assert.ok([1024, 1025, 1026, 1027].every((port) => reading.has(port)));
       assert.ok(read.slice(5).every((port) => port === 1028));
+    });
+
+    it("are read as it comes when they end while they are not read", async (t) => {
+      t.mock.method(performance, "now", () => 0);
+      const { sockets, reading, turns } = await begunHandshakes(t, { addresses: same(1) });
+      await turn(t);
+      assert.deepEqual([...reading], []);
+      for (const socket of sockets) turns.hasEnded(socket);
+      for (let turnsGiven = 0; turnsGiven < 3; turnsGiven++) await turn(t);
+      assert.deepEqual([...reading], [1024]);
     });
 
     it("are told from others of the same client's end by the server's address", async (t) => {
@@ -238,22 +253,45 @@ describe("the handshakes of new connections", () => {
       assert.deepEqual(read.slice(0, 6), [0, 1, 0, 1, 0, 1]);
     });
 
-    it("get their turns four milliseconds apart while their clients send nothing", async (t) => {
-      t.mock.method(performance, "now", () => 0);
-      const { read } = await begunHandshakes(t, { addresses: same(3) });
+    it("are read again after an eighth of the time that they have taken", async (t) => {
+      let now = 0;
+      t.mock.method(performance, "now", () => now);
+      const { read } = await begunHandshakes(t, { addresses: same(1) });
+      await turn(t);
       const timers = t.mock.method(globalThis, "setTimeout");
-      while (read.length < 12) await turn(t);
-      const pauses = timers.mock.calls.map(({ arguments: [, milliseconds] }) => milliseconds);
-      assert.deepEqual(pauses.slice(0, 5), [1, 2, 4, 4, 4]);
+      const readAt: number[] = [];
+      for (now = 1; now <= 1500; now++) {
+        const { length } = read;
+        await turn(t);
+        if (read.length > length) readAt.push(now);
+      }
+      const pauses = readAt.slice(1).map((at, index) => at - (readAt[index] ?? 0));
+      assert.ok(readAt.length < 60, `${readAt.length}`);
+      assert.ok(
+        pauses.every((pause, index) => pause <= (readAt[index] ?? 0) / 8 + 2),
+        pauses.join(" "),
+      );
+      // Nothing else wakes the process.
+      assert.equal(timers.mock.callCount(), readAt.length);
+    });
+
+    it("do not delay those of the same address while their clients send nothing", async (t) => {
+      let now = 0;
+      t.mock.method(performance, "now", () => now);
+      const { read, add } = await begunHandshakes(t, { addresses: same(200) });
+      for (now = 1; now < 5000; now += 100) await turn(t, 100);
+      read.length = 0;
+      const port = await add("192.0.2.1");
+      await turn(t);
+      assert.ok(read.includes(port), read.join(" "));
     });
 
     it("take no more turns when none is left", async (t) => {
       const { sockets } = await begunHandshakes(t, { addresses: same(3) });
       await turn(t);
-      const timers = t.mock.method(globalThis, "setTimeout");
       for (const socket of sockets) socket.destroy();
       for (let turns = 0; turns < 3; turns++) await turn(t);
-      timers.mock.resetCalls();
+      const timers = t.mock.method(globalThis, "setTimeout");
       for (let turns = 0; turns < 3; turns++) await turn(t);
       assert.equal(timers.mock.callCount(), 0);
     });
@@ -266,12 +304,11 @@ describe("the handshakes of new connections", () => {
         // In the time in which Node.js reads.
         onRead: ({ port }) => port === 1025 && setImmediate(() => void (now += 140)),
       });
-      while (read.length < 2) await nextTurn();
-      await turn(t, 0);
+      await turn(t);
       await turn(t, 139);
       assert.deepEqual(read, [1024, 1025]);
       await turn(t, 1);
-      assert.deepEqual(read, [1024, 1025, 1026, 1027]);
+      assert.deepEqual(read.slice(2, 4), [1026, 1027]);
     });
   });
 });

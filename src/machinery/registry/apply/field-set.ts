@@ -167,7 +167,7 @@ export function sorted(set: FieldSet): FieldSet {
 const longestPath = 64;
 
 /**
- * Decodes a set that a client wrote: converts elements to their canonical form and skips unknown types. Throws
+ * Decodes a set that a client wrote: converts elements and members to their canonical form and skips unknown types. Throws
  * SyntaxError, also for a path that is longer than those of any kind.
  */
 export function decodeFieldSet(fields: unknown): FieldSet {
@@ -185,5 +185,5 @@ function decodeNode(fields: unknown, levels: number): FieldSet {
     const known = node[canonical];
     node[canonical] = known === undefined ? inner : unionOfNodes(known, inner);
   }
-  return node;
+  return ownMark in node && Object.keys(node).length === 1 ? {} : node;
 }

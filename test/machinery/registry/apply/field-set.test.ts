@@ -85,6 +85,11 @@ describe("a field set", () => {
     assert.deepEqual(decodeFieldSet(fields), { 'k:{"a":"\\u003c","b":1}': {}, 'v:"z"': {} });
   });
 
+  it("writes a member with nothing below it in one form", () => {
+    const fields = { "f:a": { ".": {} }, "f:b": { ".": {}, "f:c": { ".": {} } } };
+    assert.deepEqual(decodeFieldSet(fields), { "f:a": {}, "f:b": { ".": {}, "f:c": {} } });
+  });
+
   it("refuses an invalid field set", () => {
     for (const fields of [1, [], null, { "f:a": 1 }, { "k:[]": {} }, { "k:{": {} }, { "i:x": {} }]) {
       assert.throws(() => decodeFieldSet(fields), SyntaxError, JSON.stringify(fields));

@@ -7,6 +7,7 @@ import { monotonicClock, systemSchedule } from "../api/clock.ts";
 import { boundInterimAnswers } from "../client/bound-interim-answers.ts";
 import { ProxyAgent } from "../client/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
+import { recoveryReport } from "../audit/recovery-report.ts";
 import { UsageError } from "../command-line/flag.ts";
 import { fileFailureReason } from "../files/unusable-file.ts";
 import type { Activity } from "../tracing/activity.ts";
@@ -111,8 +112,7 @@ function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): Event
         "cannot send traces: they are lost",
       ),
     ),
-    // A queue that is only too full loses and recovers many times a second.
-    onRecovered: rateLimitedReport((lostSpans: number) =>
+    onRecovered: recoveryReport(systemSchedule, (lostSpans) =>
       log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
     ),
   });

@@ -12,7 +12,7 @@ import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
-import { certificateState, nextStep, renewalTime } from "./certificate-renewal.ts";
+import { certificateState, nextStep, recallTime, renewalTime } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
@@ -89,6 +89,10 @@ export class CertificateManager {
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
   #renewAt = 0;
+  /** Before which time the signer has recalled its certificates; 0: none. */
+  #recalledBefore = 0;
+  /** The last recall that a request has followed: its certificate is left alone, whatever its signer writes into it. */
+  #answeredRecall = 0;
   #retryAt = 0;
   /** How many tries in a row each kind of failure has ended: an outage says nothing about how soon people act. */
   readonly #failures = new Map<Backoff, number>();
@@ -124,7 +128,7 @@ export class CertificateManager {
       name,
       state: this.#specification === undefined ? "unknown" : this.#state(this.#specification),
       notAfter: this.#current?.certificate.notAfter,
-      renewAt: this.#current && this.#renewAt,
+      renewAt: this.#current && this.#dueAt,
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
@@ -140,6 +144,24 @@ export class CertificateManager {
     if (isSame) return;
     this.#specification = specification;
     this.#wake.wake();
+  }
+
+  /**
+   * The signer wants its certificates renewed that were issued before this time, in milliseconds since the epoch. One such certificate
+   * is renewed once, at a point of its own in the half hour from six minutes after that time.
+   */
+  recall(issuedBefore: number): void {
+    if (issuedBefore === this.#recalledBefore) return;
+    this.#recalledBefore = issuedBefore;
+    const { name, log } = this.#options;
+    if (this.#recallAt < this.#renewAt) {
+      const times = {
+        issuedBefore: new Date(issuedBefore).toISOString(),
+        renewAt: new Date(this.#dueAt).toISOString(),
+      };
+      log.info({ certificate: name, ...times }, "the signer has recalled this certificate: it is renewed early");
+    }
+    this.#look.wake();
   }
 
   /** Looks at the state of the certificate now: it may be refused since the last look. */
@@ -192,7 +214,7 @@ export class CertificateManager {
     if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
     return nextStep({
       certificate: this.#state(this.#specification),
-      dueInMilliseconds: this.#renewAt - clock.now(),
+      dueInMilliseconds: this.#dueAt - clock.now(),
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
       retryInMilliseconds: Math.max(0, this.#retryAt - monotonic.now()),
@@ -211,8 +233,19 @@ export class CertificateManager {
       isSpecificationChanged: (this.#digest ?? digest) !== digest,
       isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
+      recallAt: this.#recallAt,
       now: this.#options.clock.now(),
     });
+  }
+
+  get #recallAt(): number {
+    return this.#recalledBefore <= this.#answeredRecall
+      ? Infinity
+      : recallTime(this.#current?.certificate, this.#recalledBefore);
+  }
+
+  get #dueAt(): number {
+    return Math.min(this.#renewAt, this.#recallAt);
   }
 
   /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Resolves with what was done. */
@@ -224,6 +257,8 @@ export class CertificateManager {
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
       this.#beginRenewal();
+      const recall = reason === "recalled" ? this.#recalledBefore : 0;
+      let answered = 0;
       const pair = await requestCertificate(
         {
           ...this.#options,
@@ -231,6 +266,7 @@ export class CertificateManager {
           requests: client.resource(certificateSigningRequestResource(specification.names)),
           onCreated: (request) => {
             this.#pendingRequest = request;
+            answered = recall;
             if (!this.#wasRefused) log.info({ certificate: name, request, reason }, "requested a certificate");
           },
           onWaiting: (request) => {
@@ -246,6 +282,7 @@ export class CertificateManager {
       const digest = wantedDigest(specification.wanted, lifetimeSeconds);
       store.install(pair, { now: clock.now(), wantedDigest: digest });
       this.#digest = digest;
+      this.#answeredRecall = Math.max(this.#answeredRecall, answered);
       this.#use(pair);
       this.#renewal = undefined;
       onInstalled(pair);
@@ -276,9 +313,10 @@ export class CertificateManager {
   #refuseWorse({ certificate }: KeyPair, specification: CertificateSpecification): void {
     const { store, clock } = this.#options;
     const { wanted } = specification;
-    const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false, renewAt: Infinity };
-    const issued = certificateState({ ...question, now: clock.now() });
-    if (this.#current === undefined || !["current", "due", "early"].includes(this.#state(specification))) return;
+    const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false };
+    const issued = certificateState({ ...question, renewAt: Infinity, recallAt: Infinity, now: clock.now() });
+    if (this.#current === undefined || !["current", "due", "recalled", "early"].includes(this.#state(specification)))
+      return;
     const usages = tlsUsagesOf(certificate, wanted);
     const lost = tlsUsagesOf(this.#current.certificate, wanted).find((usage) => !usages.includes(usage));
     const isUsable = ["current", "early"].includes(issued);

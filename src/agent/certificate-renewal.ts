@@ -1,4 +1,5 @@
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
+import { fingerprintOf } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { isCertificateFor } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
@@ -20,6 +21,21 @@ export function renewalTime(
   return Math.round(notBefore + (notAfter - notBefore) * point);
 }
 
+/** Signers let certificates begin five minutes before their own time, and the server's clock is known to half a minute. */
+const recallDelayMilliseconds = 6 * 60_000;
+/** Over so long machines spread the requests that a recall leads to. */
+const recallWindowMilliseconds = 30 * 60_000;
+
+/**
+ * When a certificate is renewed because its signer has recalled those that were issued before a time; Infinity: not at all. The
+ * point in the window is made of the certificate, so that a restart does not move it. What is issued then begins after that time.
+ */
+export function recallTime(certificate: Certificate | undefined, issuedBefore: number): number {
+  if (certificate === undefined || certificate.notBefore >= issuedBefore) return Infinity;
+  const share = Number.parseInt(fingerprintOf(certificate).slice(0, 8), 16) / 2 ** 32;
+  return Math.round(issuedBefore + recallDelayMilliseconds + share * recallWindowMilliseconds);
+}
+
 /** The state of a certificate: the first that applies. */
 export type CertificateState =
   | "missing"
@@ -30,6 +46,8 @@ export type CertificateState =
   | "early"
   /** It lacks names, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
   | "outdated"
+  /** Its signer wants it to be renewed early, and its turn has come. */
+  | "recalled"
   /** It is time to renew it. */
   | "due"
   | "current";
@@ -41,16 +59,19 @@ export interface CertificateQuestion {
   readonly isSpecificationChanged: boolean;
   readonly isRefused: boolean;
   readonly renewAt: number;
+  /** Infinity: it is not recalled. */
+  readonly recallAt: number;
   readonly now: number;
 }
 
 export function certificateState(question: CertificateQuestion): CertificateState {
-  const { certificate, wanted, isSpecificationChanged, isRefused, renewAt, now } = question;
+  const { certificate, wanted, isSpecificationChanged, isRefused, renewAt, recallAt, now } = question;
   if (certificate === undefined) return "missing";
   if (isRefused) return "refused";
   if (now > certificate.notAfter) return "expired";
   if (now < certificate.notBefore - toleratedSkewMilliseconds) return "early";
   if (isSpecificationChanged || !isCertificateFor(certificate, wanted)) return "outdated";
+  if (now >= recallAt) return "recalled";
   return now >= renewAt ? "due" : "current";
 }
 

@@ -1,3 +1,4 @@
+import { clusterTrustBundleResource, signerNames } from "../features/certificates/resources.ts";
 import { nodeResource } from "../features/nodes/resources.ts";
 import type { Node } from "../features/nodes/resources.ts";
 import { isLoopback } from "../machinery/api/is-loopback.ts";
@@ -5,9 +6,11 @@ import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { NodeParts } from "./agent-parts.ts";
+import type { FailureLog } from "./failure-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
+import { readRecall } from "./read-recall.ts";
 import { registerNode } from "./node-registration.ts";
 import { wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
@@ -27,6 +30,7 @@ export class NodeReporter {
   /** The report that is being sent. */
   #registering: Promise<Node> | undefined;
   readonly #signal: AbortSignal;
+  readonly #recallOutage: FailureLog;
 
   /** Nothing is reported any more after `signal` has aborted. */
   constructor(parts: NodeParts, signal: AbortSignal) {
@@ -38,6 +42,10 @@ export class NodeReporter {
     const outage = failureLog({
       failure: "could not report the node",
       recovery: "reported the node again",
+    });
+    this.#recallOutage = failureLog({
+      failure: "could not look whether certificates are recalled",
+      recovery: "looked again whether certificates are recalled",
     });
     const reportNode = traced("node", async () => {
       this.#registering = this.#register();
@@ -74,6 +82,7 @@ export class NodeReporter {
     this.#node = undefined; // the server may have answered with anything: after a failure, it is asked again
     const node = await registerNode({ names, nodes: this.#nodes, log, known }, report);
     this.#node = node;
+    await this.#lookForRecalls();
     // Only now, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
     serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
@@ -81,6 +90,26 @@ export class NodeReporter {
       manager.specify({ names, wanted: wantedServiceCertificate(service, named) });
     }
     return node;
+  }
+
+  /** A failure changes nothing, and the next report looks again. */
+  async #lookForRecalls(): Promise<void> {
+    const { names, identity, client, serving, services } = this.#parts;
+    const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
+    const certificates = [
+      { signerName: signerNames.apiserverClientNodeAgent(names), manager: client.manager },
+      { signerName: signerNames.nodeAgentServing(names), manager: serving.manager },
+      ...services.map(({ service, manager }) => ({ signerName: service.signerName, manager })),
+    ];
+    try {
+      for (const [signerName, ofSigner] of Map.groupBy(certificates, (one) => one.signerName)) {
+        const issuedBefore = await readRecall({ names, bundles, signerName });
+        for (const { manager } of ofSigner) manager.recall(issuedBefore);
+      }
+      this.#recallOutage.succeeded();
+    } catch (error) {
+      this.#recallOutage.failed(error);
+    }
   }
 }
 

@@ -134,7 +134,7 @@ export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
 /** A server may answer with others too, such as one that does not know the selector: their anchors would be trusted for this purpose. */
-const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleFile["source"]): boolean =>
+export const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleFile["source"]): boolean =>
   "bundleName" in source
     ? metadata.name === source.bundleName
     : (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.signerName === source.signerName;

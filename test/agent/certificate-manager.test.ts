@@ -413,6 +413,86 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 2);
   });
 
+  it("renews a recalled certificate once, in its turn, and at no later look at the same recall", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    await scene.time.advance(minute);
+    const [first, recalled] = [serial(manager), scene.time.now()];
+    manager.recall(recalled);
+    await scene.time.advance(6 * minute - 1);
+    assert.equal(serial(manager), first);
+    const turn = manager.status.renewAt ?? assert.fail();
+    await scene.time.advance(turn - scene.time.now() - 1);
+    assert.equal(serial(manager), first);
+    await scene.time.advance(1);
+    assert.notEqual(serial(manager), first);
+    assert.equal(manager.status.state, "current");
+    for (const [hours, size] of [
+      [0, 2],
+      [-1, 2],
+      [1, 3],
+    ] as const) {
+      manager.recall(recalled + hours * hour);
+      await scene.time.advance(2 * hour);
+      assert.equal(scene.requests.size, size);
+    }
+    manager.recall(0);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 3);
+    assert.equal(scene.failures, 0);
+  });
+
+  it("renews a recalled certificate once also when its signer lets certificates begin long before their time", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    scene.issuedFromMilliseconds = -24 * hour;
+    const manager = await started(scene);
+    manager.recall(scene.time.now());
+    await scene.time.advance(3 * hour);
+    assert.equal(scene.requests.size, 2);
+    // Another process does not know it, and asks once more.
+    await scene.stop();
+    const next = scene.start();
+    next.recall(scene.time.now() - 3 * hour);
+    await scene.time.advance(3 * hour);
+    assert.equal(scene.requests.size, 3);
+    assert.equal(next.status.state, "current");
+  });
+
+  it("asks again after a recall when a request from before it brings a certificate from before it", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.stop();
+    scene.behaviour = "issues";
+    for (const name of scene.requests.keys()) scene.issue(name);
+    await scene.time.advance(minute);
+    const recalled = scene.time.now();
+    await scene.time.advance(hour);
+    const manager = scene.start();
+    manager.recall(recalled);
+    await scene.time.advance(minute);
+    assert.equal(scene.requests.size, 2);
+    assert.ok((manager.current?.certificate.notBefore ?? 0) > recalled);
+    assert.equal(manager.status.failure, undefined);
+  });
+
+  it("keeps a recalled certificate while there is no better one", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    const first = serial(manager);
+    manager.recall(scene.time.now() + 1000);
+    scene.behaviour = "issues for clients alone";
+    await scene.time.advance(hour);
+    assert.deepEqual([serial(manager), manager.status.state], [first, "recalled"]);
+    scene.behaviour = "issues";
+    await scene.time.advance(hour);
+    assert.equal(manager.status.state, "current");
+  });
+
   it("replaces a refused certificate at once, and the next refused ones with growing delays", async (context) => {
     const scene = new SigningScene(context);
     await started(scene);

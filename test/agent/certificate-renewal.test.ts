@@ -4,6 +4,7 @@ import fc from "fast-check";
 import {
   certificateState,
   nextStep,
+  recallTime,
   requestIdentity,
   refusalReason,
   renewalTime,
@@ -49,6 +50,7 @@ describe("a certificate", () => {
     isRefused: false,
     isSpecificationChanged: false,
     renewAt: 1_800_000,
+    recallAt: Infinity,
     now: 1_500_000,
   };
 
@@ -72,6 +74,16 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, isSpecificationChanged: true }), "outdated");
     const fewer = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: [] } };
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
+  });
+
+  it("is recalled when the turn of one that was issued before the recall has come, in the half hour after six minutes", () => {
+    const at = recallTime(certificate, 1_000_001);
+    assert.ok(at >= 1_000_001 + 6 * 60_000 && at < 1_000_001 + 36 * 60_000, String(at));
+    assert.equal(recallTime(certificate, 1_000_001), at);
+    assert.equal(recallTime(certificate, 1_000_000), Infinity);
+    assert.equal(recallTime(undefined, 1_000_001), Infinity);
+    assert.equal(certificateState({ ...question, recallAt: question.now }), "recalled");
+    assert.equal(certificateState({ ...question, recallAt: question.now + 1 }), "current");
   });
 
   it("is current when its signer made it for fewer sides of TLS than asked for", () => {
@@ -111,7 +123,7 @@ test("the next step is a request when one is needed and no delay after a failure
   } as const;
   assert.deepEqual(nextStep(calm), { do: "wait", milliseconds: 5000 });
   assert.deepEqual(nextStep({ ...calm, retryInMilliseconds: 70 }), { do: "wait", milliseconds: 5000 });
-  for (const certificate of ["missing", "refused", "expired", "outdated", "due"] as const) {
+  for (const certificate of ["missing", "refused", "expired", "outdated", "recalled", "due"] as const) {
     assert.deepEqual(nextStep({ ...calm, certificate }), { do: "request", cause: certificate });
     assert.deepEqual(nextStep({ ...calm, certificate, retryInMilliseconds: 70 }), { do: "wait", milliseconds: 70 });
   }

@@ -11,6 +11,7 @@ import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-se
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
+import { timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
@@ -197,6 +198,51 @@ describe("a running agent", () => {
     );
     await clone.agent.stop();
     await eventually("its end in the log", () => log.some((line) => line.startsWith("only this agent renews")));
+  });
+
+  it("renews what a signer has recalled, and nothing else", async (context) => {
+    const file = join(folder, "recalled-web.pem");
+    const { agent, log } = await start(context, "recalled", { certificates: [service("web", file)] });
+    await allAreCurrent(agent);
+    const serials = (): Record<string, string> =>
+      Object.fromEntries(agent.status().certificates.map(({ name, notAfter }) => [name, String(notAfter)]));
+    const before = serials();
+    const name = `${servicesSigner.replace("/", ":")}:ca`;
+    const recall = (text: string) =>
+      bundles().patch(name, {
+        body: { metadata: { annotations: { "signet.platform.io/renew-issued-before": text } } },
+      });
+    await recall("at noon");
+    await recall(timestamp(Date.now() + time.passed));
+    await eventually("the recall in the log", () => log.some((line) => line.startsWith("the signer has recalled")));
+    time.passed += 36 * minute;
+    await eventually("a new certificate", () => serials()["web"] !== before["web"]);
+    await allAreCurrent(agent);
+    assert.deepEqual({ ...serials(), web: "" }, { ...before, web: "" });
+    assert.ok(log.some((line) => line.startsWith("requested a certificate") && line.includes('"reason":"recalled"')));
+    const after = serials();
+    await heartbeats("recalled");
+    assert.deepEqual(serials(), after);
+  });
+
+  it("needs no server that can tell what is recalled", async (context) => {
+    for (const [nodeName, code, outages] of [
+      ["older", 404, 0],
+      ["failing", 500, 1],
+    ] as const) {
+      const through = (transport: Transport): Transport => ({
+        async send(request) {
+          if (!request.path.endsWith("/clustertrustbundles")) return transport.send(request);
+          const text = JSON.stringify({ kind: "Status", code, message: "no bundles" });
+          return { status: code, headers: {}, body: Readable.from([Buffer.from(text)]) };
+        },
+        close: () => transport.close(),
+      });
+      const { agent } = await start(context, nodeName, { through });
+      await allAreCurrent(agent);
+      await heartbeats(nodeName);
+      assert.equal(agent.status().outages.length, outages);
+    }
   });
 
   it("registers a deleted Node again, with a Lease that stays", async (context) => {

@@ -66,6 +66,7 @@ describe("every command", { concurrency: 1 }, () => {
     "csr deny": "three",
     "certificates list": "",
     "certificates describe": made.serial,
+    "certificates renew": signer,
     "certificates revoke": "--subject CN=anna",
     "certificates revocations": "",
     "certificates issue": `web --signer ${signer} --dns web.services.example --out "${file("web.pem")}"`,

@@ -12,18 +12,20 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { revocationsCommand } from "../../revocation/index.ts";
+import { renewCertificates } from "./certificates-renew.ts";
 import { revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
 import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
 
-/** `signet certificates list|describe|revoke|revocations`: the inventory of what was issued, and what was revoked. */
+/** `signet certificates list|describe|renew|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
   new Command("certificates")
     .alias("certificate")
-    .description("obtain certificates, show the inventory of those that were issued, and revoke them")
+    .description("obtain certificates, show the inventory of those that were issued, renew and revoke them")
     .addCommand(list())
     .addCommand(describe())
+    .addCommand(renewCertificates())
     .addCommand(revokeCertificates())
     .addCommand(revocationsCommand("certificate"));
 

@@ -1,0 +1,23 @@
+import { recallOf } from "../features/certificates/resources.ts";
+import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
+import type { Names } from "../machinery/api/names.ts";
+import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
+import type { ResourceClient } from "../machinery/client/api-client.ts";
+import { bundleSelector, isFollowed, mostBundles } from "./trust-bundle-follower.ts";
+
+interface RecallOptions {
+  readonly names: Names;
+  readonly bundles: ResourceClient<ClusterTrustBundle>;
+  readonly signerName: string;
+}
+
+/**
+ * Before which time the certificates of a signer were recalled, in milliseconds since the epoch: the latest that its bundles say.
+ * 0: none were, or the server has no bundles for this agent. Rejects when it does not say.
+ */
+export async function readRecall({ names, bundles, signerName }: RecallOptions): Promise<number> {
+  const source = { signerName };
+  const list = bundles.list({ fieldSelector: bundleSelector(source), limit: mostBundles });
+  const { items = [] } = (await ignoreCodes([403, 404], list)) ?? {};
+  return Math.max(0, ...items.filter((one) => isFollowed(one, source)).map((one) => recallOf(one, names)));
+}

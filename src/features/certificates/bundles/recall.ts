@@ -1,0 +1,14 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
+
+/**
+ * The annotation of a signer's bundle with a time in RFC 3339: agents renew the signer's certificates that were issued before it.
+ * Whoever writes it needs the permission to `attest` for the signer, as for all of the bundle.
+ */
+export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
+
+/** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
+export function recallOf({ metadata }: ClusterTrustBundle, names: Names): number {
+  const text = metadata.annotations?.[recallAnnotation(names)] ?? "";
+  return (/^\d{4}-\d\d-\d\dT/.test(text) && Date.parse(text)) || 0;
+}

@@ -1,0 +1,52 @@
+import { Command } from "commander";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
+import { recallAnnotation } from "../bundles/recall.ts";
+import { clusterTrustBundleResource } from "../resources.ts";
+import { selectionOf } from "./selection-of.ts";
+
+/** `signet certificates renew`: lets all agents renew their certificates of a signer. */
+export const renewCertificates = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("renew")))
+      .description("let all agents renew the certificates that a signer has issued until now")
+      .argument("<signer>", "the signer, such as platform.io/nodeagent-serving")
+      .action((signerName: string, flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async (connection) => {
+          const { client, names } = connection;
+          const type = clusterTrustBundleResource(names);
+          const bundles = client.resource(type);
+          const [bundle] = (await listAll(bundles, selectionOf({ "spec.signerName": signerName }))).items;
+          if (bundle === undefined) {
+            const advice = "signet trust list shows the signers that have one, signet trust create makes one";
+            throw commandRefused(`the signer ${signerName} has no trust bundle to write it to: ${advice}`);
+          }
+          // Everything that was issued so far was issued before it.
+          const issuedBefore = timestamp((await serverTime(connection)) + 1000);
+          const annotations = { [recallAnnotation(names)]: issuedBefore };
+          const marked = await bundles.patch(bundle.metadata.name ?? "", { body: { metadata: { annotations } } });
+          const text = (): string =>
+            `agents renew the certificates of ${printable(signerName)} that were issued before ${issuedBefore}, ` +
+            "each at a random point from 6 to 36 minutes after that";
+          printObject(marked, { flags, type, text });
+        }),
+      ),
+    ["After signet ca switch example.com/services", "signet certificates renew example.com/services"],
+  );
+
+/** Milliseconds since the epoch. A local clock that is behind would spare the newest certificates. */
+async function serverTime({ client, names }: ServerConnection): Promise<number> {
+  const apiVersion = `${names.group("authentication")}/v1`;
+  const review = await client.request<{ readonly metadata: { readonly creationTimestamp?: string } }>(
+    `/apis/${apiVersion}/selfsubjectreviews`,
+    { method: "POST", body: { apiVersion, kind: "SelfSubjectReview" }, kinds: ["SelfSubjectReview"] },
+  );
+  return Date.parse(review.metadata.creationTimestamp ?? "") || Date.now();
+}

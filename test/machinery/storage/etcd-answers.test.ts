@@ -100,6 +100,24 @@ it("where etcd takes no write that would show a watch's progress, the watch ends
   assert.match((await ended.promise).message, /^etcd's space quota is used up/);
 });
 
+for (const [said, advice] of [
+  ["etcdserver: corrupt cluster", /alarm CORRUPT.* etcdctl alarm disarm$/],
+  ["etcdserver: user name is empty", /give --etcd-certfile a certificate/],
+  ["etcdserver: permission denied", /etcdctl role grant-permission$/],
+] as const) {
+  it(`the refusal "${said}" says what to do`, async () => {
+    await using etcd = await startFakeEtcd({
+      onCall(call) {
+        if (call.path.endsWith("Txn")) call.fail(grpcStatus.invalidArgument, said);
+        else call.answer(Buffer.alloc(0));
+      },
+    });
+    await using store = openOn(etcd.url);
+    const write = store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 });
+    await assert.rejects(write, (error) => error instanceof StoreUnavailable && advice.test(error.message));
+  });
+}
+
 it("a call that meets a change of etcd's users or roles is tried again, also a write: it has done nothing", async () => {
   let refusals = 0;
   await using etcd = await startFakeEtcd({

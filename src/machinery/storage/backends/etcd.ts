@@ -24,6 +24,7 @@ import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
 import { EtcdWriter, lost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
+  explained,
   hasOrderedProgress,
   isCompacted,
   isInFuture,
@@ -312,7 +313,7 @@ export class EtcdStore implements Store {
       if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
       const { guard } = this.#opened;
       if (guard !== undefined && isWithoutFence(error)) lost(guard);
-      const message = isOutOfSpace(error) ? outOfSpace : error.message;
+      const message = explained(error);
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
       throw new StoreUnavailable(message, { cause: error });
     }
@@ -391,10 +392,6 @@ const unread = (): void => {};
 /** A failure of etcd, not a refusal. */
 const mayHaveBeenDone = (error: GrpcError): boolean =>
   error.code === grpcStatus.unknown || error.code === grpcStatus.internal || isOutOfSpace(error);
-
-const outOfSpace =
-  "etcd's space quota is used up: delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl " +
-  "alarm disarm";
 
 const wentBack = (revision: number): StoreUnavailable =>
   new StoreUnavailable(

@@ -39,9 +39,35 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
+const outOfSpace = "etcdserver: mvcc: database space exceeded";
+
 /** The quota of etcd is used up. It also says so of a write that it has made, where another one has just used up the rest. */
-export const isOutOfSpace = ({ message }: GrpcError): boolean =>
-  message === "etcdserver: mvcc: database space exceeded";
+export const isOutOfSpace = ({ message }: GrpcError): boolean => message === outOfSpace;
+
+/** What an operator does about a refusal. */
+const explanations: ReadonlyMap<string, string> = new Map([
+  [
+    outOfSpace,
+    "etcd's space quota is used up: delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl " +
+      "alarm disarm",
+  ],
+  [
+    "etcdserver: corrupt cluster",
+    "etcd takes no writes, because its members have different data (alarm CORRUPT): find the damaged one (etcdctl endpoint hashkv --cluster), " +
+      "replace it, then: etcdctl alarm disarm",
+  ],
+  [
+    "etcdserver: user name is empty",
+    "etcd asks for a user (etcdctl auth enable): give --etcd-certfile a certificate whose common name is a user of etcd",
+  ],
+  [
+    "etcdserver: permission denied",
+    "etcd does not let the user whom --etcd-certfile names read and write below --etcd-prefix: etcdctl role grant-permission",
+  ],
+]);
+
+/** etcd's message, or what it means where that is not clear. */
+export const explained = ({ message }: GrpcError): string => explanations.get(message) ?? message;
 
 /** The answer to a write whose guard is refused, when the fence key does not exist either: see `encodeSwaps`. */
 export const isWithoutFence = ({ message }: GrpcError): boolean => message === "etcdserver: key not found";

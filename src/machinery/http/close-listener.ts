@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Http2Session } from "../http2/http2-session.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { peerOf } from "./peer-of.ts";
+import { endsOf } from "./ends-of.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 export interface ClosingListener {
@@ -33,7 +33,7 @@ export async function closeListener(
   { graceMilliseconds }: { readonly graceMilliseconds: number },
 ): Promise<void> {
   const { server, context, sessions, sockets } = listener;
-  let wereBusy = busyPeers(listener);
+  let wereBusy = busyEnds(listener);
   context.isClosing = true;
   for (const session of sessions.keys()) session.close();
   for (const exchange of context.open) if (exchange.isStream) exchange.end();
@@ -43,11 +43,11 @@ export async function closeListener(
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
   let idle: NodeJS.Timeout | undefined;
   const endIdle = (): void => {
-    const areBusy = busyPeers(listener);
+    const areBusy = busyEnds(listener);
     for (const socket of sockets) {
-      const peer = peerOf(socket);
+      const ends = endsOf(socket);
       // The last answer may still be on its way to one that was busy.
-      if (!areBusy.has(peer) && !wereBusy.has(peer)) socket.destroy();
+      if (!areBusy.has(ends) && !wereBusy.has(ends)) socket.destroy();
     }
     wereBusy = areBusy;
     if (sockets.size > 0) endIdleLater();
@@ -69,11 +69,11 @@ export async function closeListener(
   server.close(); // ends the timers of the HTTP server
 }
 
-/** The clients that wait for an answer, have not taken it, or may still read it. */
-function busyPeers({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
+/** The ends of the connections whose clients wait for an answer, have not taken it, or may still read it. */
+function busyEnds({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
   const busy = [...connections.values()].filter(({ isBusy }) => isBusy);
   const reading = [...sessions.values()].filter(
     ({ activeAtSecond }) => context.tick.seconds - activeAtSecond < readingSeconds,
   );
-  return new Set([...busy, ...reading].map(({ peer }) => peer));
+  return new Set([...busy, ...reading].map(({ ends }) => ends));
 }

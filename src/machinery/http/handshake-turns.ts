@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
 import { pathOfAddress } from "./connection-bound.ts";
-import { peerOf } from "./peer-of.ts";
+import { endsOf } from "./ends-of.ts";
 
 /** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */
 const takenInTurn = 16;
@@ -31,7 +31,7 @@ interface SocketHandle {
 interface Handshake {
   /** The one below TLS. */
   readonly socket: Socket;
-  readonly connection: string;
+  readonly ends: string;
   readonly begunAtMilliseconds: number;
 }
 
@@ -96,21 +96,21 @@ export class HandshakeTurns {
   }
 
   #hasBegun(socket: Socket): void {
-    const connection = endsOf(socket);
-    const handshake = { socket, connection, begunAtMilliseconds: performance.now() };
-    this.#underWay.set(connection, handshake);
+    const ends = endsOf(socket);
+    const handshake = { socket, ends, begunAtMilliseconds: performance.now() };
+    this.#underWay.set(ends, handshake);
     socket.once("close", () => this.#remove(handshake));
     // Node.js reads the first bytes, and begins to read the connection, when what runs now has ended.
     process.nextTick(() => this.#readLater(handshake));
   }
 
   #isUnderWay(handshake: Handshake): boolean {
-    return this.#underWay.get(handshake.connection) === handshake;
+    return this.#underWay.get(handshake.ends) === handshake;
   }
 
   #remove(handshake: Handshake): void {
     this.#read.delete(handshake);
-    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.connection);
+    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.ends);
   }
 
   #readLater(handshake: Handshake): void {
@@ -160,9 +160,6 @@ export class HandshakeTurns {
     takeNext();
   };
 }
-
-/** Both ends of a connection. The socket below TLS and the one above it have the same. */
-const endsOf = (socket: Socket): string => `${peerOf(socket)} ${socket.localAddress}`;
 
 /** Undefined: the socket is closed. A socket that TLS reads cannot be paused otherwise: Node.js offers nothing for that. */
 const handleOf = (socket: Socket): SocketHandle | undefined =>

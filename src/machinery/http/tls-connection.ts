@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
-import { peerOf } from "./peer-of.ts";
+import { endsOf } from "./ends-of.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 /** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
@@ -37,8 +37,8 @@ export class TlsConnection implements Connection {
     return this.openExchanges > 0 || this.waiting?.isWaiting === true || this.#socket.writableLength > 0;
   }
 
-  get peer(): string {
-    return peerOf(this.#socket);
+  get ends(): string {
+    return endsOf(this.#socket);
   }
 
   /** Closes it immediately, whatever the other side does. */

@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 
 /**
  * The annotation of a signer's bundle with a time in RFC 3339: agents renew the signer's certificates that were issued before it.
@@ -8,7 +8,7 @@ import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
 
 /** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
-export function recallOf({ metadata }: ClusterTrustBundle, names: Names): number {
+export function recallOf({ metadata }: Pick<ApiObject, "metadata">, names: Names): number {
   const text = metadata.annotations?.[recallAnnotation(names)] ?? "";
   return (/^\d{4}-\d\d-\d\dT/.test(text) && Date.parse(text)) || 0;
 }

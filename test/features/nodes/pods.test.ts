@@ -109,23 +109,42 @@ describe("a pod", () => {
     );
   });
 
-  it("keeps its quality of service, and is nominated for no node when it has one", () => {
+  const statusFaults = (next: Pod["status"], before: Pod["status"] = {}): string[] => {
     const { status } = definition.subresources ?? {};
     assert.ok(status?.type === "update");
     const previous = pod({ nodeName: "n" });
-    const faults = (next: Pod["status"], before: Pod["status"] = {}): string[] =>
-      messages(
-        status.validateUpdate?.(
-          { ...previous, status: next },
-          { ...context, previous: { ...previous, status: before } },
-        ),
-      );
-    assert.deepEqual(faults({ nominatedNodeName: "m" }), [
+    return messages(
+      status.validateUpdate?.({ ...previous, status: next }, { ...context, previous: { ...previous, status: before } }),
+    );
+  };
+
+  it("reports only conditions that have a name, and no generation below zero", () => {
+    const time = "2026-01-01T00:00:00Z";
+    const condition = { type: "example.com/Ready", status: "True", lastProbeTime: time, lastTransitionTime: time };
+    assert.deepEqual(statusFaults({ conditions: [condition], observedGeneration: 1 }), []);
+    const nonsense = {
+      conditions: [condition, { ...condition, type: "x/y/z", observedGeneration: -1 }],
+      observedGeneration: -1,
+    };
+    assert.deepEqual(statusFaults(nonsense, nonsense), [], "what is stored");
+    const faults = statusFaults(nonsense);
+    assert.deepEqual(
+      faults.map((fault) => fault.slice(0, fault.indexOf(": ", fault.indexOf("value: ") + 7))),
+      [
+        "status.conditions[1].observedGeneration: Invalid value: -1",
+        'status.conditions[1].Type: Invalid value: "x/y/z"',
+        "status.observedGeneration: Invalid value: -1",
+      ],
+    );
+  });
+
+  it("keeps its quality of service, and is nominated for no node when it has one", () => {
+    assert.deepEqual(statusFaults({ nominatedNodeName: "m" }), [
       "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node",
     ]);
-    assert.deepEqual(faults({ nominatedNodeName: "m" }, { nominatedNodeName: "m" }), []);
-    assert.deepEqual(faults({ qosClass: "BestEffort" }), []);
-    assert.deepEqual(faults({ qosClass: "Guaranteed" }, { qosClass: "BestEffort" }), [
+    assert.deepEqual(statusFaults({ nominatedNodeName: "m" }, { nominatedNodeName: "m" }), []);
+    assert.deepEqual(statusFaults({ qosClass: "BestEffort" }), []);
+    assert.deepEqual(statusFaults({ qosClass: "Guaranteed" }, { qosClass: "BestEffort" }), [
       'status.qosClass: Invalid value: "Guaranteed": field is immutable',
     ]);
   });

@@ -8,11 +8,14 @@ import {
 } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
 import { isGated, validateGateChange, validateGatedChange } from "./scheduling-gates.ts";
 import { validateTolerationChange } from "./toleration-validation.ts";
+
+type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
 
 /** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
 export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError[] {
@@ -138,23 +141,41 @@ function validateDeadline(next: number | undefined, previous: number | undefined
 }
 
 /**
- * What the status says of the Pod's node and quality of service, once it is known, does not change (upstream: `ValidatePodStatusUpdate`).
+ * New conditions have names, and what the status says of the Pod's node and quality of service, once it is known, does not change
+ * (upstream: `ValidatePodStatusUpdate`).
  */
 export function validatePodStatus({ status }: Pod, { spec, status: before }: Pod): FieldError[] {
-  const { nominatedNodeName: node = "", qosClass = "" } = status;
+  const { conditions = [], nominatedNodeName: node = "", observedGeneration, qosClass = "" } = status;
+  const stored = new Map(before.conditions?.map((condition) => [condition.type, condition]));
   const field = "status.nominatedNodeName";
   const isNominated = node !== "" && node !== before.nominatedNodeName;
   const isBound = (spec.nodeName ?? "") !== "";
   return [
+    ...conditions.flatMap((condition, index) =>
+      isSemanticallyEqual(stored.get(condition.type), condition)
+        ? []
+        : validateCondition(`status.conditions[${index}]`, condition),
+    ),
     ...(isNominated ? validateSubdomain(field, node) : []),
     ...(isNominated && isBound
       ? [forbiddenField(field, "may not be set on pods that are already bound to a node")]
       : []),
+    ...(observedGeneration === before.observedGeneration
+      ? []
+      : validateGeneration("status.observedGeneration", observedGeneration)),
     ...((before.qosClass ?? qosClass) === qosClass
       ? []
       : [invalidValue("status.qosClass", { value: new NamedText(qosClass), detail: "field is immutable" })]),
   ];
 }
+
+const validateCondition = (field: string, { observedGeneration, type }: PodCondition): FieldError[] => [
+  ...validateGeneration(`${field}.observedGeneration`, observedGeneration),
+  ...invalidValues(`${field}.Type`, { value: type, details: qualifiedNameFaults(type) }),
+];
+
+const validateGeneration = (field: string, value = 0): FieldError[] =>
+  value < 0 ? [invalidValue(field, { value, detail: "must be a non-negative integer" })] : [];
 
 function unchangeableOf(spec: Pod["spec"]): unknown {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...rest } = spec;

@@ -132,10 +132,7 @@ describe("followed authorizers", () => {
     assert.deepEqual(look(), ["success"]);
     assert.notEqual(connected.authorizers(), first);
     kubeconfig("http://no-tls.example");
-    assert.match(
-      look()[1] ?? "",
-      /--authorization-webhook-config-file: kubeconfig .* is not a URL such as https/,
-    );
+    assert.match(look()[1] ?? "", /--authorization-webhook-config-file: kubeconfig .* is not a URL such as https/);
     assert.deepEqual(types(), ["RBAC", "Webhook"]);
     connected.close();
   });

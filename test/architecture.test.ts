@@ -62,6 +62,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/trace-export": [
     "machinery/api",
     "machinery/audit/event-queue",
+    "machinery/audit/recovery-report",
     "machinery/client/bound-interim-answers",
     "machinery/client/proxy-agent",
     "machinery/client/traced-transport",

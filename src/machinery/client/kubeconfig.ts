@@ -24,8 +24,8 @@ export interface KubeconfigSelection {
   /** The caller has a token of its own: the user's credentials need not be usable. */
   readonly isTokenGiven?: boolean;
   /**
-   * The file is read again while others wait: a pipe, which may never end, is refused. So are a damaged CA, and a certificate and a key
-   * that do not belong together, as while their files are being replaced: what was read before stays in use.
+   * The file is read again while others wait: a pipe, which may never end, is refused. So is a damaged CA, as while its file is being
+   * replaced: what was read before stays in use.
    */
   readonly isFollowed?: boolean;
   /**

@@ -1,5 +1,6 @@
 import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
+import { longestSocketPathBytes } from "../../machinery/grpc/connect-socket.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
@@ -132,9 +133,6 @@ function socketPath(endpoint: string): string {
     `${flag}: the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`,
   );
 }
-
-/** What `sockaddr_un` has room for, without the NUL that ends it (unix(7); macOS has four bytes less). */
-const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
 
 function httpsUrl(text: string | undefined): string | undefined {
   if (text === undefined || isHttpsUrl(text)) return text;

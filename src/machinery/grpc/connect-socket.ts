@@ -13,6 +13,9 @@ export interface TlsFiles {
 
 export const socketScheme = "unix://";
 
+/** What `sockaddr_un` has room for, without the NUL that ends it (unix(7); macOS has four bytes less). */
+export const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
+
 /** A connection to `http://host:port`, `https://host:port` with TLS for HTTP/2, or `unix:///path` of a socket. */
 export function connectSocket(url: string, tls: TlsFiles): Duplex {
   if (url.startsWith(socketScheme)) return connect({ path: url.slice(socketScheme.length) });

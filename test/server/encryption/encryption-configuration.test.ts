@@ -120,6 +120,11 @@ resources:
     ],
     ["with a cache size for KMS v2", kms({ cachesize: 100 }), /cachesize is not supported in v2/],
     ["for a KMS that is no socket", kms({ endpoint: "https://kms:443" }), /unix:\/\/\/path/],
+    [
+      "for a KMS whose path is no socket's",
+      kms({ endpoint: `unix:///${"x".repeat(107)}` }),
+      /longer than 10[37] bytes/,
+    ],
     ["with a timeout of nothing", kms({ timeout: "0s" }), /positive duration/],
     [
       "with two KMS of one name",

@@ -16,13 +16,13 @@ export interface DerivedObjects<T extends ApiObject> {
 
 /**
  * Follows a resource as `followRegistry` does, and reads the objects that are there in turns: there may be a million of them. Returns
- * what waits until all of them are read. It rejects with what `add` throws for one of them; the next call reads all of them again.
+ * what waits until all of them are read. It rejects with what `add` throws for one of them, until that one has changed.
  */
 export function followInTurns<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   derived: DerivedObjects<T>,
 ): () => Promise<void> {
-  let reading: Promise<void> | undefined;
+  let reading = Promise.resolve();
   /** The keys of what was written since the reading began: what it finds of them is old. Undefined: none goes on. */
   let written: Set<string> | undefined;
   const read = async (): Promise<void> => {
@@ -41,17 +41,6 @@ export function followInTurns<T extends ApiObject>(
       if (written === own) written = undefined;
     }
   };
-  const ready = async (): Promise<void> => {
-    const current = (reading ??= read());
-    try {
-      await current;
-    } catch (error) {
-      if (reading === current) reading = undefined;
-      throw error;
-    }
-    // Meanwhile, the cache may have loaded again.
-    if (reading !== current) await ready();
-  };
   followRegistry(registry, {
     onLoaded() {
       reading = read();
@@ -63,5 +52,9 @@ export function followInTurns<T extends ApiObject>(
       if (event.type === "put") derived.add(event.object);
     },
   });
-  return ready;
+  return async () => {
+    let awaited;
+    do await (awaited = reading);
+    while (awaited !== reading); // the cache may have loaded again
+  };
 }

@@ -92,7 +92,7 @@ export class NodeReporter {
     return node;
   }
 
-  /** A failure changes nothing, and the next report looks again. */
+  /** A failure changes nothing for its signer, and the next report looks again. */
   async #lookForRecalls(): Promise<void> {
     const { names, identity, client, serving, services } = this.#parts;
     const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
@@ -101,15 +101,17 @@ export class NodeReporter {
       { signerName: signerNames.nodeAgentServing(names), manager: serving.manager },
       ...services.map(({ service, manager }) => ({ signerName: service.signerName, manager })),
     ];
-    try {
-      for (const [signerName, ofSigner] of Map.groupBy(certificates, (one) => one.signerName)) {
+    let hasFailed = false;
+    for (const [signerName, ofSigner] of Map.groupBy(certificates, (one) => one.signerName)) {
+      try {
         const issuedBefore = await readRecall({ names, bundles, signerName });
         for (const { manager } of ofSigner) manager.recall(issuedBefore);
+      } catch (error) {
+        hasFailed = true;
+        this.#recallOutage.failed(error, { signerName });
       }
-      this.#recallOutage.succeeded();
-    } catch (error) {
-      this.#recallOutage.failed(error);
     }
+    if (!hasFailed) this.#recallOutage.succeeded();
   }
 }
 

@@ -16,6 +16,7 @@ import {
   wantedServingCertificate,
 } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
+import { recallOf } from "../../src/features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
 import { certificateFor } from "./issued-certificate.ts";
@@ -84,6 +85,21 @@ describe("a certificate", () => {
     assert.equal(recallTime(undefined, 1_000_001), Infinity);
     assert.equal(certificateState({ ...question, recallAt: question.now }), "recalled");
     assert.equal(certificateState({ ...question, recallAt: question.now + 1 }), "current");
+  });
+
+  it("is recalled by no time without an offset from UTC, which each machine would read in its own time zone", () => {
+    const recalledBy = (text: string): number =>
+      recallOf({ metadata: { annotations: { "signet.platform.io/renew-issued-before": text } } }, platformNames);
+    assert.equal(recalledBy("2026-11-29T07:00:00Z"), Date.UTC(2026, 10, 29, 7));
+    assert.equal(recalledBy("2026-11-29T08:00:00.5+01:00"), Date.UTC(2026, 10, 29, 7) + 500);
+    for (const text of [
+      "2026-11-29T07:00:00",
+      "2026-11-29T07:00",
+      "2026-11-29T07:00:00Z (x)",
+      "2026-13-29T07:00:00Z",
+    ]) {
+      assert.equal(recalledBy(text), 0, text);
+    }
   });
 
   it("is current when its signer made it for fewer sides of TLS than asked for", () => {

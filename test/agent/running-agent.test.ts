@@ -202,7 +202,15 @@ describe("a running agent", () => {
 
   it("renews what a signer has recalled, and nothing else", async (context) => {
     const file = join(folder, "recalled-web.pem");
-    const { agent, log } = await start(context, "recalled", { certificates: [service("web", file)] });
+    // What another signer's bundles say cannot be read.
+    const through = (transport: Transport): Transport => ({
+      async send(request) {
+        if (request.query?.includes("nodeagent-serving") !== true) return transport.send(request);
+        return { status: 500, headers: {}, body: Readable.from([Buffer.from("{}")]) };
+      },
+      close: () => transport.close(),
+    });
+    const { agent, log } = await start(context, "recalled", { certificates: [service("web", file)], through });
     await allAreCurrent(agent);
     const serials = (): Record<string, string> =>
       Object.fromEntries(agent.status().certificates.map(({ name, notAfter }) => [name, String(notAfter)]));

@@ -7,8 +7,11 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
  */
 export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
 
-/** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
+/**
+ * The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time, as one without an offset
+ * from UTC: each machine would read it in its own time zone.
+ */
 export function recallOf({ metadata }: Pick<ApiObject, "metadata">, names: Names): number {
   const text = metadata.annotations?.[recallAnnotation(names)] ?? "";
-  return (/^\d{4}-\d\d-\d\dT/.test(text) && Date.parse(text)) || 0;
+  return (/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && Date.parse(text)) || 0;
 }

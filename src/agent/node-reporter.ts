@@ -102,10 +102,10 @@ export class NodeReporter {
       ...services.map(({ service, manager }) => ({ signerName: service.signerName, manager })),
     ];
     let hasFailed = false;
-    for (const [signerName, ofSigner] of Map.groupBy(certificates, (one) => one.signerName)) {
+    for (const signerName of new Set(certificates.map((one) => one.signerName))) {
       try {
         const issuedBefore = await readRecall({ names, bundles, signerName });
-        for (const { manager } of ofSigner) manager.recall(issuedBefore);
+        for (const one of certificates) if (one.signerName === signerName) one.manager.recall(issuedBefore);
       } catch (error) {
         hasFailed = true;
         this.#recallOutage.failed(error, { signerName });

@@ -17,7 +17,7 @@ export const renewCertificates = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("renew")))
       .description("let all agents renew the certificates that a signer has issued until now")
-      .argument("<signer>", "the signer, such as platform.io/nodeagent-serving")
+      .argument("<signer>", "the signer, such as example.com/services")
       .action((signerName: string, flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {
           const { client, names } = connection;

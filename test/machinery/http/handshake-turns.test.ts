@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -251,6 +253,24 @@ describe("the handshakes of new connections", () => {
       }
       while (read.length < 6) await turn(t);
       assert.deepEqual(read.slice(0, 6), [0, 1, 0, 1, 0, 1]);
+    });
+
+    it("are paused by what the sockets of this Node.js have", async (t) => {
+      const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+      const [socket] = (await once(server, "connection")) as [Socket];
+      t.after(() => [server.close(), client.destroy(), socket.destroy()]);
+      const handle: unknown = Reflect.get(socket, "_handle");
+      for (const name of ["readStart", "readStop"] as const) {
+        t.mock.method(handle as Record<typeof name, () => void>, name);
+      }
+      const { readStart, readStop } = handle as Record<"readStart" | "readStop", { mock: { callCount: () => number } }>;
+      const turns = newTurns();
+      turns.add(socket, () => {});
+      client.write("hello");
+      while (readStop.mock.callCount() < 2) await nextTurn();
+      assert.ok(readStart.mock.callCount() >= 2);
     });
 
     it("are read again after an eighth of the time that they have taken", async (t) => {

@@ -1,6 +1,6 @@
 import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { longestSocketPathBytes } from "../../machinery/grpc/connect-socket.ts";
+import { socketPathFault } from "../../machinery/grpc/connect-socket.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
@@ -128,10 +128,9 @@ function socketPath(endpoint: string): string {
   if (!path.startsWith("/")) {
     throw new UsageError(`${flag}: ${JSON.stringify(endpoint)} is not the absolute path of a socket`);
   }
-  if (Buffer.byteLength(path) <= longestSocketPathBytes) return path;
-  throw new UsageError(
-    `${flag}: the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`,
-  );
+  const fault = socketPathFault(path);
+  if (fault !== undefined) throw new UsageError(`${flag}: ${fault}`);
+  return path;
 }
 
 function httpsUrl(text: string | undefined): string | undefined {

@@ -14,7 +14,13 @@ export interface TlsFiles {
 export const socketScheme = "unix://";
 
 /** What `sockaddr_un` has room for, without the NUL that ends it (unix(7); macOS has four bytes less). */
-export const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
+const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
+
+/** Says why no socket can have this path. Undefined: one can. */
+export const socketPathFault = (path: string): string | undefined =>
+  Buffer.byteLength(path) > longestSocketPathBytes
+    ? `the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`
+    : undefined;
 
 /** A connection to `http://host:port`, `https://host:port` with TLS for HTTP/2, or `unix:///path` of a socket. */
 export function connectSocket(url: string, tls: TlsFiles): Duplex {

@@ -2,7 +2,7 @@ import { parseDocument } from "yaml";
 import { longestTimerMilliseconds } from "../../machinery/api/clock.ts";
 import { parseDuration } from "../../machinery/api/duration.ts";
 import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
-import { longestSocketPathBytes, socketScheme } from "../../machinery/grpc/connect-socket.ts";
+import { socketPathFault, socketScheme } from "../../machinery/grpc/connect-socket.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { resourceFaults } from "./encrypted-resources.ts";
 
@@ -161,12 +161,8 @@ function kmsOf(fields: Fields, names: Set<string>): Provider {
   if (!/^unix:\/\/\/?[^\s]+$/.test(endpoint)) {
     fields.fault("endpoint", "must be the plugin's socket, as unix:///path");
   }
-  if (Buffer.byteLength(endpoint) > socketScheme.length + longestSocketPathBytes) {
-    fields.fault(
-      "endpoint",
-      `the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`,
-    );
-  }
+  const fault = socketPathFault(endpoint.slice(socketScheme.length));
+  if (fault !== undefined) fields.fault("endpoint", fault);
   const timeout = fields.text("timeout");
   const timeoutMilliseconds = timeout === undefined ? defaultTimeoutMilliseconds : (parseDuration(timeout) ?? 0);
   if (timeoutMilliseconds <= 0) fields.fault("timeout", "timeout should be a positive duration, such as 3s");

@@ -4,7 +4,6 @@ import { commandRefused } from "../../../machinery/command-line/command-failure.
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -23,7 +22,7 @@ export const renewCertificates = (): Command =>
           const { client, names } = connection;
           const type = clusterTrustBundleResource(names);
           const bundles = client.resource(type);
-          const [bundle] = (await listAll(bundles, selectionOf({ "spec.signerName": signerName }))).items;
+          const [bundle] = (await bundles.list({ ...selectionOf({ "spec.signerName": signerName }), limit: 1 })).items;
           if (bundle === undefined) {
             const advice = "signet trust list shows the signers that have one, signet trust create makes one";
             throw commandRefused(`the signer ${signerName} has no trust bundle to write it to: ${advice}`);

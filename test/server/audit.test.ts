@@ -122,6 +122,31 @@ describe("the audit log with a policy", () => {
     assert.deepEqual([create.responseStatus?.["code"], create.responseStatus?.["message"]], [400, undefined]);
   });
 
+  it("records a refusal as it is answered, and no longer, however often it quotes the request", async () => {
+    const ownerReferences = Array.from({ length: 100 }, (_, index) => ({
+      apiVersion: "v1",
+      kind: "Pod",
+      name: `pod-${index}`,
+      uid: `${index}`,
+      controller: true,
+    }));
+    const body = { ...configMap("quoted"), metadata: { name: "quoted", ownerReferences } };
+    const { message, reason, details } = await api.json(configMaps, {
+      method: "POST",
+      body,
+      headers: { "audit-id": "quoted" },
+    });
+    const [, refused] = await auditEvents(path, ({ auditID }) => auditID === "quoted", 2);
+    assert.deepEqual(refused?.responseStatus, {
+      metadata: {},
+      status: "Failure",
+      message,
+      reason,
+      details,
+      code: 422,
+    });
+  });
+
   it("takes a list and a watch of one name for requests for that object, and a deletion of a collection for none", async () => {
     const selected = (name: string): string => `${configMaps}?fieldSelector=metadata.name%3D${name}`;
     for (const [target, method, expected] of [

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { ApiError, internalError } from "../api/api-error.ts";
+import { ApiError, internalError, statusOf } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
@@ -236,7 +236,7 @@ class RecordedRequest implements AuditedRequest {
     const { status, audited } = response;
     if (status < 400) return { metadata: {}, code: status };
     const { request, user } = this.#received;
-    const { error } = audited ?? {};
+    const answered = audited?.error && statusOf(audited.error);
     const isQuoting = this.#mayQuote(status);
     const message = isPanic
       ? "APIServer panic'd"
@@ -244,13 +244,13 @@ class RecordedRequest implements AuditedRequest {
         ? `Authentication failed, attempted: ${attemptedCredentials(request)}`
         : isQuoting
           ? undefined
-          : error?.message;
+          : answered?.message;
     return {
       metadata: {},
       status: "Failure",
       message,
-      reason: error?.reason,
-      details: isQuoting ? undefined : error?.details,
+      reason: answered?.reason,
+      details: isQuoting ? undefined : answered?.details,
       code: status,
     };
   }

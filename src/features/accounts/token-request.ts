@@ -1,6 +1,6 @@
 import { badRequest, conflict, invalid, notFound } from "../../machinery/api/api-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import { invalidValue } from "../../machinery/api/field-error.ts";
+import { invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
@@ -34,6 +34,8 @@ export interface TokenRequestOptions extends TokenObjects {
 
 const minimumSeconds = 600;
 const maximumSeconds = 2 ** 32;
+/** As JSON. A token with longer ones would be longer than a header can be, and than any token that is verified here. */
+const maximumAudiencesBytes = 32 * 1024;
 /** The exact lifetime that node agents request. No other client requests it by accident. */
 const mountedTokenSeconds = 3607;
 const extendedSeconds = 365 * 24 * 60 * 60;
@@ -75,9 +77,13 @@ function completed(
     throw conflict(kind, { name, message });
   }
   const { boundObjectRef, expirationSeconds = defaultExpirationSeconds } = request.spec;
-  const faults = expirationFaults(expirationSeconds);
-  if (faults.length > 0) throw invalid(kind, { faults });
   const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
+  const areTooLong = Buffer.byteLength(JSON.stringify(audiences)) > maximumAudiencesBytes;
+  const faults = [
+    ...expirationFaults(expirationSeconds),
+    ...(areTooLong ? [tooLong("spec.audiences", maximumAudiencesBytes)] : []),
+  ];
+  if (faults.length > 0) throw invalid(kind, { faults });
   const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(now) };
   return { ...request, metadata, spec: { audiences, boundObjectRef, expirationSeconds } };
 }

@@ -63,6 +63,17 @@ describe("a token request", () => {
     assert.ok("status" in object);
   });
 
+  it("is refused when its audiences make a token that is too long to be shown", async () => {
+    const test = requests();
+    const characters = 32 * 1024 - '["",""]'.length;
+    await test.of({ audiences: ["", "a".repeat(characters)] });
+    await assert.rejects(
+      test.of({ audiences: ["", "a".repeat(characters + 1)] }),
+      invalid("spec.audiences: Too long: may not be more than 32768 bytes"),
+    );
+    assert.equal(test.issued.length, 1);
+  });
+
   it("may name the uid of its account, and is refused for one of another uid", async () => {
     const test = requests();
     await test.send({ metadata: { uid: "bob-uid" } });

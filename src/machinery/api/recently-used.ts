@@ -6,7 +6,7 @@ interface RecentlyUsedOptions<T> {
 }
 
 /** The values that were used last, by key: beyond the bounds, those that nobody has used for the longest time are dropped. */
-export class RecentlyUsed<T extends object> {
+export class RecentlyUsed<T extends object | string> {
   /** The least recently used one first. */
   readonly #values = new Map<string, T>();
   readonly #maximumEntries: number;

@@ -73,21 +73,22 @@ describe("impersonation", () => {
     const test = impersonation();
     const user = await test.as({
       "impersonate-user": "alice",
-      "impersonate-group": ["dev", "ops"],
+      "impersonate-group": ["dev", "system:masters", ""],
       "impersonate-uid": "u-1",
       "impersonate-extra-scopes": ["view", "edit"],
     });
     assert.deepEqual(user, {
       username: "alice",
       uid: "u-1",
-      groups: ["dev", "ops", "system:authenticated"],
+      groups: ["dev", "system:masters", "", "system:authenticated"],
       extra: { scopes: ["view", "edit"] },
     });
     assert.deepEqual(test.asked, [
       " users   alice",
       "authentication.platform.io uids   u-1",
       " groups   dev",
-      " groups   ops",
+      " groups   system:masters",
+      " groups   ",
       "authentication.platform.io userextras scopes  view",
       "authentication.platform.io userextras scopes  edit",
     ]);
@@ -215,7 +216,7 @@ describe("constrained impersonation", () => {
   const account: UserInfo = {
     username: "system:serviceaccount:ns:agent",
     groups: [],
-    extra: { "authentication.platform.io/node-name": ["n1"], "authentication.platform.io/pod-name": ["p"] },
+    extra: { "authentication.platform.io/pod-name": ["p"], "authentication.platform.io/node-name": ["n1"] },
   };
   const usersMode = [
     "impersonate-on:user-info:list /pods -",

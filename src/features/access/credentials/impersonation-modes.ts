@@ -5,6 +5,7 @@ import { invalidValue } from "../../../machinery/api/field-error.ts";
 import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import {
   anonymousUsername,
   mastersGroup,
@@ -52,7 +53,7 @@ export class ImpersonationModes {
   readonly #names: Names;
   readonly #authorize: Authorize;
   /** The mode in which a caller was last successful is tried first. */
-  readonly #lastModes = new Map<string, Mode>();
+  readonly #lastModes = new RecentlyUsed<Mode>({ maximumEntries: maximumRememberedCallers });
 
   constructor({ names, authorize }: { readonly names: Names; readonly authorize: Authorize }) {
     this.#names = names;
@@ -72,15 +73,10 @@ export class ImpersonationModes {
         refusal ??= error;
         continue;
       }
-      this.#remember(caller.user, mode);
+      this.#lastModes.set(caller.user.username, mode);
       return actingUser(mode, requested);
     }
     throw refusal ?? accessDenied(caller.attributes(), "no mode of impersonation applies");
-  }
-
-  #remember({ username }: UserInfo, mode: Mode): void {
-    if (this.#lastModes.size >= maximumRememberedCallers) this.#lastModes.clear();
-    this.#lastModes.set(username, mode);
   }
 
   /** Nodes and service accounts have their own modes, in which the server says what else they are. */

@@ -177,6 +177,16 @@ describe("a policy in force", () => {
       note: "text",
       regarding: { kind: "ConfigMap", name: "a", namespace: "default" },
     };
+    await scene.policy("any", {
+      matchConstraints: matching(["events"], { apiGroups: ["*"] }),
+      validations: [{ expression: "false", messageExpression: "request.resource.group" }],
+    });
+    for (const group of ["events.k8s.io", "events.platform.io"]) {
+      const path = `/apis/${group}/v1/namespaces/default/events`;
+      const { message } = await scene.send("POST", path, { ...event, apiVersion: `${group}/v1` });
+      assert.ok(message.endsWith(`denied request: ${group}`), message);
+    }
+    await scene.clear();
     await scene.policy("spelled", {
       matchConstraints: matching(["events"], { apiGroups: ["events.platform.io"] }),
       validations: [

@@ -15,7 +15,7 @@ export interface MatchedWrite {
   readonly attributes: AdmissionAttributes;
   /** The group, version and resource in the path of the request. */
   readonly requested: ServedAs;
-  /** Every version that serves the same objects, the requested one first. */
+  /** Every version that serves the same objects, the requested one too. */
   readonly versions: readonly ServedAs[];
   /** Labels of the namespace, or of the Namespace that is written. Undefined: the objects have no namespace. */
   readonly namespaceLabels: () => Labels | undefined;

@@ -5,7 +5,6 @@ import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
-import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
@@ -98,15 +97,6 @@ export class PolicyDecisions {
 
   /** Throws an ApiError when a policy refuses the write. Sends warnings and annotations of the others. */
   async decide(attributes: AdmissionAttributes): Promise<void> {
-    try {
-      await this.#decide(attributes);
-    } catch (error) {
-      if (!(error instanceof TooDeep)) throw error;
-      throw admissionForbidden(attributes, `admission policies cannot read it: ${error.message}`);
-    }
-  }
-
-  async #decide(attributes: AdmissionAttributes): Promise<void> {
     const { names, stores, authorize, known } = this.#options;
     const waiting = stores.waitForFreshCache();
     if (waiting !== undefined) await waiting;

@@ -271,11 +271,16 @@ function nameOf(credential: UsedCredential): string {
     case "node certificate": {
       const { pair, now } = credential;
       if (pair === undefined) return "a request without a client certificate";
-      const { notAfter } = pair.certificate;
-      const end = new Date(notAfter).toISOString();
-      return `the node's client certificate ${serialNumberHex(pair.certificate)}, which ${now > notAfter ? "expired" : "is valid until"} ${end}`;
+      return `the node's client certificate ${serialNumberHex(pair.certificate)}, which ${validityText(pair, now)}`;
     }
   }
+}
+
+/** A certificate is not valid yet when it was made while the server's clock was ahead. */
+function validityText({ certificate: { notBefore, notAfter } }: KeyPair, now: number): string {
+  const time = (milliseconds: number): string => new Date(milliseconds).toISOString();
+  if (now < notBefore) return `is only valid from ${time(notBefore)} on, and it is ${time(now)}`;
+  return `${now > notAfter ? "expired" : "is valid until"} ${time(notAfter)}`;
 }
 
 /** A bootstrap token begins with its ID, which is public. */

@@ -73,6 +73,17 @@ test("a refused certificate without a bootstrap credential says how to give the 
   }
 });
 
+test("a certificate that is not valid yet is refused with its beginning and the present time", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  const identity = identityAt(server, { type: "none" });
+  context.after(() => identity.connection.close());
+  identity.useCertificate(newPair({ notBefore: Date.UTC(2200, 0), notAfter: Date.UTC(2201, 0) }));
+  await assert.rejects(
+    identity.connection.node.request("/apis"),
+    /which is only valid from 2200-01-01T00:00:00.000Z on, and it is 20/,
+  );
+});
+
 const identityAt = (
   { url, caCertificates }: { readonly url: string; readonly caCertificates: string },
   bootstrap: AgentSettings["bootstrap"],

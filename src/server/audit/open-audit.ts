@@ -149,6 +149,7 @@ function openChain(
   { dataDirectory, clock, log }: OpenAuditOptions,
 ): FileChain {
   const writers = chainWriters(join(dataDirectory, "audit-log-writers.lock"));
+  const checkpointFile = join(dataDirectory, "audit-log.checkpoint");
   try {
     const privateKey =
       keyFile === undefined ? ownChainKey(join(dataDirectory, "audit-log.key")) : readChainKey(keyFile);
@@ -157,7 +158,7 @@ function openChain(
       checkpointMilliseconds,
       links: new ChainLinks({
         privateKey,
-        checkpointFile: join(dataDirectory, "audit-log.checkpoint"),
+        checkpointFile,
         checkpointMilliseconds,
         writers,
         now: () => clock.now(),
@@ -166,6 +167,12 @@ function openChain(
             cut,
             "the audit log lacks lines that were written: it was changed; it is moved away, and a new file begins",
           ),
+        onNotKept: rateLimitedReport<unknown>((error) =>
+          log.error(
+            { file: checkpointFile, reason: fileFailureReason(error) },
+            "cannot keep the newest checkpoint of the audit log: nobody would find that lines after an older one were cut off",
+          ),
+        ),
       }),
     };
   } catch (cause) {

@@ -1,12 +1,23 @@
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
+import { errorCode } from "../../../src/machinery/api/thrown-error.ts";
 import { ChainLinks } from "../../../src/machinery/audit/chain/chain-links.ts";
 import { verifyAuditChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
@@ -28,6 +39,8 @@ class Log {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
   readonly cuts: object[] = [];
+  /** Why checkpoints were not kept. */
+  readonly notKept: string[] = [];
   now = Date.parse("2026-11-22T12:00:00Z");
   /** Whether no process lives that has written. */
   areWritersGone = true;
@@ -51,6 +64,7 @@ class Log {
         writers: { areGone: () => this.areWritersGone, join() {}, leave() {} },
         now: () => this.now,
         onCut: (cut) => this.cuts.push(cut),
+        onNotKept: (error) => this.notKept.push(errorCode(error)),
       }),
       onMoved: () => {},
     });
@@ -245,6 +259,22 @@ describe("a chained log", () => {
     assert.deepEqual((await own.verify([cut], own.checkpoint)).faults, [
       `the end is missing: lines 4 to ${lines.length} were written too`,
     ]);
+  });
+
+  it("has each line once where its newest checkpoint cannot be kept, and keeps the next one that can", async () => {
+    const own = new Log();
+    const writer = own.open();
+    mkdirSync(`${own.checkpointFile}.new`);
+    await writer.append([event(1)]);
+    own.now += 50;
+    await writer.append([event(2)]);
+    assert.deepEqual(own.notKept, ["EISDIR", "EISDIR"]);
+    rmdirSync(`${own.checkpointFile}.new`);
+    own.now += 50;
+    await writer.append([event(3)]);
+    const events = readFileSync(own.path, "utf8").match(/"auditID":"é \d"/g);
+    assert.deepEqual(events, ['"auditID":"é 1"', '"auditID":"é 2"', '"auditID":"é 3"']);
+    assert.deepEqual(await own.verify(own.files, own.checkpoint).then(({ faults }) => faults), []);
   });
 
   it("that lost its end fails verification even when more lines follow", async () => {

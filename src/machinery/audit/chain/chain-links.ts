@@ -16,6 +16,8 @@ export interface ChainLinksOptions {
   readonly now: () => number;
   /** The log does not reach, or does not have, the newest checkpoint. */
   readonly onCut: (cut: { readonly expected: number; readonly found: number }) => void;
+  /** The newest checkpoint is only in the log: the file could not be written, and the next checkpoint tries again. */
+  readonly onNotKept: (error: unknown) => void;
 }
 
 /** A batch is signed at its end when so many lines came since the last checkpoint. */
@@ -97,10 +99,15 @@ export class ChainLinks implements LineLinks {
     this.#state = { ...next, checkpoint: undefined };
     if (next.checkpoint === undefined) return;
     this.#signedAt = this.#options.now();
-    const { checkpointFile } = this.#options;
-    // Not flushed: it is written often, and an older one detects almost as much.
-    writeFileSync(`${checkpointFile}.new`, `${next.checkpoint}\n`, { mode: 0o600 });
-    renameSync(`${checkpointFile}.new`, checkpointFile);
+    const { checkpointFile, onNotKept } = this.#options;
+    try {
+      // Not flushed: it is written often, and an older one detects almost as much.
+      writeFileSync(`${checkpointFile}.new`, `${next.checkpoint}\n`, { mode: 0o600 });
+      renameSync(`${checkpointFile}.new`, checkpointFile);
+    } catch (error) {
+      // The lines are written: a failure would write them again.
+      onNotKept(error);
+    }
   }
 
   close(): void {

@@ -45,6 +45,8 @@ export class RequestRefused extends Error {
 const firstPausesMilliseconds = [200, 800, 2000];
 /** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
+/** After watches that the server, or a proxy before it, ends too soon, again and again. */
+const longestPauseMilliseconds = 10_000;
 const reminderMilliseconds = 15 * 60_000;
 
 /**
@@ -154,21 +156,23 @@ async function* statesOf(
     signal.throwIfAborted();
     yield await requests.find(name);
   }
-  for (;;) {
-    for await (const object of watched(name, { requests, sleep, signal })) yield object;
+  for (let cutShort = 0; ;) {
+    const pauseMilliseconds = Math.min(longestPauseMilliseconds, 1000 * 2 ** cutShort);
+    cutShort = (yield* watched(name, { requests, sleep, signal, pauseMilliseconds })) ? cutShort + 1 : 0;
     signal.throwIfAborted();
     yield await requests.find(name);
   }
 }
 
 /**
- * A request as it is, and its changes, for at most a minute. Ends with its deletion. The watch does not begin at the request's own
- * version: a server soon forgets the changes since then, and would refuse it for as long as nobody decides.
+ * A request as it is, and its changes, for at most a minute. Ends with its deletion. Returns whether it ended too soon. The watch does
+ * not begin at the request's own version: a server soon forgets the changes since then, and would refuse it for as long as nobody
+ * decides.
  */
 async function* watched(
   name: string,
-  { requests, sleep, signal }: FollowOptions,
-): AsyncGenerator<CertificateSigningRequest> {
+  { requests, sleep, signal, pauseMilliseconds }: FollowOptions & { readonly pauseMilliseconds: number },
+): AsyncGenerator<CertificateSigningRequest, boolean> {
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);
   const timedOut = sleep(longestWatchMilliseconds, stop).then(() => watching.abort());
@@ -178,9 +182,11 @@ async function* watched(
       yield object;
     }
     // The server ended the watch, or there is another request of the name: do not watch again at once.
-    await sleep(1000, stop);
+    await sleep(pauseMilliseconds, stop);
+    return !stop.aborted;
   } catch (error) {
     if (!stop.aborted) throw error;
+    return false;
   } finally {
     watching.abort();
     await timedOut;

@@ -143,6 +143,21 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 1);
   });
 
+  it("asks less and less often for a request whose watch ends at once, but every ten seconds at least", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ends each watch at once";
+    const manager = await started(scene);
+    await scene.time.advance(minute);
+    const before = scene.answers;
+    await scene.time.advance(10 * minute);
+    assert.equal(scene.answers - before, 2 * 60);
+    scene.behaviour = "issues";
+    const [name = ""] = scene.requests.keys();
+    scene.issue(name);
+    await scene.time.advance(10_000);
+    assert.notEqual(serial(manager), "none");
+  });
+
   it("learns nothing about its request from what a watch says of another one", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "shows that another request is denied, and then deleted";

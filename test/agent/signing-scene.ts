@@ -31,6 +31,7 @@ type Behaviour =
   | "issues without approval"
   | "says of a pending request that it is deleted"
   | "shows that another request is denied, and then deleted"
+  | "ends each watch at once"
   | "is away"
   | "answers without a status"
   | { readonly asksForSeconds: unknown };
@@ -154,6 +155,7 @@ export class SigningScene {
       const from = new URLSearchParams(request.query).get("resourceVersion");
       if (from !== null && this.time.now() - Number(from) > historyMilliseconds)
         return json(410, { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" });
+      if (this.behaviour === "ends each watch at once") return { status: 200, headers: {}, body: lines() };
       const [object] = this.requests.values();
       if (this.behaviour === "shows that another request is denied, and then deleted") {
         const other = { ...object, metadata: { name: "another" }, status: conditionOf("Denied") };
@@ -203,6 +205,7 @@ export class SigningScene {
       case "says of a pending request that it is deleted":
       case "shows that another request is denied, and then deleted":
       case "answers without a status":
+      case "ends each watch at once":
       case "is away":
       default:
         return {};

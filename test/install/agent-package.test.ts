@@ -1,9 +1,9 @@
 /** The agent's own packages: the Debian package, installed, run as its unit says, removed and purged; and the executable. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parseKeyPair } from "../../src/agent/key-pair.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
@@ -17,6 +17,7 @@ import { run } from "./run.ts";
 const root = join(import.meta.dirname, "../..");
 const state = "/var/lib/signet-agent";
 const configuration = "/etc/signet/agent.yaml";
+const tokenFile = "/etc/signet/bootstrap-token";
 
 const isInstalled = (name: string): boolean => spawnSync("dpkg", ["--status", name]).status === 0;
 
@@ -31,10 +32,11 @@ describe("the packages of the agent", { skip: reasonToSkip() }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-agent-package-"));
   let machines: MachineServer;
   let agent: ProgramProcess | undefined;
+  let file = "";
 
   before(async () => {
     machines = await startMachineServer();
-    const [file = ""] = run(process.execPath, join(root, "tools/package/agent.ts"), folder).split("\n");
+    [file = ""] = run(process.execPath, join(root, "tools/package/agent.ts"), folder).split("\n");
     dpkg("--install", file);
   });
   after(async () => {
@@ -65,7 +67,7 @@ describe("the packages of the agent", { skip: reasonToSkip() }, () => {
       ),
       [],
     );
-    assert.equal(statSync("/etc/signet/bootstrap-token").mode & 0o777, 0o600);
+    assert.equal(statSync(tokenFile).mode & 0o777, 0o600);
     assert.equal(statSync(state).mode & 0o777, 0o700);
   });
 
@@ -138,8 +140,18 @@ describe("the packages of the agent", { skip: reasonToSkip() }, () => {
     rmSync("/etc/signet/ca.pem");
     dpkg("--purge", "signet-agent");
     assert.deepEqual(
-      [existsSync(state), existsSync(configuration), existsSync("/usr/lib/signet-agent")],
-      [false, false, false],
+      [state, configuration, tokenFile, "/usr/lib/signet-agent"].map((path) => existsSync(path)),
+      [false, false, false, false],
     );
+  });
+
+  it("keep a token that was there before them, and make none again where it was deleted", () => {
+    mkdirSync(dirname(tokenFile), { recursive: true });
+    writeFileSync(tokenFile, machines.bootstrapToken, { mode: 0o600 });
+    dpkg("--install", file);
+    assert.equal(readFileSync(tokenFile, "utf8"), machines.bootstrapToken);
+    rmSync(tokenFile);
+    dpkg("--install", file);
+    assert.equal(existsSync(tokenFile), false);
   });
 });

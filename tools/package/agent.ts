@@ -39,7 +39,7 @@ function debianPackage(): Promise<string> {
  Registers the machine with a Signet server, obtains client and serving
  certificates and those of the machine's services, renews them in time, keeps
  files with trust anchors up to date, and runs hooks.`,
-      configuration: ["/etc/signet/agent.yaml", "/etc/signet/bootstrap-token"],
+      configuration: ["/etc/signet/agent.yaml"],
       scripts: "debian-agent",
       fill({ copy, write }) {
         write("usr/lib/signet-agent/signet-agent.cjs", program);
@@ -47,7 +47,6 @@ function debianPackage(): Promise<string> {
         copy("systemd/signet-agent.service", "usr/lib/systemd/system/signet-agent.service");
         copy("debian-agent/sysusers.conf", "usr/lib/sysusers.d/signet-agent.conf");
         copy("debian-agent/agent.yaml", "etc/signet/agent.yaml");
-        write("etc/signet/bootstrap-token", "", 0o600);
         for (const [page, text] of manPages(agent("signet-agent", async () => {}))) {
           write(`usr/share/man/man1/${page}.gz`, gzipSync(text, { level: 9 }));
         }

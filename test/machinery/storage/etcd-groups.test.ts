@@ -293,8 +293,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
   });
 
   it("are refused beyond etcd's quota, and deletes are not", async () => {
-    // The smallest file of etcd's is larger.
-    const own = await startEtcd({ flags: { "quota-backend-bytes": 1 } });
+    const own = await startEtcd({ flags: { "quota-backend-bytes": 2 ** 20 } });
     try {
       const store = storeOn(own, "/signet");
       await store.open();
@@ -302,10 +301,15 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
         name: "WriteOutcomeUnknown",
         message: /^etcd's space quota is used up: .*etcdctl alarm disarm$/,
       };
+      const fill = async (): Promise<void> => {
+        for (let at = 0; at < 32; at++) await store.write(create(`/filler-${at}`, "x".repeat(100_000)));
+      };
+      await assert.rejects(fill(), refused);
       await assert.rejects(store.write(create("/a")), refused);
       await assert.rejects(Promise.all(["/b", "/c"].map((key) => store.write(create(key)))), refused);
       await assert.rejects(store.writeTogether([create("/d"), create("/e")]), refused);
-      assert.deepEqual((await store.range(everyKey)).entries, []);
+      const { entries } = await store.range({ start: "/a", end: "/f", limit: 10 });
+      assert.deepEqual(entries, []);
       const deleted = await store.write({ key: "/a", value: undefined, expectedRevision: 1 });
       assert.equal(deleted.isWritten, false);
     } finally {

@@ -142,7 +142,8 @@ function encodeGuarded(
 ): Buffer {
   const { key, revision, fenceKey } = guard;
   const writer = new ProtobufWriter();
-  // etcd looks for values in the outer transaction alone. Without one it takes values beyond its quota, until its disk is full.
+  // Older versions of etcd look for values in the outer transaction alone. Without one they take values beyond their quota, until the
+  // disk is full.
   // This one is for a guard that refuses: it keeps the value that the key has, and is refused where there is no key.
   if (swaps.some(({ value }) => value !== undefined)) {
     writer.messageField(3, () =>

@@ -22,6 +22,7 @@ export interface CertificateContext {
   readonly metrics: AgentMetrics;
   readonly hooks: HookRunner;
   readonly log: Log;
+  /** The status shows what fails in such a log. */
   readonly failureLog: OpenFailureLog;
   /** The server's time. */
   readonly serverClock: Clock;

@@ -7,22 +7,21 @@ import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import { openAgentListener } from "./agent-listener.ts";
-import type { AgentParts } from "./agent-parts.ts";
+import type { AgentCertificates, AgentContext, AgentParts } from "./agent-parts.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { FailureLog } from "./failure-log.ts";
-import type { OpenFailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { storedFiles } from "./certificate-store.ts";
 import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
-import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
+import type { ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
-import type { TrustBundleContents, TrustBundleState } from "./trust-bundle-follower.ts";
+import type { TrustBundleContents, TrustBundleState } from "./bundle-file.ts";
 import type { Connect } from "./agent-clients.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -62,49 +61,20 @@ const uptimeClock: Clock = { now: () => uptime() * 1000 };
  * agent has no credential and would never get one.
  */
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
-  const { log, version, clock = systemClock, monotonic = monotonicClock } = options;
-  const { random = Math.random, sleep = realSleep } = options;
+  const { context, failureLogs } = openContext(settings, options);
+  const { log, metrics, hooks, serverClock, certificateInstalled } = context;
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) log.warn({}, withoutProxy);
-  const metrics = new AgentMetrics();
-  const onSkew = (milliseconds: number): void => {
-    metrics.clockSkew(milliseconds);
-    logSkew(milliseconds, log);
-  };
-  const serverClock = new ServerClock({ local: clock, monotonic: options.monotonic ?? uptimeClock, onSkew });
-  const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
-  const certificateInstalled = new EventTarget();
-  const failureLogs: FailureLog[] = [];
-  const failureLog: OpenFailureLog = (texts) => {
-    const made = new FailureLog({ ...texts, log, monotonic });
-    failureLogs.push(made);
-    return made;
-  };
-  const shared = {
-    settings,
-    version,
-    log,
-    metrics,
-    serverClock,
-    monotonic,
-    random,
-    sleep,
-    certificateInstalled,
-    failureLog,
-  };
-
   const identity = new NodeIdentity({
-    settings,
-    serverClock,
-    monotonic,
-    userAgent: `signet-agent/${version}`,
-    onRefused: () => client.manager.look(),
+    ...context,
+    userAgent: `signet-agent/${context.version}`,
+    onRefused: () => owned.client.manager.look(),
     connect: options.connect,
   });
-  const { client, serving, services } = ownedCertificates({ ...shared, hooks }, identity);
+  const owned = ownedCertificates(context, identity);
+  const certificates = [owned.client, owned.serving, ...owned.services];
   removeUnfinishedFiles(certificatesFolder(settings));
-  checkIdentity(identity, { settings, log });
-  const certificates = [client, serving, ...services];
+  checkIdentity(identity, context);
   warnOfOthers(settings, log);
   const bundles = new Map<string, TrustBundleState>();
   const status = (): AgentStatus => ({
@@ -123,18 +93,16 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     log,
     faults: () => agentFaults(status()),
   });
-  present(serving, { listener, certificateInstalled });
+  present(owned.serving, { listener, certificateInstalled });
 
   const stopping = new AbortController();
   const work = runAgent(
     {
-      ...shared,
+      ...context,
+      ...owned,
       identity,
       listener,
-      client,
-      serving,
-      services,
-      onTrustBundle: (file, contents) => runBundleHook({ file, ...contents }, { settings, hooks }),
+      onTrustBundle: (file, contents) => runBundleHook({ file, ...contents }, context),
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);
@@ -142,11 +110,10 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     },
     stopping.signal,
   );
-  const broken = new Promise<never>((_, reject) => void work.catch(reject));
   return {
     port: listener.port,
     status,
-    broken,
+    broken: new Promise<never>((_, reject) => void work.catch(reject)),
     renewNow(name) {
       const chosen = certificates.filter(({ manager }) => name === undefined || manager.status.name === name);
       for (const { manager } of chosen) manager.renewNow();
@@ -159,6 +126,39 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       await Promise.all([listener.close(), Promise.allSettled([work])]);
     },
   };
+}
+
+/** What all parts share, and each failure log that one of them has opened. */
+function openContext(
+  settings: AgentSettings,
+  options: StartAgentOptions,
+): { readonly context: AgentContext; readonly failureLogs: readonly FailureLog[] } {
+  const { log, version, clock = systemClock, monotonic = monotonicClock } = options;
+  const { random = Math.random, sleep = realSleep } = options;
+  const metrics = new AgentMetrics();
+  const onSkew = (milliseconds: number): void => {
+    metrics.clockSkew(milliseconds);
+    logSkew(milliseconds, log);
+  };
+  const failureLogs: FailureLog[] = [];
+  const context: AgentContext = {
+    settings,
+    version,
+    log,
+    metrics,
+    hooks: new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep }),
+    serverClock: new ServerClock({ local: clock, monotonic: options.monotonic ?? uptimeClock, onSkew }),
+    monotonic,
+    random,
+    sleep,
+    certificateInstalled: new EventTarget(),
+    failureLog(texts) {
+      const made = new FailureLog({ ...texts, log, monotonic });
+      failureLogs.push(made);
+      return made;
+    },
+  };
+  return { context, failureLogs };
 }
 
 /** Lets the listener use the serving certificate that is there, and each one that comes. */
@@ -176,7 +176,7 @@ function present(
 /** Runs the hook of a trust bundle's file when it has not seen these contents, or they are back. */
 function runBundleHook(
   { file, pem, isRepaired }: TrustBundleContents & { readonly file: string },
-  { settings, hooks }: { readonly settings: AgentSettings; readonly hooks: HookRunner },
+  { settings, hooks }: AgentContext,
 ): void {
   const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
   const digest = createHash("sha256").update(pem).digest("hex");
@@ -185,10 +185,7 @@ function runBundleHook(
 }
 
 /** All certificates of the agent. The identity uses the client certificate that is there, and each one that comes. */
-function ownedCertificates(
-  context: CertificateContext,
-  identity: NodeIdentity,
-): Pick<AgentParts, "client" | "serving" | "services"> {
+function ownedCertificates(context: AgentContext, identity: NodeIdentity): AgentCertificates {
   const client = managedCertificate(context, {
     name: "client",
     isRefused: (pair) => identity.isRefused(pair),
@@ -211,10 +208,7 @@ function ownedCertificates(
  * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, and of a token
  * that is open to all. It is not refused: service managers and containers give the files that they mount modes of their own.
  */
-function checkIdentity(
-  identity: NodeIdentity,
-  { settings, log }: { readonly settings: AgentSettings; readonly log: Log },
-): void {
+function checkIdentity(identity: NodeIdentity, { settings, log }: AgentContext): void {
   // A token may still come into its file.
   if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
     throw new UsageError(identity.missingCredential);

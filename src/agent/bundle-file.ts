@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import { dirname } from "node:path";
+import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
+import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
+import { checkWay } from "../machinery/files/check-way.ts";
+import { makeFolder } from "../machinery/files/make-folder.ts";
+import { readRegularFile } from "../machinery/files/regular-file.ts";
+import { largestAnswerBytes } from "./agent-clients.ts";
+import type { TrustBundleFile } from "./agent-settings.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
+import { failureReason } from "./failure-reason.ts";
+import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
+import type { JoinedAnchors } from "./joined-anchors.ts";
+import { RewrittenFiles } from "./rewritten-files.ts";
+import type { Log } from "../machinery/logging/log.ts";
+
+export interface BundleFileOptions {
+  readonly followed: TrustBundleFile;
+  readonly failureLog: OpenFailureLog;
+  readonly log: Log;
+  /** Called with the file's contents at the start, after each change, and when they are found to be right. */
+  readonly onContents: (file: string, contents: TrustBundleContents) => void;
+  readonly onAnchors: (file: string, state: TrustBundleState) => void;
+}
+
+export interface TrustBundleContents {
+  readonly pem: string;
+  /** Whether the file had other contents, or none, and programs may have read it so. Not when that was found at each look. */
+  readonly isRepaired: boolean;
+}
+
+export interface TrustBundleState {
+  /** How many anchors the server has for the file. */
+  readonly anchors: number;
+  /** Why the file is not written. */
+  readonly fault?: string;
+}
+
+/** A larger file than any answer of a server is not one that the agent has written. */
+const largestBundleBytes = largestAnswerBytes;
+
+/** What became of the file at a look. `failed`: it could not be written, or what the server has is nothing to write. */
+type Outcome =
+  | { readonly state: "right"; readonly contents: string }
+  | { readonly state: "written"; readonly contents: string; readonly anchors: number }
+  | { readonly state: "absent" }
+  | { readonly state: "failed"; readonly fault: string };
+
+/** `fault`: the server's answer is nothing to write. */
+type WantedAnchors = JoinedAnchors | { readonly fault: string };
+
+/** A file of trust anchors. What a look has found is kept for the next one: many anchors take seconds to read, and to compare. */
+export class BundleFile {
+  readonly #options: BundleFileOptions;
+  readonly #rewritten: RewrittenFiles;
+  /** What the server has now, until it is in the file. */
+  #wanted: WantedAnchors | undefined;
+  /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
+  #compared: { readonly digest: string | undefined; readonly isRight: boolean } | undefined;
+  #last: Outcome | undefined;
+
+  constructor(options: BundleFileOptions) {
+    this.#options = options;
+    this.#rewritten = new RewrittenFiles(options);
+  }
+
+  /** Whether the last look could not make the file right. */
+  get isFailing(): boolean {
+    return this.#last?.state === "failed";
+  }
+
+  /** For the hook: the agent may have been killed after it wrote the file, before the hook ran. */
+  reportSaved(): void {
+    const { followed, onContents } = this.#options;
+    const saved = savedContents(followed.file);
+    if (saved !== undefined) onContents(followed.file, { pem: saved.toString("utf8"), isRepaired: false });
+  }
+
+  /** The server has something else now. */
+  forget(): void {
+    this.#wanted = undefined;
+    this.#compared = undefined;
+  }
+
+  /** Looks at the file, and writes it when it has not the anchors that the server has. */
+  look(bundles: () => readonly ClusterTrustBundle[]): void {
+    const { file } = this.#options.followed;
+    const found = savedContents(file);
+    const digest = found && digestOf(found);
+    const isKnown = this.#compared !== undefined && this.#compared.digest === digest;
+    const wasRight = this.#compared?.isRight === true;
+    if (isKnown && wasRight) return this.#rewritten.looked([]);
+    this.#wanted ??= wantedAnchors(bundles());
+    const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found?.toString("utf8"));
+    this.#report(outcome, { wasRight });
+    this.#last = outcome;
+    if (outcome.state === "failed") this.#compared = { digest, isRight: false };
+    else {
+      this.#compared = "contents" in outcome ? { digest: digestOf(outcome.contents), isRight: true } : undefined;
+      this.#wanted = undefined; // it may be large
+    }
+    if (wasRight) this.#rewritten.looked(outcome.state === "written" ? [file] : []);
+  }
+
+  /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
+  #makeRight(wanted: WantedAnchors, found: string | undefined): Outcome {
+    const { followed, onContents, onAnchors } = this.#options;
+    const { file } = followed;
+    if ("fault" in wanted) {
+      onAnchors(file, { anchors: 0, ...wanted });
+      return { state: "failed", ...wanted };
+    }
+    const { pem, count: anchors } = wanted;
+    if (anchors === 0) {
+      onAnchors(file, { anchors });
+      return { state: "absent" };
+    }
+    // Their order means nothing, so programs need not be reloaded for another order.
+    if (found !== undefined && haveSameAnchors(found, pem)) {
+      onAnchors(file, { anchors });
+      // An earlier try may have failed after it had put the file there.
+      onContents(file, { pem: found, isRepaired: false });
+      return { state: "right", contents: found };
+    }
+    try {
+      checkWay(dirname(file), {});
+      makeFolder(dirname(file), { mode: 0o755 });
+      writePublicFile(file, pem);
+      removeUnfinished(file);
+    } catch (error) {
+      const fault = failureReason(error);
+      onAnchors(file, { anchors, fault });
+      return { state: "failed", fault };
+    }
+    onAnchors(file, { anchors });
+    onContents(file, { pem, isRepaired: !this.#rewritten.foundChanges });
+    return { state: "written", contents: pem, anchors };
+  }
+
+  /** Logs what is new. A file that somebody has changed is reported elsewhere. */
+  #report(outcome: Outcome, { wasRight }: { readonly wasRight: boolean }): void {
+    const { log, followed } = this.#options;
+    const { source, file } = followed;
+    const last = this.#last;
+    if (outcome.state === "absent" && last?.state !== "absent") {
+      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+    }
+    if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
+      log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
+    }
+    if (outcome.state === "written" && !wasRight) {
+      log.info({ ...source, file, anchors: outcome.anchors }, "wrote the trust bundle");
+    }
+  }
+}
+
+function wantedAnchors(bundles: readonly ClusterTrustBundle[]): WantedAnchors {
+  try {
+    return joinedAnchors(bundles);
+  } catch (error) {
+    return { fault: failureReason(error) };
+  }
+}
+
+const digestOf = (contents: string | Buffer): string => createHash("sha256").update(contents).digest("hex");
+
+function savedContents(file: string): Buffer | undefined {
+  try {
+    return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents;
+  } catch {
+    return undefined; // writing it tells what is wrong
+  }
+}

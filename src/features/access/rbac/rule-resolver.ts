@@ -2,7 +2,7 @@ import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { AccessSpelling } from "../../../machinery/authorization/access-spelling.ts";
-import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { BindingIndex } from "./binding-index.ts";
 import type { Grant } from "./subject-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
@@ -68,17 +68,17 @@ export class RuleResolver {
 
   /** The rules of a user in a namespace, up to a bound. Each role counts once. Users with many or large roles take turns. */
   async rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules> {
+    await this.prepare(namespace);
+    return new LongWork(user).all(this.#gather(this.grants(user, namespace)));
+  }
+
+  *#gather(grants: readonly Grant[]): Generator<undefined, ResolvedRules> {
     const rules: (readonly PolicyRule[])[] = [];
     const errors = new Set<string>();
     const seen = new Set<string>();
     let characters = 0;
-    await this.prepare(namespace);
-    let turnStartedAt = performance.now();
-    for (const { binding } of this.grants(user, namespace)) {
-      if (isTurnOver(turnStartedAt)) {
-        await requestTurn(user);
-        turnStartedAt = performance.now();
-      }
+    for (const { binding } of grants) {
+      yield;
       if (seen.has(binding.roleKey)) continue;
       seen.add(binding.roleKey);
       const found = this.rulesOfRole(binding.roleRef, binding.namespace);

@@ -3,7 +3,7 @@ import type { Registry } from "prom-client";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { addCollectedMetric, onlySample } from "./collected-metric.ts";
 import type { Sample } from "./collected-metric.ts";
-import type { AnsweredRequest } from "./request-chain.ts";
+import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { withoutExemplars } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";

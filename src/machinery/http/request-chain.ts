@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
+import { ApiError, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
@@ -10,7 +9,6 @@ import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor, RequestCaller } from "../api/request-actor.ts";
 import { sharePath } from "../scheduling/share-path.ts";
-import type { SharePath } from "../scheduling/share-path.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
 import { compressed, isCompressible } from "./compressed-answer.ts";
@@ -22,7 +20,9 @@ import { longRequestTurn } from "./resources/long-request-turn.ts";
 import type { TurnTaker } from "./resources/long-request-turn.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestUri } from "./request-audit.ts";
-import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
+import type { RecordedWork, RequestAudit } from "./request-audit.ts";
+import { RequestLifecycle } from "./request-lifecycle.ts";
+import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { pageNotFound } from "./plain-text.ts";
 import { errorResponse } from "./response.ts";
@@ -79,28 +79,6 @@ export interface ChainOptions {
   readonly audit: RequestAudit | undefined;
 }
 
-export interface AnsweredRequest {
-  readonly auditId: string;
-  readonly request: HttpRequest;
-  /** Undefined when the path could not be parsed. */
-  readonly info: ParsedRequestInfo | undefined;
-  /**
-   * The user that was authenticated, and the user after impersonation. Undefined when the request did not get that far.
-   */
-  readonly authenticatedUser: UserInfo | undefined;
-  readonly user: UserInfo | undefined;
-  /** Whether the request was allowed, and why. Undefined when it did not get that far. */
-  readonly decision: Decision | undefined;
-  readonly response: HttpResponse;
-  /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
-  readonly isServed: boolean;
-  readonly seconds: number;
-  /** How much of them the request waited for its turn, because others ran. */
-  readonly queuedSeconds: number;
-  /** The id of the request's trace. Undefined: none was exported. */
-  readonly traceId: string | undefined;
-}
-
 /** Selectors in shorter queries are parsed so fast that hundreds at once take no more than a few turns. */
 const shortQueryLength = 2 * 1024;
 
@@ -115,12 +93,10 @@ const shortQueryLength = 2 * 1024;
  */
 export function createRequestChain(options: ChainOptions): Handler {
   const answer = async (request: HttpRequest, trace?: RequestTrace): Promise<HttpResponse> => {
-    const lifecycle = new Lifecycle(request);
+    const lifecycle = new RequestLifecycle(request, trace);
     let response: HttpResponse;
     /** Before compression. */
     let plain: HttpResponse;
-    let isPanic = false;
-    let place: Place | undefined;
     try {
       trace?.begin("parse");
       const info = parseRequest(request);
@@ -141,17 +117,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
       const bound = boundFor(options, { request, info, user: authenticatedUser });
-      const wanted = bound && { bound, path: sharePath(authenticatedUser) };
-      const turn = wanted?.bound.enter(wanted.path);
-      place = wanted;
-      if (turn !== undefined) {
-        trace?.begin("queue");
-        const queuedAt = performance.now();
-        await turn;
-        lifecycle.queuedSeconds = (performance.now() - queuedAt) / 1000;
-        // The client disconnected while it was waiting: do no more work for it.
-        if (request.signal.aborted) throw badRequest("the client is gone");
-      }
+      const turn = bound && lifecycle.enter(bound, sharePath(authenticatedUser));
+      if (turn !== undefined) await turn;
       const refuseRevoked = (): void => options.refuseRevoked(authenticatedUser);
       if (request.query.length > shortQueryLength)
         await longRequestTurn({ request, user: authenticatedUser, refuseRevoked });
@@ -187,14 +154,13 @@ export function createRequestChain(options: ChainOptions): Handler {
         response = await compressed(response, { request, path: sharePath(authenticatedUser) });
       }
     } catch (error) {
-      isPanic = !(error instanceof ApiError);
       const refusal = error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle });
       response = plain = errorResponse(refusal, request);
     }
     // A stream leaves at its end.
-    if (isWholeBody(plain.body)) leave(place);
-    if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
-    return finish(options, { lifecycle, response, trace, place });
+    if (isWholeBody(plain.body)) lifecycle.leave();
+    if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, plain);
+    return finish(options, { lifecycle, response });
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
@@ -227,39 +193,19 @@ function parseRequest(request: HttpRequest): ParsedRequestInfo {
   return requestInfo(request);
 }
 
-interface AnsweredExchange {
-  readonly lifecycle: Lifecycle;
-  readonly response: HttpResponse;
-  readonly trace: RequestTrace | undefined;
-  readonly place: Place | undefined;
-}
-
 /** Adds the headers of every answer, reports the answer, and watches the stream of a watch. */
-function finish(options: ChainOptions, { lifecycle, response, trace, place }: AnsweredExchange): HttpResponse {
-  const { request, auditId, authenticatedUser } = lifecycle;
-  addWarnings(response, options.identityWarnings(request, authenticatedUser));
-  response.headers["audit-id"] = auditId;
+function finish(
+  options: ChainOptions,
+  { lifecycle, response }: { readonly lifecycle: RequestLifecycle; readonly response: HttpResponse },
+): HttpResponse {
+  addWarnings(response, options.identityWarnings(lifecycle.request, lifecycle.authenticatedUser));
+  response.headers["audit-id"] = lifecycle.auditId;
   response.headers["cache-control"] ??= "no-cache, private";
-  const traceId = trace?.publish({
-    auditId,
-    method: request.method,
-    uri: requestUri(request),
-    user: authenticatedUser?.username,
-    status: response.status,
-  });
-  options.onAnswered(lifecycle.answered(response, traceId));
+  options.onAnswered(lifecycle.answered(response));
   const { body } = response;
-  if (isWholeBody(body)) return response;
-  return { ...response, body: withHooks(body, { lifecycle, place, onStreamStarted: options.onStreamStarted }) };
-}
-
-/**
- * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:
- * `WithAuditInit`).
- */
-function auditIdOf({ headers }: HttpRequest): string {
-  const given = headers["audit-id"];
-  return (typeof given === "string" ? given : given?.[0]) || randomUUID();
+  return isWholeBody(body)
+    ? response
+    : { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
 }
 
 function traceparentOf({ headers }: HttpRequest): string | undefined {
@@ -267,68 +213,10 @@ function traceparentOf({ headers }: HttpRequest): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** What is known about a request so far. */
-class Lifecycle {
-  readonly request: HttpRequest;
-  readonly auditId: string;
-  readonly #startedAt = performance.now();
-  info: ParsedRequestInfo | undefined;
-  authenticatedUser: UserInfo | undefined;
-  acting: RequestActor | undefined;
-  decision: Decision | undefined;
-  queuedSeconds = 0;
-  isServed = false;
-  /** Undefined: the request is not recorded. */
-  audited: AuditedRequest | undefined;
-  #isAuditBegun = false;
-
-  constructor(request: HttpRequest) {
-    this.request = request;
-    this.auditId = auditIdOf(request);
-  }
-
-  /** Rejects when the request must not be served, because it cannot be recorded. */
-  async beginAudit(audit: RequestAudit): Promise<void> {
-    this.#isAuditBegun = true;
-    const { auditId, request, info, authenticatedUser } = this;
-    this.audited = await audit.begin({ auditId, request, info, user: authenticatedUser });
-  }
-
-  async recordAnswer(audit: RequestAudit, answer: Pick<RecordedAnswer, "response" | "isPanic">): Promise<void> {
-    // It could not be parsed, or authentication failed.
-    if (!this.#isAuditBegun) await this.beginAudit(audit);
-    const { acting, decision } = this;
-    await this.audited?.answered({ acting, decision, ...answer });
-  }
-
-  answered(response: HttpResponse, traceId: string | undefined): AnsweredRequest {
-    const { auditId, request, info, authenticatedUser, acting, decision, isServed, queuedSeconds } = this;
-    const seconds = (performance.now() - this.#startedAt) / 1000;
-    const user = acting?.user;
-    return {
-      auditId,
-      request,
-      info,
-      authenticatedUser,
-      user,
-      decision,
-      isServed,
-      response,
-      seconds,
-      queuedSeconds,
-      traceId,
-    };
-  }
-}
-
 /** The same stream. Its start and its end are reported, the end to the audit log too. */
 const withHooks = (
   body: StreamBody,
-  {
-    lifecycle,
-    place,
-    onStreamStarted,
-  }: Pick<AnsweredExchange, "lifecycle" | "place"> & { readonly onStreamStarted: ChainOptions["onStreamStarted"] },
+  { lifecycle, onStreamStarted }: Pick<ChainOptions, "onStreamStarted"> & { readonly lifecycle: RequestLifecycle },
 ): StreamBody => ({
   ...body,
   start(sink) {
@@ -337,7 +225,7 @@ const withHooks = (
     const stop = body.start(sink);
     return () => {
       left?.();
-      leave(place);
+      lifecycle.leave();
       stop();
       lifecycle.audited?.streamEnded();
     };
@@ -345,7 +233,7 @@ const withHooks = (
 });
 
 interface RoutedRequest extends TurnTaker {
-  readonly lifecycle: Lifecycle;
+  readonly lifecycle: RequestLifecycle;
   readonly info: ParsedRequestInfo;
 }
 
@@ -369,14 +257,6 @@ function route(
   lifecycle.isServed = true;
   return options.handleResource({ request, info, user, refuseRevoked, audited: lifecycle.audited });
 }
-
-/** What a request has while it runs. */
-interface Place {
-  readonly bound: RequestBound;
-  readonly path: SharePath;
-}
-
-const leave = (place: Place | undefined): void => place?.bound.leave(place.path);
 
 interface BoundedRequest {
   readonly request: HttpRequest;
@@ -420,8 +300,10 @@ const notAllowed = (
 /** Logs everything and reveals nothing to the client. */
 function bug(
   error: unknown,
-  { log, lifecycle: { auditId, info } }: { readonly log: Pick<Log, "error">; readonly lifecycle: Lifecycle },
+  { log, lifecycle }: { readonly log: Pick<Log, "error">; readonly lifecycle: RequestLifecycle },
 ): ApiError {
+  lifecycle.isPanic = true;
+  const { auditId, info } = lifecycle;
   log.error({ err: loggedBug(error), auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
   return internalError();
 }

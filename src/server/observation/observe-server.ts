@@ -9,7 +9,7 @@ import type { ObservedAuthentication } from "../../machinery/authentication/crea
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
-import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
+import type { AnsweredRequest } from "../../machinery/http/request-lifecycle.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
 import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";

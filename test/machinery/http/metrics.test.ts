@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import { addCollectedMetric, onlySample } from "../../../src/machinery/http/collected-metric.ts";
 import { Metrics } from "../../../src/machinery/http/metrics.ts";
 import type { MetricsOptions } from "../../../src/machinery/http/metrics.ts";
-import type { AnsweredRequest } from "../../../src/machinery/http/request-chain.ts";
+import type { AnsweredRequest } from "../../../src/machinery/http/request-lifecycle.ts";
 import { requestInfo } from "../../../src/machinery/http/request-info.ts";
 import { turnsOfTest } from "../../turns-during.ts";
 

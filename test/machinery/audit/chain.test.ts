@@ -120,6 +120,10 @@ describe("a chained log", () => {
     assert.equal(report.files[0]?.first, 1);
     assert.equal(report.signedUntil, report.files.at(-1)?.last);
     assert.ok(report.checkpoints >= files.length * 2);
+    const [begin = ""] = readFileSync(report.files[1]?.file ?? "", "utf8").split("\n");
+    assert.deepEqual((await log.verify(files, begin)).faults, [], "it has reached an older checkpoint");
+    const withoutKey = await verifyAuditChain({ files, publicKey: undefined, checkpoint: log.checkpoint });
+    assert.deepEqual(withoutKey.faults, []);
     const packed = join(log.folder, "packed.gz");
     writeFileSync(packed, gzipSync(readFileSync(files[0] ?? "")));
     assert.deepEqual(await log.verify([packed, ...files.slice(1)]).then(({ faults }) => faults), []);
@@ -200,6 +204,15 @@ describe("a chained log", () => {
     // Old files may be gone: the report says where the log begins.
     const younger = await log.verify(files.toSorted().slice(1), log.checkpoint);
     assert.ok((younger.files[0]?.first ?? 0) > 1);
+    assert.deepEqual(younger.faults, []);
+    const emptied = join(log.folder, "emptied");
+    writeFileSync(emptied, "");
+    const { last } = younger.files.at(-1) ?? {};
+    assert.deepEqual((await log.verify([emptied], log.checkpoint)).faults, [
+      `${emptied}: has no lines`,
+      `the end is missing: lines 1 to ${last} were written too`,
+    ]);
+    rmSync(emptied);
     const other = await writtenLog();
     const forged = await log.verify(other.files);
     assert.match(forged.faults[0] ?? "", /line 1 is a checkpoint that is not signed by the key$/);

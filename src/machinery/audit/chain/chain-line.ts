@@ -32,7 +32,7 @@ export interface ParsedLine {
   /** The hash of the line before. */
   readonly previous: string;
   readonly checkpoint:
-    | { readonly type: CheckpointType; readonly key: string; readonly signature: string; readonly signed: string }
+    | { readonly type: CheckpointType; readonly signature: string; readonly signed: string }
     | undefined;
 }
 
@@ -42,7 +42,7 @@ export const startOfChain: ChainPosition = { sequence: 0, hash: "0".repeat(64) }
 export const hashOf = (line: string | Buffer): string => createHash("sha256").update(line).digest("hex");
 
 /** The SHA-256 of a public key (SPKI), in hexadecimal digits: which key signed a checkpoint. */
-export const keyId = (key: KeyObject): string =>
+const keyId = (key: KeyObject): string =>
   createHash("sha256")
     .update((key.type === "private" ? createPublicKey(key) : key).export({ type: "spki", format: "der" }))
     .digest("hex");
@@ -102,11 +102,11 @@ const placeAtEnd = new RegExp(
 
 /** Undefined for a text that is not a line of a chain. */
 export function parseLine(line: string): ParsedLine | undefined {
-  const [, sequence, previous, checkpoint, key, signature] = placeAtEnd.exec(line) ?? [];
+  const [, sequence, previous, checkpoint, , signature] = placeAtEnd.exec(line) ?? [];
   if (sequence === undefined || previous === undefined) return undefined;
   const position = { sequence: Number(sequence), previous };
   const type = checkpointTypes.find((one) => one === checkpoint);
-  if (type === undefined || key === undefined || signature === undefined) return { ...position, checkpoint: undefined };
+  if (type === undefined || signature === undefined) return { ...position, checkpoint: undefined };
   const signed = line.slice(0, -(signature.length + 3)) + line.slice(-3);
-  return { ...position, checkpoint: { type, key, signature, signed } };
+  return { ...position, checkpoint: { type, signature, signed } };
 }

@@ -4,7 +4,7 @@ import { createGunzip } from "node:zlib";
 import { splitLines } from "../../api/split-lines.ts";
 import type { Line } from "../../api/split-lines.ts";
 import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
-import { startOfChain, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
+import { hashOf, isCheckpointSignedBy, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
 export interface VerifyOptions {
@@ -68,7 +68,6 @@ async function inOrder(files: readonly string[]): Promise<string[]> {
 
 class Verification {
   readonly #publicKey: KeyObject | undefined;
-  readonly #keyId: string | undefined;
   readonly #checkpoint: string | undefined;
   readonly #awaited: ParsedLine | undefined;
   readonly #files: { file: string; lines: number; first: number; last: number }[] = [];
@@ -83,7 +82,6 @@ class Verification {
 
   constructor({ publicKey, checkpoint }: Pick<VerifyOptions, "publicKey" | "checkpoint">) {
     this.#publicKey = publicKey;
-    this.#keyId = publicKey && keyId(publicKey);
     this.#checkpoint = checkpoint;
     this.#awaited = checkpoint === undefined ? undefined : parseLine(checkpoint);
   }
@@ -144,7 +142,7 @@ class Verification {
   }
 
   #checkPlace({ sequence, previous }: ParsedLine): void {
-    const before = this.#before ?? (sequence === 1 ? startOfChain : undefined);
+    const before = this.#before;
     // What came before the first file is not known, and after a broken line one fault is enough.
     if (before === undefined || this.#isBroken) return;
     if (sequence > before.sequence + 1) {
@@ -155,10 +153,7 @@ class Verification {
 
   #checkCheckpoint({ sequence }: ParsedLine, checkpoint: NonNullable<ParsedLine["checkpoint"]>): void {
     this.#checkpoints++;
-    if (
-      this.#publicKey !== undefined &&
-      (checkpoint.key !== this.#keyId || !isCheckpointSignedBy(this.#publicKey, checkpoint))
-    ) {
+    if (this.#publicKey !== undefined && !isCheckpointSignedBy(this.#publicKey, checkpoint)) {
       this.#fault("is a checkpoint that is not signed by the key");
       return;
     }

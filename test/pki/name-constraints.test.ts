@@ -117,6 +117,15 @@ describe("a name constraint", () => {
     assert.ok(allows(mixed, [[dns, "a.example.com"]]));
     assert.ok(parseNameConstraints(mixed).hasUnknownKinds);
     assert.ok(!parseNameConstraints(constraintsOf("excluded", [dns, "evil.org"])).hasUnknownKinds);
+    assert.ok(parseNameConstraints(constraintsOf("permitted", [directory, "x"])).hasUnknownKinds);
+    const [permitted, excluded] = [[dns, "example.com"] as const, [dns, "b.example.com"] as const].map((base, side) =>
+      encodeElement(0xa0 + side, encodeSequence(encode(base))),
+    );
+    const both = encodeSequence(permitted ?? Buffer.alloc(0), excluded ?? Buffer.alloc(0));
+    assert.deepEqual(
+      ["a.example.com", "b.example.com", "*.example.com", "a.example.org"].map((name) => allows(both, [[dns, name]])),
+      [true, false, false, false],
+    );
   });
 
   it("refuses names for which it cannot be decided, whichever type it constrains", () => {

@@ -123,8 +123,8 @@ describe("the approval policy of a running server", () => {
     };
     await node.request({ ...wish, name: "own", names: { dnsNames: ["n1.example.com"] } });
     assert.ok(conditionOf(await alice.settled("own", decided), "Approved"));
-    await node.request({ ...wish, name: "of-another", names: { dnsNames: ["n2.example.com"] } });
+    await node.request({ ...wish, name: "of-another", names: { dnsNames: ["n2.EXAMPLE.com"] } });
     const denied = conditionOf(await alice.settled("of-another", decided), "Denied");
-    assert.match(denied?.message ?? "", /namesBelongToNode: "n2\.example\.com" is the name of another node/);
+    assert.match(denied?.message ?? "", /namesBelongToNode: "n2\.EXAMPLE\.com" is the name of another node/);
   });
 });

@@ -118,6 +118,8 @@ describe("an approval policy that allows everything", () => {
       "a@[10.0.0.1]",
       ".a@example.com",
       "a@*.example.com",
+      "a@-example.com",
+      "example.com",
     ]) {
       assert.deepEqual(outcome(anything, { altNames: { emailAddresses: [address] } }), ["emailAddresses"], address);
     }
@@ -149,7 +151,10 @@ describe("an approval policy that allows everything", () => {
       "https://10.0.0.1:443/a",
       `urn:${"a".repeat(2044)}`,
     ];
-    for (const plain of [{ emailAddresses: ["a.b+c@example.com"] }, ...uris.map((uri) => ({ uris: [uri] }))]) {
+    for (const plain of [
+      { emailAddresses: ["a.b+c@example.com", "a@Example.com"] },
+      ...uris.map((uri) => ({ uris: [uri] })),
+    ]) {
       assert.deepEqual(outcome(anything, { altNames: plain }), ["approved"], JSON.stringify(plain));
     }
   });

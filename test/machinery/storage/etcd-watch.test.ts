@@ -8,19 +8,27 @@ import { EtcdWatch } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
 import { plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 
+interface Events {
+  readonly events: readonly number[];
+  readonly value?: Buffer;
+  /** More of the last revision follows. */
+  readonly isFragment?: boolean;
+}
+
 /** A `WatchResponse` with the events of some revisions; without one, a progress report. Last field first. */
-function encodeAnswer(revision: number, events: readonly number[]): Buffer {
+function encodeAnswer(revision: number, { events, value = Buffer.from("{}"), isFragment = false }: Events): Buffer {
   const writer = new ProtobufWriter();
   for (const event of events.toReversed()) {
     writer.messageField(11, () =>
       writer.messageField(2, () => {
-        writer.bytesField(5, Buffer.from("{}"));
+        writer.bytesField(5, value);
         writer.varintField(3, event);
         writer.varintField(2, event);
         writer.stringField(1, `/k${event}`);
       }),
     );
   }
+  if (isFragment) writer.varintField(7, 1);
   writer.messageField(1, () => writer.varintField(3, revision));
   return writer.finish();
 }
@@ -51,8 +59,16 @@ async function openWatch() {
   assert.equal(watch.position, 10);
   const { onMessage } = await opened.promise;
   await nextTurn();
-  const tell = (...events: readonly number[]): void => onMessage(encodeAnswer(events.at(-1) ?? 0, events));
-  return { watch, changes, ends, tell, tellProgress: (revision: number) => onMessage(encodeAnswer(revision, [])) };
+  const tell = (...events: readonly number[]): void => onMessage(encodeAnswer(events.at(-1) ?? 0, { events }));
+  return {
+    watch,
+    changes,
+    ends,
+    tell,
+    tellFragment: (revision: number, value: Buffer) =>
+      onMessage(encodeAnswer(revision, { events: [revision], value, isFragment: true })),
+    tellProgress: (revision: number) => onMessage(encodeAnswer(revision, { events: [] })),
+  };
 }
 
 describe("a watch of etcd", () => {
@@ -88,6 +104,13 @@ describe("a watch of etcd", () => {
     tell(12, 11);
     tell(13);
     assert.deepEqual([changes, ends], [[], [new RevisionCompacted(10)]]);
+  });
+
+  it("ends so that all is loaded again when a revision has more events than fit into memory", async () => {
+    const { changes, ends, tell, tellFragment } = await openWatch();
+    tell(11);
+    for (let fragment = 0; fragment < 1_000 && ends.length === 0; fragment++) tellFragment(12, Buffer.alloc(2 ** 20));
+    assert.deepEqual([changes, ends], [[11], [new RevisionCompacted(11)]]);
   });
 
   it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {

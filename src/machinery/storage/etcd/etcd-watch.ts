@@ -20,6 +20,10 @@ export interface EtcdWatchOptions {
   readonly onClosed: (watch: EtcdWatch) => void;
 }
 
+/** More of one revision, which may not be whole yet, is not kept. */
+const maximumHeldBytes = 32 * 2 ** 20;
+const bytesOfEvent = 200;
+
 interface Waiter {
   readonly revision: number;
   readonly resolve: () => void;
@@ -116,6 +120,8 @@ export class EtcdWatch {
     const wholeCount = answer.isFragment ? firstOfLastRevision(events) : events.length;
     this.#events = events.slice(wholeCount);
     const whole = events.slice(0, wholeCount);
+    // No write of a server is so long. Another program has deleted a great many keys at once, and what is left is loaded faster.
+    if (lengthOf(this.#events) > maximumHeldBytes) return this.end(new RevisionCompacted(this.#received));
     // An older change would replace a newer one, and be there until a reload.
     if (!areInOrder(whole)) return this.end(new RevisionCompacted(this.#received));
     this.#receive(whole, whole.at(-1)?.keyValue.modRevision ?? 0);
@@ -168,6 +174,10 @@ export class EtcdWatch {
     }
   }
 }
+
+/** About the memory that events take. */
+const lengthOf = (events: readonly WatchEvent[]): number =>
+  events.reduce((sum, { keyValue: { key, value } }) => sum + bytesOfEvent + key.length + value.length, 0);
 
 function firstOfLastRevision(events: readonly WatchEvent[]): number {
   const last = events.at(-1)?.keyValue.modRevision;

@@ -24,6 +24,7 @@ import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
+import { alarmAdvice } from "../../src/machinery/storage/etcd/etcd-errors.ts";
 import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
@@ -404,7 +405,7 @@ describe("signet doctor beside a running server", () => {
   });
 
   it("finds the alarms of an etcd, which reads are answered in spite of", async () => {
-    const alarms = ["memberID:1 alarm:NOSPACE ", "etcdserver: no leader"];
+    const alarms = ["memberID:1 alarm:NOSPACE ", "memberID:1 alarm:CORRUPT ", "etcdserver: no leader"];
     const status = new ProtobufWriter();
     for (const alarm of alarms.toReversed()) status.bytesField(8, Buffer.from(alarm));
     await using etcd = await startFakeEtcd({
@@ -417,9 +418,9 @@ describe("signet doctor beside a running server", () => {
         advice,
       ]);
     const says = `etcd's member ${etcd.url} says:`;
-    const room = "make room, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm";
     assert.deepEqual(await found(etcd.url), [
-      ["bad", `${says} memberID:1 alarm:NOSPACE`, room],
+      ["bad", `${says} memberID:1 alarm:NOSPACE`, alarmAdvice.NOSPACE],
+      ["bad", `${says} memberID:1 alarm:CORRUPT`, alarmAdvice.CORRUPT],
       ["bad", `${says} etcdserver: no leader`, "look at that member's log"],
     ]);
     await using sound = await startFakeEtcd({});

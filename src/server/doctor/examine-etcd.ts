@@ -3,6 +3,7 @@ import http from "node:http";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { EtcdClient } from "../../machinery/storage/etcd/etcd-client.ts";
+import { alarmAdvice } from "../../machinery/storage/etcd/etcd-errors.ts";
 import { etcdTlsFiles } from "../etcd-tls-files.ts";
 import type { EtcdSettings } from "../etcd-tls-files.ts";
 import type { StorageSettings } from "../storage-settings.ts";
@@ -61,9 +62,9 @@ export async function examineEtcdAlarms(storage: StorageSettings): Promise<Findi
       return faults.map((fault) =>
         bad("storage", {
           found: `etcd's member ${server} says: ${fault.trim()}`,
-          advice: fault.includes("alarm:NOSPACE")
-            ? "make room, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm"
-            : "look at that member's log",
+          advice:
+            Object.entries(alarmAdvice).find(([alarm]) => fault.includes(`alarm:${alarm}`))?.[1] ??
+            "look at that member's log",
         }),
       );
     }),

@@ -103,7 +103,7 @@ it("where etcd takes no write that would show a watch's progress, the watch ends
 for (const [said, advice] of [
   ["etcdserver: corrupt cluster", /alarm CORRUPT.* etcdctl alarm disarm$/],
   ["etcdserver: user name is empty", /give --etcd-certfile a certificate/],
-  ["etcdserver: permission denied", /etcdctl role grant-permission$/],
+  ["etcdserver: permission denied", /no user with the common name .* etcdctl role grant-permission$/],
 ] as const) {
   it(`the refusal "${said}" says what to do`, async () => {
     await using etcd = await startFakeEtcd({
@@ -117,6 +117,17 @@ for (const [said, advice] of [
     await assert.rejects(write, (error) => error instanceof StoreUnavailable && advice.test(error.message));
   });
 }
+
+it("the refusal of a compaction says which role the user needs", async () => {
+  await using etcd = await startFakeEtcd({
+    onCall(call) {
+      if (call.path.endsWith("/Compact")) call.fail(grpcStatus.invalidArgument, "etcdserver: permission denied");
+      else call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  await assert.rejects(store.compact(7), { name: "StoreUnavailable", message: /etcdctl user grant-role NAME root/ });
+});
 
 it("a call that meets a change of etcd's users or roles is tried again, also a write: it has done nothing", async () => {
   let refusals = 0;

@@ -24,6 +24,7 @@ import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
 import { EtcdWriter, lost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
+  compactionPath,
   explained,
   hasOrderedProgress,
   isCompacted,
@@ -217,7 +218,7 @@ export class EtcdStore implements Store {
     if (revision <= this.#compactedRevision) return;
     const message = encodeCompaction(revision);
     try {
-      await this.#call({ path: "/etcdserverpb.KV/Compact", message, isRepeatable: true, decode: unread });
+      await this.#call({ path: compactionPath, message, isRepeatable: true, decode: unread });
     } catch (error) {
       // Another replica may have compacted first.
       if (!(error instanceof GrpcError && isCompacted(error))) throw await this.#explained(error);
@@ -313,7 +314,7 @@ export class EtcdStore implements Store {
       if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
       const { guard } = this.#opened;
       if (guard !== undefined && isWithoutFence(error)) lost(guard);
-      const message = explained(error);
+      const message = explained(error, call.path);
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
       throw new StoreUnavailable(message, { cause: error });
     }

@@ -1,6 +1,8 @@
 import type { GrpcError } from "../../grpc/grpc-error.ts";
 import { grpcStatus } from "../../grpc/grpc-error.ts";
 
+export const compactionPath = "/etcdserverpb.KV/Compact";
+
 /**
  * What etcd's errors mean (etcd's `rpctypes/error.go`). The messages are part of etcd's API: the status codes alone do
  * not distinguish enough cases.
@@ -40,34 +42,45 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
 const outOfSpace = "etcdserver: mvcc: database space exceeded";
+const denied = "etcdserver: permission denied";
 
 /** The quota of etcd is used up. It also says so of a write that it has made, where another one has just used up the rest. */
 export const isOutOfSpace = ({ message }: GrpcError): boolean => message === outOfSpace;
 
+/** What an operator does about the alarms of a cluster, by their names. With each of them, etcd takes no writes. */
+export const alarmAdvice = {
+  NOSPACE:
+    "delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm",
+  CORRUPT: "find the damaged member (etcdctl endpoint hashkv --cluster), replace it, then: etcdctl alarm disarm",
+};
+
 /** What an operator does about a refusal. */
 const explanations: ReadonlyMap<string, string> = new Map([
-  [
-    outOfSpace,
-    "etcd's space quota is used up: delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl " +
-      "alarm disarm",
-  ],
+  [outOfSpace, `etcd's space quota is used up: ${alarmAdvice.NOSPACE}`],
   [
     "etcdserver: corrupt cluster",
-    "etcd takes no writes, because its members have different data (alarm CORRUPT): find the damaged one (etcdctl endpoint hashkv --cluster), " +
-      "replace it, then: etcdctl alarm disarm",
+    `etcd takes no writes, because its members have different data (alarm CORRUPT): ${alarmAdvice.CORRUPT}`,
   ],
   [
     "etcdserver: user name is empty",
     "etcd asks for a user (etcdctl auth enable): give --etcd-certfile a certificate whose common name is a user of etcd",
   ],
   [
-    "etcdserver: permission denied",
-    "etcd does not let the user whom --etcd-certfile names read and write below --etcd-prefix: etcdctl role grant-permission",
+    denied,
+    "etcd has no user with the common name of --etcd-certfile, or does not let that user read and write below --etcd-prefix: etcdctl user " +
+      "get NAME, then etcdctl user add, or etcdctl role grant-permission",
+  ],
+  [
+    // Since 3.5.35, 3.6.16 or somewhat before.
+    `${compactionPath}: ${denied}`,
+    "etcd lets only users with the role root forget old revisions, and without that it grows until its space quota is used up: etcdctl " +
+      "user grant-role NAME root, for the user whom --etcd-certfile names",
   ],
 ]);
 
-/** etcd's message, or what it means where that is not clear. */
-export const explained = ({ message }: GrpcError): string => explanations.get(message) ?? message;
+/** etcd's message to a call of this path, or what it means where that is not clear. */
+export const explained = ({ message }: GrpcError, path: string): string =>
+  explanations.get(`${path}: ${message}`) ?? explanations.get(message) ?? message;
 
 /** The answer to a write whose guard is refused, when the fence key does not exist either: see `encodeSwaps`. */
 export const isWithoutFence = ({ message }: GrpcError): boolean => message === "etcdserver: key not found";

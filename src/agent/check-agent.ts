@@ -26,8 +26,9 @@ import { removeFile } from "../machinery/files/remove-file.ts";
 import { fileFailureReason, linkFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
-import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
+import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "./agent-settings.ts";
 import { checkPlace, outputFolder, outputPath } from "./certificate-output.ts";
+import type { CertificateOutput } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { certificatesFolder } from "./managed-certificate.ts";
@@ -64,62 +65,52 @@ const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasL
  */
 export async function checkAgent(settings: AgentSettings, { print, version }: CheckOptions): Promise<boolean> {
   let isInOrder = true;
-  const report = (subject: string, { state, why }: Finding): void => {
+  for await (const { subject, state, why } of findings(settings, version)) {
     print(`${state}  ${subject}${why === undefined ? "" : `: ${why}`}`);
     if (state === "FAULT") isInOrder = false;
-  };
+  }
+  return isInOrder;
+}
+
+type Findings = AsyncGenerator<Finding & { readonly subject: string }, void>;
+
+async function* findings(settings: AgentSettings, version: string): Findings {
   const { dataDirectory, port, certificates, trustBundles } = settings;
-  report("the settings", ok);
+  yield { subject: "the settings", ...ok };
   let pair: KeyPair | undefined;
   const ofPair = await foundBy(() => void (pair = savedPair(dataDirectory)));
-  // Without its certificate, it is not known who the agent is to a server.
-  const unknown = ofPair.state === "FAULT" ? notChecked("the data directory cannot be used") : undefined;
   const ofFolder = await foundBy(() => checkFolder(dataDirectory, ownFiles));
-  report(
-    `the data directory ${dataDirectory}`,
-    ofFolder.state === "FAULT" || unknown === undefined ? ofFolder : ofPair,
-  );
-  if (port !== 0) report(`the port ${port}`, await portFinding(settings));
-  for (const { name, outputs } of certificates) {
-    for (const output of outputs) {
-      report(
-        `${name}: ${outputPath(output)}`,
-        await foundBy(() => {
-          checkPlace(output);
-          if (output.type !== "folder") checkNotMounted(output.file);
-          const ownership = { ...output.ownership, isOwnershipKept: true };
-          return checkFolder(outputFolder(output), { ownership, hasLinks: output.type === "folder" });
-        }),
-      );
-    }
-    for (const output of outputs) {
-      if ("password" in output) report(`${name}: the password`, await foundBy(() => void output.password()));
-    }
-  }
+  const ofDirectory = [ofFolder, ofPair].find(({ state }) => state === "FAULT") ?? ofFolder;
+  yield { subject: `the data directory ${dataDirectory}`, ...ofDirectory };
+  if (port !== 0) yield { subject: `the port ${port}`, ...(await portFinding(settings)) };
+  for (const certificate of certificates) yield* ofOutputs(certificate);
   for (const { file } of trustBundles) {
-    report(
-      `the file ${file}`,
-      await foundBy(() => {
-        checkReplaceable(file);
-        checkNotMounted(file);
-        checkWay(dirname(file), {});
-        return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
-      }),
-    );
+    yield { subject: `the file ${file}`, ...(await foundBy(() => checkBundleFile(file))) };
   }
   const withoutProxy = ignoredProxy(process.env);
-  if (withoutProxy !== undefined) report("the proxy", notChecked(withoutProxy));
+  if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };
+  // Without its certificate, it is not known who the agent is to a server.
+  const unknown = ofPair.state === "FAULT" ? notChecked("the data directory cannot be used") : undefined;
   let answering: AgentSettings | undefined;
   for (const server of settings.servers) {
     const ofServer = { ...settings, servers: [server] };
     const finding = unknown ?? (await foundBy(() => asAgent({ settings: ofServer, pair, version }, mayRequest)));
-    if (finding === ok) answering ??= ofServer;
-    report(`the server ${server}`, finding);
+    if (finding.state === "ok") answering ??= ofServer;
+    yield { subject: `the server ${server}`, ...finding };
   }
   for (const { source } of trustBundles) {
-    report(subjectOf(source), unknown ?? (await bundleFinding(source, { answering, pair, version })));
+    yield { subject: subjectOf(source), ...(unknown ?? (await bundleFinding(source, { answering, pair, version }))) };
   }
-  return isInOrder;
+}
+
+async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
+  for (const output of outputs) {
+    yield { subject: `${name}: ${outputPath(output)}`, ...(await foundBy(() => checkOutput(output))) };
+  }
+  for (const output of outputs) {
+    if (!("password" in output)) continue;
+    yield { subject: `${name}: the password`, ...(await foundBy(() => void output.password())) };
+  }
 }
 
 /** What `check` returns, or that it failed. */
@@ -129,6 +120,20 @@ async function foundBy(check: () => Promise<Finding> | Finding | void): Promise<
   } catch (error) {
     return faulty(error instanceof ServerUnreachable ? error.reason : messageOf(error));
   }
+}
+
+function checkOutput(output: CertificateOutput): Finding {
+  checkPlace(output);
+  if (output.type !== "folder") checkNotMounted(output.file);
+  const ownership = { ...output.ownership, isOwnershipKept: true };
+  return checkFolder(outputFolder(output), { ownership, hasLinks: output.type === "folder" });
+}
+
+function checkBundleFile(file: string): Finding {
+  checkReplaceable(file);
+  checkNotMounted(file);
+  checkWay(dirname(file), {});
+  return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
 }
 
 /** Throws UnusableFile unless this can be made in a folder, or the folder can be made. */

@@ -147,10 +147,19 @@ describe("an encrypted store", () => {
   it("leaves values of kinds without a rule as they are, and shows what was encrypted there as unreadable", async () => {
     const inner = new MemoryStore();
     const source = new ChangedSource();
-    source.next = new EncryptionRules({ rules: [{ prefix: "/secrets/", transformers: [derivedAesGcm(key)] }] });
+    const rules = ["/secrets/", "/tokens/"].map((prefix) => ({ prefix, transformers: [derivedAesGcm(key), identity] }));
+    source.next = new EncryptionRules({ rules });
     source.refreshed();
     const store = new EncryptedStore(inner, source);
     await put(store, "/other/a", plain.toString());
+    for (const [storageKey, isStale] of [
+      ["/secrets/a", true],
+      ["/tokens/a", true],
+      ["/others/a", false],
+    ] as const) {
+      await put(inner, storageKey, plain.toString());
+      assert.equal(await store.isStale(storageKey), isStale, storageKey);
+    }
     const entry = await entryOf(inner, "/other/a");
     assert.deepEqual(entry.value, plain);
     assert.equal((await entryOf(store, "/other/a")).value, entry.value);

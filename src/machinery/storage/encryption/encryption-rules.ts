@@ -25,12 +25,8 @@ export class EncryptionRules {
   readonly #others: readonly ValueTransformer[];
 
   constructor({ rules, readers = [] }: EncryptionRulesOptions) {
-    const known = (transformers: readonly ValueTransformer[]): readonly ValueTransformer[] => [
-      ...transformers,
-      ...readers.filter(({ prefix }) => !transformers.some((one) => one.prefix === prefix)),
-    ];
-    this.#rules = rules.map(({ prefix, transformers }) => ({ prefix, transformers: known(transformers) }));
-    this.#others = known([identity]);
+    this.#rules = rules.map(({ prefix, transformers }) => ({ prefix, transformers: [...transformers, ...readers] }));
+    this.#others = [identity, ...readers];
   }
 
   /** What values of the key are written with. Undefined: they are written as they are. */

@@ -269,15 +269,18 @@ rules:
     );
   });
 
-  it("comes before the automatic approval of node clients", async () => {
+  it("comes before the automatic approval of node clients, even where it has not decided yet", async () => {
     writeFileSync(
       policyFile,
-      "rules: [{ name: none, action: deny, match: { signers: [platform.io/apiserver-client-nodeagent] } }]",
+      "rules: [{ name: none, action: deny, match: { signers: [platform.io/apiserver-client-nodeagent], users: [alice] } }]",
     );
-    const other = await startTestServer({ settings: { "approval-policy": policyFile } });
-    const scene = new CertificateScene(other.client);
-    await scene.request({ name: "join", signerName: apiserverClientNodeAgent, ...node });
-    const decided = await scene.settled("join", isDecided);
-    assert.equal(conditionOf(decided, "Denied")?.reason, "ApprovalPolicy");
+    const settings = { "approval-policy": policyFile, controllers: ["csrapproving"] };
+    const other = await startTestServer({ settings });
+    const join = { signerName: apiserverClientNodeAgent, ...node };
+    const alice = sceneOf(other, { name: "alice", groups: ["system:masters"] });
+    await alice.request({ ...join, name: "left-to-the-policy" });
+    await new CertificateScene(other.client).request({ ...join, name: "later" });
+    assert.ok(conditionOf(await alice.settled("later", isDecided), "Approved"));
+    assert.ok(!isDecided(await alice.requests.get("left-to-the-policy")));
   });
 });

@@ -301,9 +301,36 @@ describe("a chained log", () => {
     await next.append([event(3)]);
     next.close();
     assert.deepEqual(own.cuts, [{ expected: 4, found: 2 }]);
+    assert.equal(own.files.length, 2, "what comes next is in another file");
     const { faults } = await own.verify(own.files, own.checkpoint);
     assert.equal(faults.length, 1);
     assert.match(faults[0] ?? "", /comes after lines that are missing: 3 to 4$/);
+  });
+
+  it("is continued after a clean end, unless its last line was replaced", async () => {
+    const own = new Log();
+    const write = async (): Promise<void> => {
+      const file = own.open();
+      await file.append([event(1)]);
+      file.close();
+    };
+    await write();
+    await write();
+    assert.deepEqual([own.cuts, own.files.length], [[], 1]);
+    const { last } = (await own.verify()).files[0] ?? {};
+    writeFileSync(own.path, `${forged(readFileSync(own.path, "utf8").trimEnd())}\n`);
+    await write();
+    assert.deepEqual([own.cuts, own.files.length], [[{ expected: last, found: last }], 2]);
+  });
+
+  it("is signed after a thousand lines, however fast they came", async () => {
+    const own = new Log();
+    const file = own.open();
+    await file.append(Array.from({ length: 999 }, (_, index) => event(index)));
+    assert.equal((await own.verify()).signedUntil, 1);
+    await file.append([event(1000)]);
+    assert.equal((await own.verify()).signedUntil, 1002);
+    file.close();
   });
 
   it("may begin after lines of another kind, or after a line that a crash has cut", async () => {

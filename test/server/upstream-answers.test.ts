@@ -213,6 +213,8 @@ describe("a server, like upstream,", () => {
   it("reports wrong types in a strategic merge patch in the words of the converter", async () => {
     const faults = new Map<unknown, string>([
       [{ metadata: { labels: { a: 1 } } }, "cannot convert int64 to string"],
+      [{ apiVersion: 1 }, "cannot convert int64 to string"],
+      [{ kind: true }, "unrecognized type: string"],
       [{ metadata: { labels: { a: true } } }, "unrecognized type: string"],
       [{ metadata: { labels: [] } }, "cannot restore map from slice"],
       [{ metadata: { finalizers: "x" } }, "cannot restore slice from string"],

@@ -226,8 +226,11 @@ function fitted<T extends ApiObject>(
   if (isOfKind && isLeftOut(apiVersion)) {
     throw badRequest(`the patch takes the apiVersion away: it must stay ${JSON.stringify(registry.apiVersion)}`);
   }
-  const version = typeof apiVersion === "string" ? plainApiVersion(apiVersion, registry.definition) : apiVersion;
-  if (!isOfKind || version !== registry.apiVersion) {
+  // The decoder refuses what is no text.
+  const isOtherKind = typeof kind === "string" && !isOfKind;
+  const isOtherVersion =
+    typeof apiVersion === "string" && plainApiVersion(apiVersion, registry.definition) !== registry.apiVersion;
+  if (isOtherKind || isOtherVersion) {
     throw patchDoesNotApply(`the kind and apiVersion cannot be changed`, shown);
   }
   try {

@@ -61,9 +61,29 @@ describe("apiserver-client-nodeagent", () => {
     assert.deepEqual(faults(requestOf({ ...node, commonName: "alice" }), client), [
       "subject common name does not begin with system:node:",
     ]);
-    assert.deepEqual(faults(requestOf({ ...node, commonName: "system:node:" }), client), [
-      "subject common name does not name a node",
-    ]);
+  });
+
+  it("refuses names that no Node can have, of which many look like the name of another", () => {
+    for (const name of [
+      "",
+      " ",
+      "N1",
+      "n1.",
+      "n1 ",
+      "n1\u200b",
+      "n1/a",
+      "n1:a",
+      "..",
+      "*",
+      "n_1",
+      "\u05781",
+      "n".repeat(254),
+    ]) {
+      assert.deepEqual(faults(requestOf({ ...node, commonName: `system:node:${name}` }), client), [
+        "subject common name does not name a node",
+      ]);
+    }
+    assert.deepEqual(faults(requestOf({ ...node, commonName: "system:node:n-1.example.com" }), client), []);
   });
 
   it("refuses names of every type, with a message for each", () => {

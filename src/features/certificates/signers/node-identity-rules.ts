@@ -1,3 +1,4 @@
+import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 
@@ -9,7 +10,8 @@ export function nodeSubjectFaults({ subject }: CertificateRequest): string[] {
   }
   if (!subject.commonName.startsWith(nodeUsernamePrefix)) {
     faults.push(`subject common name does not begin with ${nodeUsernamePrefix}`);
-  } else if (subject.commonName === nodeUsernamePrefix) {
+  } else if (dnsSubdomainFaults(subject.commonName.slice(nodeUsernamePrefix.length)).length > 0) {
+    // No Node can have it, and people and programs may take it for the name of another: `N1`, `n1.`, or `n1` and a blank.
     faults.push("subject common name does not name a node");
   }
   return faults;

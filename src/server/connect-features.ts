@@ -86,6 +86,7 @@ export async function connectFeatures(
     stores,
     authorize,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
+    joinsNodes: (signerName) => findWellKnownSigner(names, signerName)?.isApprovedAutomatically === true,
     client,
   });
   const admission = await openAdmission({ ...shared, stores, authorize, observer: observation.policies });

@@ -303,8 +303,10 @@ describe("a bootstrap token", () => {
       assert.match(messageOf(answer), /is for "db-\*\.example\.com", not for/);
     }
     const otherSigner = signingRequest("db-2.example.com") as { spec: { signerName: string } };
-    otherSigner.spec.signerName = "platform.io/apiserver-client";
-    assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
+    for (const signerName of ["platform.io/apiserver-client", "platform.io/nodeagent-serving"]) {
+      otherSigner.spec.signerName = signerName;
+      assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
+    }
     assert.equal((await ask(servers[0], await bootstrapToken({}), otherSigner)).status, 201);
     const overlapping = await bootstrapToken({ nodeNames: "web-*-web" });
     assert.equal((await ask(servers[0], overlapping, signingRequest("web-web"))).status, 403);

@@ -45,6 +45,7 @@ export interface NodesConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly certifiesNodes: (signerName: string) => boolean;
+  readonly joinsNodes: (signerName: string) => boolean;
   /** A client that may do everything. Asked only while a request is answered. */
   readonly client: () => ApiClient;
 }
@@ -58,7 +59,7 @@ export interface ConnectedNodes {
 }
 
 export function connectNodes(connection: NodesConnection): ConnectedNodes {
-  const { names, clock, stores, authorize, certifiesNodes, client } = connection;
+  const { names, clock, stores, authorize, certifiesNodes, joinsNodes, client } = connection;
   const locked = lockedNodes(stores);
   const pods = stores.of(podResource);
   pods.answerSubresource("eviction", answerEviction(pods));
@@ -76,7 +77,7 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
         names,
         findSecret: (name) => stores.findCurrent(secretResource, { namespace: names.namespaces.system, name }),
         isThereNode: async (name) => (await stores.findCurrent(nodeResource, { namespace: "", name })) !== undefined,
-        certifiesNodes,
+        joinsNodes,
         client,
       }),
     },

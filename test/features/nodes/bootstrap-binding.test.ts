@@ -10,7 +10,7 @@ import type { BootstrapQuestion } from "../../../src/features/nodes/bootstrap/bo
 const asked: BootstrapQuestion = {
   commonName: "system:node:n1",
   key: "first-key",
-  isNodeSigner: true,
+  isJoining: true,
   isThereNode: false,
 };
 
@@ -28,15 +28,15 @@ describe("what a bootstrap token is bound to", () => {
     for (const texts of [{}, { "one-use": "false", "used-by-key": "other" }, { "one-use": "yes" }]) {
       assert.equal(faultOf(texts), "");
       assert.equal(faultOf(texts, { commonName: "alice" }), "");
-      assert.equal(faultOf(texts, { isNodeSigner: false }), "");
+      assert.equal(faultOf(texts, { isJoining: false }), "");
     }
   });
 
-  it("is a node's certificates, when it is for some nodes or for one use", () => {
+  it("is a node's client certificate, when it is for some nodes or for one use", () => {
     for (const texts of [{ "node-names": "*" }, { "one-use": "true" }]) {
       assert.equal(faultOf(texts), "");
-      assert.match(faultOf(texts, { commonName: "alice" }), /only for the certificates of a node$/);
-      assert.match(faultOf(texts, { isNodeSigner: false }), /only for the certificates of a node$/);
+      assert.match(faultOf(texts, { commonName: "alice" }), /only for the client certificate of a node$/);
+      assert.match(faultOf(texts, { isJoining: false }), /only for the client certificate of a node$/);
     }
   });
 

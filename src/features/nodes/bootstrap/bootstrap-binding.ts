@@ -49,19 +49,20 @@ export interface BootstrapQuestion {
   readonly commonName: string;
   /** The SHA-256 of the public key. */
   readonly key: string;
-  readonly isNodeSigner: boolean;
+  /** Whether the signer is that of nodes' client certificates. */
+  readonly isJoining: boolean;
   readonly isThereNode: boolean;
 }
 
 /** Why a token is not good for a request; undefined when it is. */
 export function bindingFault(
   { nodeNames, isForOneUse, mayReplaceNode, spentBy }: BootstrapBinding,
-  { commonName, key, isNodeSigner, isThereNode }: BootstrapQuestion,
+  { commonName, key, isJoining, isThereNode }: BootstrapQuestion,
 ): string | undefined {
   const node = nodeNameOf(commonName);
   const isBound = nodeNames !== undefined || isForOneUse;
-  if (isBound && (node === undefined || !isNodeSigner)) {
-    return "this bootstrap token is only for the certificates of a node";
+  if (isBound && (node === undefined || !isJoining)) {
+    return "this bootstrap token is only for the client certificate of a node";
   }
   if (node === undefined) return undefined;
   const quoted = JSON.stringify(node);

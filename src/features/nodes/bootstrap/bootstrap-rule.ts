@@ -20,8 +20,8 @@ export interface BootstrapRuleOptions {
   /** In the system namespace. */
   findSecret(name: string): MaybePromise<Secret | undefined>;
   isThereNode(name: string): Promise<boolean>;
-  /** Whether a signer certifies nodes, in either spelling of its name. */
-  certifiesNodes(signerName: string): boolean;
+  /** Whether a signer, by its name in either spelling, gives a machine the client certificate with which it is a node. */
+  joinsNodes(signerName: string): boolean;
   /** Writes as the server itself. */
   readonly client: () => ApiClient;
 }
@@ -35,7 +35,7 @@ export function bootstrapRule({
   names,
   findSecret,
   isThereNode,
-  certifiesNodes,
+  joinsNodes,
   client,
 }: BootstrapRuleOptions): AdmissionRule {
   const group = names.group("certificates");
@@ -58,7 +58,7 @@ export function bootstrapRule({
     const fault = bindingFault(binding, {
       commonName,
       key,
-      isNodeSigner: certifiesNodes(signerName),
+      isJoining: joinsNodes(signerName),
       isThereNode: node !== undefined && (await isThereNode(node)),
     });
     if (fault !== undefined) throw admissionForbidden(attributes, fault);

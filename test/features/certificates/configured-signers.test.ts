@@ -235,6 +235,7 @@ describe("a signer of --signer-config", () => {
       ["masters", { organizations: ["system:masters"] }, /subject\.organizations: "system:masters" is not allowed/],
       ["unnamed-organization", { organizations: [""] }, /subject\.organizations: "" is not allowed/],
       ["client", { usages: ["digital signature", "client auth"] }, /usages: "client auth" is not allowed/],
+      ["nobody", { commonName: "", organizations: [], names: {} }, /^subject: is empty, and there is no other name: /],
       ["every-purpose", { usages: ["digital signature"] }, /usages: must contain an extended key usage/],
       ["curve", { privateKey: generatePrivateKey("ECDSA P-521") }, /keyTypes: "ECDSA P-521" is not allowed/],
       ["rsa", { privateKey: generatePrivateKey("RSA 2048") }, /keyTypes: "RSA 2048" is not allowed/],

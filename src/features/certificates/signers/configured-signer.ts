@@ -2,6 +2,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { keyTypeOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import { hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
 import { namePatternFaults } from "./alternative-name-requirements.ts";
 import type { NamePatterns } from "./alternative-name-requirements.ts";
@@ -69,6 +70,10 @@ function subjectFaults(
       .filter((organization) => !isAllowed(organizations ?? [], organization) || isReserved(organization))
       .map((organization) => notAllowed("subject.organizations", organization)),
     ...unusualSubjectFaults(subject),
+    // RFC 5280 4.1.2.6: where the subject is empty, the alternative names say whose the certificate is.
+    ...(hasSubjectAltNames(subjectAltNames) || subject.relativeNames.flat().some(({ value }) => value !== "")
+      ? []
+      : [{ field: "subject", message: "is empty, and there is no other name: the certificate would be nobody's" }]),
   ];
 }
 

@@ -11,13 +11,13 @@ const readInTurn = 2;
 
 /**
  * A turn that has read an expensive chain of certificates takes longer than this. OpenSSL checks the signatures of what clients bring: for
- * hundreds of milliseconds with the largest keys that fit in.
+ * 0.7 seconds with the RSA keys that take longest. Node.js has no bound for a chain: OpenSSL takes 100 KiB, and they are read in one turn.
  */
 const longTurnMilliseconds = 20;
 
 /**
- * Nothing tells when a client has sent more: its handshake is read again after as large a part of the time that it has taken so far. A
- * client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake is over.
+ * While a handshake is not read, nothing tells that its client has sent more: it is read again after a pause, which is this part of the time
+ * since it began. So a client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake is over.
  */
 const partOfTimeTaken = 1 / 8;
 

@@ -1,30 +1,26 @@
 import { once } from "node:events";
 import type { EventEmitter } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { Server } from "node:https";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
-import { mustWaitForTurn, requestTurnOfAddress } from "../scheduling/request-turn.ts";
+import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { Http2Session } from "../http2/http2-session.ts";
 import type { Http2Limits } from "../http2/http2-session.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
-import { ConnectionBound, pathOfAddress } from "./connection-bound.ts";
+import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { closeListener } from "./close-listener.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { HandshakeTurns } from "./handshake-turns.ts";
-import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
-import type { Http1Request } from "./http1-exchange.ts";
-import { http1Head } from "./http1-head.ts";
-import type { Http1Head } from "./http1-head.ts";
+import { serveHttp1 } from "./http1-requests.ts";
+import type { Http1Parts } from "./http1-requests.ts";
 import { serveStream } from "./http2-exchange.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
 import { readInTurns } from "./read-in-turns.ts";
@@ -33,7 +29,6 @@ import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
-import type { UpgradeRequest } from "./web-socket-exchange.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
 import type { Log } from "../logging/log.ts";
 
@@ -113,22 +108,15 @@ export interface Listener {
 }
 
 /** The state of a listener, which the functions below share. */
-interface ListenerParts {
-  readonly server: Server;
-  readonly context: ExchangeContext;
+interface ListenerParts extends Http1Parts {
   readonly limits: ListenerLimits;
   readonly log: Pick<Log, "warn" | "error">;
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
-  /** The connections of HTTP/1.1 that were ended because of what came, or did not come, and since which second. */
-  readonly refused: Map<Duplex, number>;
-  /** Each connection whose handshake is done, by its socket. */
   readonly connections: Map<Duplex, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
   readonly handshakes: HandshakeTurns;
-  /** Reports a request that is not taken, because too many wait. */
-  readonly tooManyWait: (connection: TlsConnection) => void;
 }
 
 /**
@@ -283,94 +271,6 @@ function serveBothProtocols(parts: ListenerParts): void {
     if (context.isClosing) session.close();
   });
   endFailedHandshakes(server);
-}
-
-/** Serves the requests that Node.js has parsed. */
-function serveHttp1(parts: ListenerParts): void {
-  const { server, context, connections, refused, tooManyWait } = parts;
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const accepted = accept({ request, response }, parts);
-    if (accepted === undefined) return;
-    const { head, connection } = accepted;
-    const isBehindAnother = connection.openExchanges > 0;
-    const isWaiting = isBehindAnother || mustWaitForTurn();
-    const waiting = isWaiting ? pipelinedRequests(connection, request.socket) : undefined;
-    // There is always room for one of each connection.
-    if (isBehindAnother && waiting?.hasRoom === false) {
-      tooManyWait(connection);
-      return endWhileParsing(request.socket);
-    }
-    new Http1Exchange({ head, request, response }, { context, connection }).run(waiting?.turn());
-  });
-  // oxlint-disable-next-line max-params -- what Node.js gives
-  server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
-    // A client may have read the whole answer before this side knows that it has left.
-    afterAnswers(socket, () => serveWebSocket({ request, socket, sentAhead }, parts)),
-  );
-  // It asks for a tunnel, and has no path. The same over HTTP/2.
-  server.on("connect", (request: IncomingMessage, socket: Socket) => {
-    afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end());
-    // What follows is thrown away, so that its end is noticed: an earlier answer may be a watch.
-    socket.resume();
-  });
-  server.on("clientError", (error, socket) => {
-    // It goes on sending. A reset now could take the answer from it.
-    if (refused.has(socket)) return;
-    refuseMalformed(error, { socket, connection: connections.get(socket) });
-    if (socket.writableEnded) noteRefused(socket, parts);
-  });
-}
-
-interface AcceptedRequest {
-  readonly connection: TlsConnection;
-  readonly head: Http1Head;
-}
-
-/** The head and the connection of a request that may be served. Undefined: it may not, and was answered here. */
-function accept(
-  { request, response }: Pick<Http1Request, "request" | "response">,
-  parts: ListenerParts,
-): AcceptedRequest | undefined {
-  const { limits, connections } = parts;
-  const connection = connections.get(request.socket);
-  // Node.js also parses requests that say 0.9 (or no version) and 2.0.
-  const isVersion = request.httpVersionMajor === 1;
-  const isSmall = request.rawHeaders.length <= limits.headerCount * 2;
-  const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
-  if (connection !== undefined && head !== undefined) return { connection, head };
-  response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
-  // What the parser says of the rest gets no second answer.
-  if (connection?.openExchanges === 0) noteRefused(request.socket, parts);
-  return undefined;
-}
-
-function noteRefused(socket: Duplex, { refused, context }: ListenerParts): void {
-  refused.set(socket, context.tick.seconds);
-  socket.once("close", () => refused.delete(socket));
-}
-
-/** Serves a request that asks to speak WebSocket, whose connection Node.js has let go. */
-function serveWebSocket(
-  { request, socket, sentAhead }: Pick<UpgradeRequest, "request" | "socket" | "sentAhead">,
-  parts: ListenerParts,
-): void {
-  const { context, log } = parts;
-  const response = lastResponse(request, socket);
-  const accepted = accept({ request, response }, parts);
-  if (accepted === undefined) return;
-  const { head, connection } = accepted;
-  // Loaded for the first one: most servers never see any.
-  import("./web-socket-exchange.ts").then(
-    ({ WebSocketExchange }) => {
-      const exchange = new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection });
-      // One of each connection at most: there is always room.
-      exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfAddress(connection.remoteAddress)) : undefined);
-    },
-    (error: unknown) => {
-      log.error({ err: error }, "could not load what speaks WebSocket");
-      socket.destroy();
-    },
-  );
 }
 
 /** Ends requests, unread answers and idle connections whose time is over. */

@@ -82,6 +82,10 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   readonly #resource: ResourceClient<T>;
   readonly #options: InformerOptions;
   #synced: Promise<void> | undefined;
+  /** Where the next watch begins. "": after a new list. */
+  #version = "";
+  /** Since the last list. */
+  #watchedBytes = 0;
 
   constructor(resource: ResourceClient<T>, options: InformerOptions = {}) {
     this.#resource = resource;
@@ -107,47 +111,44 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
-    const { monotonic = monotonicClock, mostWatchedBytes = Infinity, onHeard = () => {} } = this.#options;
-    let version = "";
-    let watchedBytes = 0;
-    let failures = 0;
-    while (!signal.aborted) {
-      let isHeard = false;
-      let watchedSince = Infinity;
-      try {
-        if (version === "") {
-          version = await this.#relist(signal);
-          watchedBytes = 0;
-          onSynced();
-          onHeard();
-        }
-        watchedSince = monotonic.now();
-        const selection = {
-          ...this.#options.selectors,
-          resourceVersion: version,
-          allowsBookmarks: true,
-          onOpen: onHeard,
-        };
-        for await (const event of this.#resource.watch(selection, signal)) {
-          isHeard = true;
-          watchedBytes += event.bytes;
-          if (watchedBytes > mostWatchedBytes) {
-            version = "";
-            break;
-          }
-          version = event.object.metadata.resourceVersion ?? version;
-          this.#take(event);
-          onHeard();
-        }
-      } catch (error) {
-        if (signal.aborted) break;
-        if (error instanceof EndlessList || (error instanceof ApiError && error.code === 410)) version = "";
-        this.#options.onError?.(error);
-      }
-      if (isHeard && monotonic.now() - watchedSince >= shortestWatchMilliseconds) failures = 0;
-      if (!signal.aborted) await this.#pause(failures++, signal);
+    for (let failures = 0; !signal.aborted; failures++) {
+      if (await this.#followOnce(signal, onSynced)) failures = 0;
+      if (!signal.aborted) await this.#pause(failures, signal);
     }
     onSynced();
+  }
+
+  /** Lists, if it has to, and watches until that watch ends. Returns whether it has heard something, and lasted. */
+  async #followOnce(signal: AbortSignal, onSynced: () => void): Promise<boolean> {
+    const { selectors, monotonic = monotonicClock, mostWatchedBytes = Infinity, onHeard = () => {} } = this.#options;
+    let isHeard = false;
+    let watchedSince = Infinity;
+    try {
+      if (this.#version === "") {
+        this.#version = await this.#relist(signal);
+        this.#watchedBytes = 0;
+        onSynced();
+        onHeard();
+      }
+      watchedSince = monotonic.now();
+      const selection = { ...selectors, resourceVersion: this.#version, allowsBookmarks: true, onOpen: onHeard };
+      for await (const event of this.#resource.watch(selection, signal)) {
+        isHeard = true;
+        this.#watchedBytes += event.bytes;
+        if (this.#watchedBytes > mostWatchedBytes) {
+          this.#version = "";
+          break;
+        }
+        this.#version = event.object.metadata.resourceVersion ?? this.#version;
+        this.#take(event);
+        onHeard();
+      }
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (error instanceof EndlessList || (error instanceof ApiError && error.code === 410)) this.#version = "";
+      this.#options.onError?.(error);
+    }
+    return isHeard && monotonic.now() - watchedSince >= shortestWatchMilliseconds;
   }
 
   /** A watch that keeps ending immediately must not become a busy loop: every round except the first waits. */

@@ -63,38 +63,24 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
 type NodeAttributes = AdmissionAttributes & { readonly node: string };
 
 async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
-  const { operation, subresource, object, oldObject, node } = attributes;
-  const quoted = JSON.stringify(node);
-  if (subresource === "status") {
-    if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
-      throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
-    }
-    if (asPod(oldObject).spec.nodeName !== node) {
+  switch (attributes.subresource) {
+    case "":
+      return checkWholePod(attributes, options);
+    case "status":
+      return checkPodStatus(attributes);
+    case "eviction":
+      return checkEviction(attributes, options);
+    default:
       throw admissionForbidden(
         attributes,
-        `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`,
+        `unexpected pod subresource ${JSON.stringify(attributes.subresource)}, only 'status' and 'eviction' are allowed`,
       );
-    }
-    if (!isSemanticallyEqual(object.metadata.labels, oldObject.metadata.labels)) {
-      throw admissionForbidden(attributes, `node ${quoted} cannot update labels through pod status`);
-    }
-    // Claims give a Pod access to devices: only the scheduler may write them.
-    for (const [field, words] of [
-      ["resourceClaimStatuses", "resource claim statuses"],
-      ["extendedResourceClaimStatus", "extended resource claim status"],
-    ] as const) {
-      if (isSemanticallyEqual(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
-      throw admissionForbidden(attributes, `node ${quoted} cannot update ${words}`);
-    }
-    return;
   }
-  if (subresource === "eviction") return checkEviction(attributes, options);
-  if (subresource !== "") {
-    throw admissionForbidden(
-      attributes,
-      `unexpected pod subresource ${JSON.stringify(subresource)}, only 'status' and 'eviction' are allowed`,
-    );
-  }
+}
+
+async function checkWholePod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
+  const { operation, object, oldObject, node } = attributes;
+  const quoted = JSON.stringify(node);
   switch (operation) {
     case "CREATE": {
       if (object === undefined) return;
@@ -111,6 +97,31 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
         attributes,
         `unexpected operation "UPDATE", node ${quoted} can only create and delete mirror pods`,
       );
+  }
+}
+
+function checkPodStatus(attributes: NodeAttributes): void {
+  const { operation, object, oldObject, node } = attributes;
+  const quoted = JSON.stringify(node);
+  if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
+    throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+  }
+  if (asPod(oldObject).spec.nodeName !== node) {
+    throw admissionForbidden(
+      attributes,
+      `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`,
+    );
+  }
+  if (!isSemanticallyEqual(object.metadata.labels, oldObject.metadata.labels)) {
+    throw admissionForbidden(attributes, `node ${quoted} cannot update labels through pod status`);
+  }
+  // Claims give a Pod access to devices: only the scheduler may write them.
+  for (const [field, words] of [
+    ["resourceClaimStatuses", "resource claim statuses"],
+    ["extendedResourceClaimStatus", "extended resource claim status"],
+  ] as const) {
+    if (isSemanticallyEqual(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
+    throw admissionForbidden(attributes, `node ${quoted} cannot update ${words}`);
   }
 }
 

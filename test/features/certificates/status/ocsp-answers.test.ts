@@ -61,7 +61,8 @@ describe("an OCSP answer", () => {
   });
 
   it("about many certificates is made in turns of the event loop", async (t) => {
-    const ids = Array.from({ length: 16 }, (_, index) => encodeCertificateId(ca, Buffer.from([index + 1])));
+    const others = Array.from({ length: 15 }, (_, index) => encodeCertificateId(ca, Buffer.from([index + 1])));
+    const ids = [encodeCertificateId(ca, revoked), ...others];
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each look takes longer than a turn
     const turns = await turnsDuring(async () => {
@@ -70,6 +71,12 @@ describe("an OCSP answer", () => {
       assert.equal(readOcspResponse(body).answers.length, 16);
     });
     assert.ok(turns >= 16, `${turns} turns`);
+    assert.equal(readOcspResponse(await ask()).answers.length, 1, "it is not kept for one of them");
+  });
+
+  it("is not kept for a certificate that was never issued: strangers could make others be forgotten", async () => {
+    const unissued = Buffer.of(0x12);
+    assert.notDeepEqual(await ask(unissued), await ask(unissued), "each is signed anew");
   });
 
   it("is signed with another key before the certificate of the first one ends", async () => {

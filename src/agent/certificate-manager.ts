@@ -91,6 +91,8 @@ export class CertificateManager {
   #renewAt = 0;
   /** Before which time the signer has recalled its certificates; 0: none. */
   #recalledBefore = 0;
+  /** When the pair in use is renewed because of that; Infinity: it is not. */
+  #recallAt = Infinity;
   /** The last recall that a request has followed: its certificate is left alone, whatever its signer writes into it. */
   #answeredRecall = 0;
   #retryAt = 0;
@@ -148,11 +150,14 @@ export class CertificateManager {
 
   /**
    * The signer wants its certificates renewed that were issued before this time, in milliseconds since the epoch. One such certificate
-   * is renewed once, at a point of its own in the half hour from six minutes after that time.
+   * is renewed once, at a point of its own in the half hour from six minutes after that time. A later time does not put off a turn that
+   * an earlier one has given: else whoever moves the time every few minutes would put it off for ever.
    */
   recall(issuedBefore: number): void {
     if (issuedBefore === this.#recalledBefore) return;
     this.#recalledBefore = issuedBefore;
+    const turn = this.#recallTurn();
+    this.#recallAt = turn === Infinity ? turn : Math.min(turn, this.#recallAt);
     const { name, log } = this.#options;
     if (this.#recallAt < this.#renewAt) {
       const times = {
@@ -238,7 +243,7 @@ export class CertificateManager {
     });
   }
 
-  get #recallAt(): number {
+  #recallTurn(): number {
     return this.#recalledBefore <= this.#answeredRecall
       ? Infinity
       : recallTime(this.#current?.certificate, this.#recalledBefore);
@@ -347,6 +352,7 @@ export class CertificateManager {
     const { certificate } = pair;
     const { notBefore, notAfter } = certificate;
     this.#renewAt = renewalTime(certificate, { random: random(), share: renewalShare });
+    this.#recallAt = this.#recallTurn();
     const fields = {
       certificate: name,
       serialNumber: serialNumberHex(certificate),

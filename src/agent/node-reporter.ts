@@ -94,7 +94,7 @@ export class NodeReporter {
 
   /** A failure changes nothing for its signer, and the next report looks again. */
   async #lookForRecalls(): Promise<void> {
-    const { names, identity, client, serving, services } = this.#parts;
+    const { names, identity, client, serving, services, serverClock } = this.#parts;
     const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
     const certificates = [
       { signerName: signerNames.apiserverClientNodeAgent(names), manager: client.manager },
@@ -104,7 +104,7 @@ export class NodeReporter {
     let hasFailed = false;
     for (const signerName of new Set(certificates.map((one) => one.signerName))) {
       try {
-        const issuedBefore = await readRecall({ names, bundles, signerName });
+        const issuedBefore = await readRecall({ names, bundles, signerName, now: serverClock.now() });
         for (const one of certificates) if (one.signerName === signerName) one.manager.recall(issuedBefore);
       } catch (error) {
         hasFailed = true;

@@ -9,15 +9,18 @@ interface RecallOptions {
   readonly names: Names;
   readonly bundles: ResourceClient<ClusterTrustBundle>;
   readonly signerName: string;
+  /** Milliseconds since the epoch, by the server's clock. */
+  readonly now: number;
 }
 
 /**
- * Before which time the certificates of a signer were recalled, in milliseconds since the epoch: the latest that its bundles say.
- * 0: none were, or the server has no bundles for this agent. Rejects when it does not say.
+ * Before which time the certificates of a signer were recalled, in milliseconds since the epoch: the latest that its bundles say and that
+ * has come: one in the future would hide the others. 0: none were, or the server has no bundles for this agent. Rejects when it does not say.
  */
-export async function readRecall({ names, bundles, signerName }: RecallOptions): Promise<number> {
+export async function readRecall({ names, bundles, signerName, now }: RecallOptions): Promise<number> {
   const source = { signerName };
   const list = bundles.list({ fieldSelector: bundleSelector(source), limit: mostBundles });
   const { items = [] } = (await ignoreCodes([403, 404], list)) ?? {};
-  return Math.max(0, ...items.filter((one) => isFollowed(one, source)).map((one) => recallOf(one, names)));
+  const times = items.filter((one) => isFollowed(one, source)).map((one) => recallOf(one, names));
+  return Math.max(0, ...times.filter((time) => time <= now));
 }

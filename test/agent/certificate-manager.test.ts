@@ -458,6 +458,22 @@ describe("the certificate manager", () => {
     assert.equal(scene.failures, 0);
   });
 
+  it("renews a recalled certificate in its first turn, also when the recall is moved on again and again", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    const recalled = scene.time.now() + 1000;
+    manager.recall(recalled);
+    const turn = manager.status.renewAt ?? assert.fail();
+    while (scene.time.now() < turn) {
+      assert.equal(scene.requests.size, 1);
+      manager.recall(scene.time.now() + 2000);
+      await scene.time.advance(minute);
+    }
+    assert.equal(scene.requests.size, 2);
+    assert.ok((manager.current?.certificate.notBefore ?? 0) <= turn);
+  });
+
   it("renews a recalled certificate once also when its signer lets certificates begin long before their time", async (context) => {
     const scene = new SigningScene(context);
     scene.lifetimeMilliseconds = 100 * hour;

@@ -202,6 +202,13 @@ describe("a running agent", () => {
 
   it("renews what a signer has recalled, and nothing else", async (context) => {
     const file = join(folder, "recalled-web.pem");
+    const name = `${servicesSigner.replace("/", ":")}:ca`;
+    const recallIn = (text: string) => ({ annotations: { "signet.platform.io/renew-issued-before": text } });
+    // A time that has not come hides no other.
+    const later = { name: `${servicesSigner.replace("/", ":")}:later`, ...recallIn("2999-01-01T00:00:00Z") };
+    const published = await eventually("the signer's bundle", () => bundles().find(name));
+    await bundles().create({ ...published, metadata: later });
+    context.after(() => bundles().delete(later.name));
     // What another signer's bundles say cannot be read.
     const through = (transport: Transport): Transport => ({
       async send(request) {
@@ -215,11 +222,7 @@ describe("a running agent", () => {
     const serials = (): Record<string, string> =>
       Object.fromEntries(agent.status().certificates.map(({ name, notAfter }) => [name, String(notAfter)]));
     const before = serials();
-    const name = `${servicesSigner.replace("/", ":")}:ca`;
-    const recall = (text: string) =>
-      bundles().patch(name, {
-        body: { metadata: { annotations: { "signet.platform.io/renew-issued-before": text } } },
-      });
+    const recall = (text: string) => bundles().patch(name, { body: { metadata: recallIn(text) } });
     await recall("at noon");
     await recall(timestamp(Date.now() + time.passed));
     await eventually("the recall in the log", () => log.some((line) => line.startsWith("the signer has recalled")));

@@ -86,7 +86,10 @@ export async function connectFeatures(
     stores,
     authorize,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
-    joinsNodes: (signerName) => findWellKnownSigner(names, signerName)?.isApprovedAutomatically === true,
+    joinsNodes(signerName) {
+      const signer = findWellKnownSigner(names, signerName);
+      return signer?.certifies === "node" && signer.isClientAuthenticating;
+    },
     client,
   });
   const admission = await openAdmission({ ...shared, stores, authorize, observer: observation.policies });

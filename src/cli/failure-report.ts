@@ -71,14 +71,16 @@ const adviceForForbidden = (message: string): string =>
     ? "signet auth can-i --list shows what you may do"
     : "this is not about permissions: ask for something that the rule allows";
 
-function refusalReport({ code, reason, message }: ApiError): FailureReport {
-  if (reason === undefined) {
-    const what =
-      code === 404 ? "the server does not have this API (404)" : `the answer (${code}) is not one of an API server`;
-    const next =
-      code === 404
-        ? "it may not be Signet: check its URL in the kubeconfig"
-        : "check the server's URL in the kubeconfig";
+function refusalReport({ code, reason, message, details }: ApiError): FailureReport {
+  // The details name a missing object. Those of a path that the server does not serve have no name.
+  const lacksApi = code === 404 && !details?.name;
+  if (lacksApi || reason === undefined) {
+    const what = lacksApi
+      ? "the server does not have this API (404)"
+      : `the answer (${code}) is not one of an API server`;
+    const next = lacksApi
+      ? "it may not be Signet: check its URL in the kubeconfig"
+      : "check the server's URL in the kubeconfig";
     return { exitCode: exitCodes.unreachable.code, message: printable(`${what}: ${message.trimEnd()}; ${next}`) };
   }
   const exitCode = (code === 401 ? exitCodes.unauthenticated : exitCodes.refused).code;

@@ -226,6 +226,10 @@ describe(
       };
       const answer = (body: string, status = 200) =>
         unhelpful.answering((_, response) => void response.writeHead(status).end(body));
+      const noSuchRoute = JSON.stringify({
+        ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "NotFound", code: 404 },
+        ...{ message: "the server could not find the requested resource", details: {} },
+      });
       // oxfmt-ignore
       await checkAll([
         ["nothing listens", of(await at("gone", unhelpful.gone())), "unreachable", /nothing listens there; start it with signet serve/],
@@ -241,6 +245,7 @@ describe(
         ["it speaks no TLS", of(await at("plain", unhelpful.plain())), "unreachable", /does not speak TLS; check the server's URL/],
         ["it is a web site", of(await at("page", answer("<html>hello</html>"))), "unreachable", /not JSON/],
         ["it is another API server's, which has no such API", of(await at("lacking", answer("404 page not found\n", 404))), "unreachable", /the server does not have this API \(404\): 404 page not found; it may not be Signet: check its URL/],
+        ["it is a kube-apiserver, which has no such API", of(await at("routes", answer(noSuchRoute, 404))), "unreachable", /the server does not have this API \(404\): the server could not find the requested resource; it may not be Signet/],
         ["its own API is missing, which the controllers need", ["controllers", "--kubeconfig", await at("upstream", answer('{"groups":[{"name":"authentication.k8s.io"}]}'))], "unreachable", /does not serve signet\.platform\.io, so it is not a Signet server; check the kubeconfig/],
         ["it is a proxy's error page", of(await at("proxy", answer("<html>bad gateway</html>", 502))), "unreachable", /the answer \(502\) is not one of an API server/],
         ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],

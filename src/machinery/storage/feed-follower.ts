@@ -295,6 +295,7 @@ export class FeedFollower {
     this.#watch = undefined;
     const { signal } = this.#stopping;
     const isForgotten = error instanceof RevisionCompacted;
+    if (isForgotten && error.cause !== undefined) this.#outage.failed(error.cause);
     if (performance.now() - this.#followedAt > lastRetryMilliseconds)
       this.#retryMilliseconds = isForgotten ? 0 : firstRetryMilliseconds;
     else if (!isForgotten) this.#outage.failed(error);

@@ -227,12 +227,12 @@ export interface WatchRequest {
   readonly onEnd: (error: Error) => void;
 }
 
-/** Compaction has removed this revision. */
+/** Compaction has removed this revision, or changes up to it are not known; the cause then tells why. */
 export class RevisionCompacted extends Error {
   override readonly name = "RevisionCompacted";
   readonly compactedRevision: number;
-  constructor(compactedRevision: number) {
-    super(`revisions up to ${compactedRevision} have been compacted`);
+  constructor(compactedRevision: number, options?: ErrorOptions) {
+    super(`revisions up to ${compactedRevision} have been compacted`, options);
     this.compactedRevision = compactedRevision;
   }
 }

@@ -118,6 +118,7 @@ describe("a feed of the store's changes", () => {
   for (const [what, error, report] of [
     ["end at once", new StoreUnavailable("cut"), ["cut", "over"]],
     ["find their history forgotten at once", new RevisionCompacted(1), []],
+    ["lose changes at once", new RevisionCompacted(1, { cause: new Error("lost") }), ["lost", "over"]],
   ] as const) {
     it(`whose watches ${what} waits longer each time`, async () => {
       const { store, follower, told, waits } = await followed();

@@ -5,6 +5,8 @@ import type { CallObserver } from "../../../src/machinery/grpc/grpc-call.ts";
 import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
 import type { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
 import { EtcdWatch } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
+import type { EtcdWatchOptions } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
+import type { KeyValue } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
 import { plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 
@@ -34,7 +36,7 @@ function encodeAnswer(revision: number, { events, value = Buffer.from("{}"), isF
 }
 
 /** A watch after revision 10, on a stream that the test answers on. */
-async function openWatch() {
+async function openWatch(options: Pick<EtcdWatchOptions, "read"> = {}) {
   const opened = Promise.withResolvers<CallObserver>();
   const client: Pick<EtcdClient, "stream"> = {
     async stream(_, observer) {
@@ -55,6 +57,7 @@ async function openWatch() {
       onEnd: (error) => void ends.push(error),
     },
     onClosed: () => {},
+    ...options,
   });
   assert.equal(watch.position, 10);
   const { onMessage } = await opened.promise;
@@ -111,6 +114,23 @@ describe("a watch of etcd", () => {
     tell(11);
     for (let fragment = 0; fragment < 1_000 && ends.length === 0; fragment++) tellFragment(12, Buffer.alloc(2 ** 20));
     assert.deepEqual([changes, ends], [[11], [new RevisionCompacted(11)]]);
+  });
+
+  it("looks every five minutes, and ends so that all is loaded again when etcd has a change that was not told", async (t) => {
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    const told = { key: "/k12", value: Buffer.alloc(0), createRevision: 12, modRevision: 12 };
+    const missed = { ...told, key: "/k11", createRevision: 11, modRevision: 11 };
+    let keyValues: readonly KeyValue[] = [];
+    const { ends, tell } = await openWatch({
+      read: async ({ revision }) => ({ revision, keyValues, hasMore: false, count: keyValues.length }),
+    });
+    keyValues = [missed, told];
+    tell(12);
+    assert.equal(ends.length, 0);
+    t.mock.timers.tick(5 * 60_000);
+    while (ends.length === 0) await nextTurn();
+    assert.ok(ends[0] instanceof RevisionCompacted);
+    assert.match(String(ends[0].cause), /etcd has not told of a change/);
   });
 
   it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {

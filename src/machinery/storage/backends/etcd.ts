@@ -199,6 +199,8 @@ export class EtcdStore implements Store {
       range: this.#keys.watchedRange,
       storeKey: (key) => this.#keys.storeKey(key),
       form: this.#form,
+      // kine has other counts.
+      ...(this.#opened.guard !== undefined && { read: (message: RangeMessage) => this.#range(message) }),
       request,
       onClosed: (closed) => void this.#watches.delete(closed),
     });

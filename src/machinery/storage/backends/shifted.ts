@@ -139,7 +139,8 @@ export class ShiftedStore implements Store {
   }
 
   #shownError<E>(error: E): E | RevisionCompacted | RevisionInFuture {
-    if (error instanceof RevisionCompacted) return new RevisionCompacted(error.compactedRevision + this.#shift);
+    if (error instanceof RevisionCompacted)
+      return new RevisionCompacted(error.compactedRevision + this.#shift, { cause: error.cause });
     if (error instanceof RevisionInFuture) return new RevisionInFuture(error.latestRevision + this.#shift);
     return error;
   }

@@ -21,6 +21,8 @@ export interface RangeMessage {
   readonly revision: number;
   /** 0 means no limit. */
   readonly limit: number;
+  /** Without values. */
+  readonly isKeysOnly?: boolean;
 }
 
 export interface RangeAnswer {
@@ -30,8 +32,9 @@ export interface RangeAnswer {
   readonly count: number;
 }
 
-export function encodeRange({ key, rangeEnd, revision, limit }: RangeMessage): Buffer {
+export function encodeRange({ key, rangeEnd, revision, limit, isKeysOnly = false }: RangeMessage): Buffer {
   const writer = new ProtobufWriter();
+  if (isKeysOnly) numberField(writer, 8, 1);
   numberField(writer, 4, revision);
   if (rangeEnd !== "") numberField(writer, 3, limit); // kine has no limit for a single key
   textField(writer, 2, rangeEnd);

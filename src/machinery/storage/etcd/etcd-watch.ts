@@ -7,6 +7,8 @@ import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
 import type { Call } from "../../grpc/grpc-call.ts";
 import { PacedChanges } from "./paced-changes.ts";
 import type { RevisionForm } from "./revision-form.ts";
+import { WatchCheck } from "./watch-check.ts";
+import type { WatchCheckOptions } from "./watch-check.ts";
 
 export interface EtcdWatchOptions {
   readonly client: Pick<EtcdClient, "stream">;
@@ -15,6 +17,8 @@ export interface EtcdWatchOptions {
   /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
   storeKey(key: string): string | undefined;
   readonly form: RevisionForm;
+  /** Reads keys, to find out whether changes were lost. Absent: nobody looks. */
+  readonly read?: WatchCheckOptions["read"];
   readonly request: WatchRequest;
   /** Called once, for any reason. */
   readonly onClosed: (watch: EtcdWatch) => void;
@@ -48,12 +52,21 @@ export class EtcdWatch {
   /** etcd's revision of the last event. */
   #last = 0;
   #call: Call | undefined;
+  readonly #check: WatchCheck | undefined;
   #isClosed = false;
 
   constructor(options: EtcdWatchOptions) {
     this.#options = options;
     this.position = options.request.afterRevision;
     this.#received = this.position;
+    const { form, range, read, request } = options;
+    if (read !== undefined)
+      this.#check = new WatchCheck({
+        range,
+        read,
+        afterRevision: form.etcdRevision(request.afterRevision),
+        onLoss: () => this.end(changesLost(this.#received)),
+      });
     void this.#open();
   }
 
@@ -75,6 +88,7 @@ export class EtcdWatch {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#paced.end();
+    this.#check?.stop();
     this.#call?.cancel();
     for (const { resolve } of this.#waiters) resolve();
     this.#waiters.clear();
@@ -139,6 +153,7 @@ export class EtcdWatch {
       return;
     }
     if (events.length > 0) this.#last = etcdRevision;
+    this.#check?.add(events, etcdRevision);
     const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.#received);
     this.#received = received;
     this.#paced.add(changes, received);
@@ -174,6 +189,11 @@ export class EtcdWatch {
     }
   }
 }
+
+const changesLost = (revision: number): RevisionCompacted =>
+  new RevisionCompacted(revision, {
+    cause: new Error("etcd has not told of a change, so all objects are loaded again; use the newest patch of etcd"),
+  });
 
 /** About the memory that events take. */
 const lengthOf = (events: readonly WatchEvent[]): number =>

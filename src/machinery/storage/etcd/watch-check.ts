@@ -1,0 +1,113 @@
+import { keyAfter } from "../key-range.ts";
+import type { KeyValue, RangeAnswer, RangeMessage, WatchEvent } from "./etcd-messages.ts";
+import type { EtcdRange } from "./key-space.ts";
+
+/** As often as kube-apiserver compares its caches with etcd (its feature DetectCacheInconsistency). */
+const checkMilliseconds = 5 * 60_000;
+const keysAtOnce = 1_000;
+
+export interface WatchCheckOptions {
+  /** The etcd keys that are watched. */
+  readonly range: EtcdRange;
+  /** Reads a page. Rejects when etcd can't be reached, or has compacted the revision. */
+  readonly read: (message: RangeMessage) => Promise<RangeAnswer>;
+  /** etcd's revision that the watch begins after. */
+  readonly afterRevision: number;
+  /** etcd has changes that the watch was not told. */
+  readonly onLoss: () => void;
+}
+
+/**
+ * Compares the events of a watch with the keys that etcd has. Versions of etcd have lost events of a watch,
+ * without a word: it goes on after them. It keeps the keys that changed since the last look.
+ */
+export class WatchCheck {
+  readonly #options: WatchCheckOptions;
+  readonly #timer: NodeJS.Timeout;
+  /** The revisions of the keys that were written since the last look, and are still there. */
+  #written = new Map<string, number>();
+  /** How many more keys were created since then than deleted. */
+  #growth = 0;
+  /** etcd's revision of the last look. */
+  #checkedRevision: number;
+  /** How many keys there were. Undefined: that is not known. */
+  #count: number | undefined;
+  /** etcd's revision up to which everything has come. */
+  #revision: number;
+  /** Resolves at the end of the look that is under way. Undefined: there is none. */
+  #looking: Promise<void> | undefined;
+
+  constructor(options: WatchCheckOptions) {
+    this.#options = options;
+    this.#checkedRevision = options.afterRevision;
+    this.#revision = options.afterRevision;
+    this.#timer = setInterval(() => void this.check(), checkMilliseconds).unref();
+    this.#look(() => this.#countFirst());
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Takes all events up to one of etcd's revisions. */
+  add(events: readonly WatchEvent[], revision: number): void {
+    this.#revision = revision;
+    for (const { isDelete, keyValue } of events) {
+      const { key, createRevision, modRevision } = keyValue;
+      if (modRevision <= this.#options.afterRevision) continue;
+      if (isDelete) this.#written.delete(key);
+      else this.#written.set(key, modRevision);
+      if (isDelete) this.#growth -= 1;
+      else if (createRevision === modRevision) this.#growth += 1;
+    }
+  }
+
+  /** Looks at all keys, at the revision that was reached. Where that fails, the next look begins anew. */
+  async check(): Promise<void> {
+    await this.#looking;
+    if (this.#revision !== this.#checkedRevision) this.#look(() => this.#compare());
+    await this.#looking;
+  }
+
+  #look(look: () => Promise<void>): void {
+    this.#looking = look()
+      .catch(() => (this.#count = undefined))
+      .then(() => (this.#looking = undefined));
+  }
+
+  async #countFirst(): Promise<void> {
+    const revision = Math.max(1, this.#checkedRevision);
+    this.#count = (await this.#options.read({ ...this.#options.range, revision, limit: 1, isKeysOnly: true })).count;
+  }
+
+  async #compare(): Promise<void> {
+    const since = this.#checkedRevision;
+    const revision = this.#revision;
+    const written = this.#written;
+    const expectedCount = this.#count === undefined ? undefined : this.#count + this.#growth;
+    this.#checkedRevision = revision;
+    this.#written = new Map();
+    this.#growth = 0;
+    let count = 0;
+    let found = 0;
+    for await (const { key, modRevision } of this.#keysAt(revision)) {
+      count += 1;
+      if (modRevision > since && written.get(key) === modRevision) found += 1;
+      else if (modRevision > since) return this.#options.onLoss();
+    }
+    if (found !== written.size || (expectedCount ?? count) !== count) this.#options.onLoss();
+    this.#count = count;
+  }
+
+  async *#keysAt(revision: number): AsyncGenerator<KeyValue> {
+    let { key } = this.#options.range;
+    for (let hasMore = true; hasMore;) {
+      const { rangeEnd } = this.#options.range;
+      const page = await this.#options.read({ key, rangeEnd, revision, limit: keysAtOnce, isKeysOnly: true });
+      yield* page.keyValues;
+      const last = page.keyValues.at(-1);
+      hasMore = page.hasMore && last !== undefined;
+      key = keyAfter(last?.key ?? "");
+    }
+  }
+}

@@ -59,20 +59,13 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
     if (!typeLine.text.endsWith(dashes)) continue;
     const type = typeLine.text.slice(0, -dashes.length);
 
-    const headers = new Map<string, string>();
-    let bodyStart = typeLine.next;
-    for (let count = 0; ; count++) {
-      if (bodyStart >= rest.length) return undefined;
-      if (count > maximumHeaders) {
-        if (endIndex < bodyStart) return undefined;
-        // Without its bytes nobody can use it, and it is reported: what is behind it does not pass unread.
-        return { block: { type, headers, bytes: Buffer.alloc(0) }, rest: "" };
-      }
-      const line = lineAt(rest, bodyStart);
-      const colon = line.text.indexOf(":");
-      if (colon < 0) break;
-      headers.set(line.text.slice(0, colon).trim(), line.text.slice(colon + 1).trim());
-      bodyStart = line.next;
+    const headerLines = readHeaders(rest, typeLine.next);
+    if (headerLines === undefined) return undefined;
+    const { headers, end: bodyStart, areTooMany } = headerLines;
+    if (areTooMany) {
+      if (endIndex < bodyStart) return undefined;
+      // Without its bytes nobody can use it, and it is reported: what is behind it does not pass unread.
+      return { block: { type, headers, bytes: Buffer.alloc(0) }, rest: "" };
     }
     // After headers, a line break must precede the END line. Stop here when the headers ran past it: otherwise lines
     // full of colons would be read again for every block.
@@ -90,6 +83,29 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
     if (bytes === undefined) continue;
     return { block: { type, headers, bytes }, rest: rest.slice(endLine.next) };
   }
+}
+
+interface HeaderLines {
+  readonly headers: Map<string, string>;
+  /** Where the next line begins. */
+  readonly end: number;
+  /** Whether not all of them are read. */
+  readonly areTooMany: boolean;
+}
+
+/** Reads the lines with a colon. Undefined: the text ends with one. */
+function readHeaders(text: string, start: number): HeaderLines | undefined {
+  const headers = new Map<string, string>();
+  let end = start;
+  for (let count = 0; end < text.length; count++) {
+    if (count > maximumHeaders) return { headers, end, areTooMany: true };
+    const line = lineAt(text, end);
+    const colon = line.text.indexOf(":");
+    if (colon < 0) return { headers, end, areTooMany: false };
+    headers.set(line.text.slice(0, colon).trim(), line.text.slice(colon + 1).trim());
+    end = line.next;
+  }
+  return undefined;
 }
 
 /** A line without its line break and trailing blanks, and the start of the next line. */

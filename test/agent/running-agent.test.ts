@@ -236,23 +236,28 @@ describe("a running agent", () => {
     assert.deepEqual(serials(), after);
   });
 
-  it("needs no server that can tell what is recalled", async (context) => {
-    for (const [nodeName, code, outages] of [
-      ["older", 404, 0],
-      ["failing", 500, 1],
+  it("needs no server that can tell what is recalled, and believes none about another signer", async (context) => {
+    const annotations = { "signet.platform.io/renew-issued-before": timestamp(Date.now() + time.passed + minute) };
+    const ofOther = { metadata: { name: "other", annotations }, spec: { signerName: "example.com/other" } };
+    for (const [nodeName, codes, outages] of [
+      ["older", { "apiserver-client-nodeagent": 404, "nodeagent-serving": 403 }, 0],
+      ["failing", { "nodeagent-serving": 500 }, 1],
     ] as const) {
       const through = (transport: Transport): Transport => ({
         async send(request) {
           if (!request.path.endsWith("/clustertrustbundles")) return transport.send(request);
-          const text = JSON.stringify({ kind: "Status", code, message: "no bundles" });
+          const [, code = 200] = Object.entries(codes).find(([signer]) => request.query?.includes(signer)) ?? [];
+          const text = JSON.stringify({ kind: "List", code, message: "no bundles", metadata: {}, items: [ofOther] });
           return { status: code, headers: {}, body: Readable.from([Buffer.from(text)]) };
         },
         close: () => transport.close(),
       });
-      const { agent } = await start(context, nodeName, { through });
+      const certificates = [service("web", join(folder, `${nodeName}-web.pem`))];
+      const { agent, log } = await start(context, nodeName, { certificates, through });
       await allAreCurrent(agent);
       await heartbeats(nodeName);
       assert.equal(agent.status().outages.length, outages);
+      assert.ok(!log.some((line) => line.startsWith("the signer has recalled")), nodeName);
     }
   });
 

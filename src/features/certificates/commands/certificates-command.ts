@@ -1,7 +1,8 @@
 import { Command } from "commander";
+import type { ApiList } from "../../../machinery/api/object-meta.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { fieldsText } from "../../../machinery/command-line/text-table.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
@@ -10,13 +11,14 @@ import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
-import { issuedCertificateResource } from "../resources.ts";
+import { clusterTrustBundleResource, issuedCertificateResource } from "../resources.ts";
 import { revocationsCommand } from "../../revocation/index.ts";
 import { renewCertificates } from "./certificates-renew.ts";
 import { revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
 import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
+import { unrenewedCertificates } from "./unrenewed-certificates.ts";
 
 /** `signet certificates list|describe|renew|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
@@ -35,6 +37,7 @@ interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly subject?: string;
   /** Milliseconds. */
   readonly expiringWithin?: number;
+  readonly unrenewed?: boolean;
 }
 
 const columns: readonly TextColumn<IssuedCertificate>[] = [
@@ -60,20 +63,41 @@ const list = (): Command =>
           "only certificates that are valid now and expire within this time",
         ),
       )
+      .option(
+        "--unrenewed",
+        "only valid certificates that signet certificates renew is to renew, and nobody has renewed yet",
+      )
       .action((flags: ListFlags) =>
-        withServer(flags, async ({ client, names }) => {
-          const type = issuedCertificateResource(names);
-          const wanted = { "spec.signerName": flags.signer, "spec.username": flags.user };
-          const found = await listAll(client.resource(type), selectionOf(wanted));
+        withServer(flags, async (connection) => {
+          const found = await findRecords(connection, flags);
           const items = found.items
             .filter((one) => hasNameWith(flags.subject, one) && endsWithin(flags.expiringWithin, one))
             .toSorted((one, other) => endOf(one) - endOf(other));
+          const type = issuedCertificateResource(connection.names);
           printList({ ...found, items }, { flags, type, columns });
         }),
       ),
     ["Certificates that end in the next 30 days", "signet certificates list --expiring-within 30d"],
+    [
+      "Who has not renewed since signet certificates renew",
+      "signet certificates list --signer example.com/services --unrenewed",
+    ],
     ["Everything that was issued for a name", "signet certificates list --subject web.example.com -o wide"],
   );
+
+async function findRecords(
+  { client, names }: ServerConnection,
+  { signer, user, unrenewed }: ListFlags,
+): Promise<ApiList<IssuedCertificate>> {
+  const records = client.resource(issuedCertificateResource(names));
+  const ofSigner = { "spec.signerName": signer };
+  if (unrenewed !== true) return listAll(records, selectionOf({ ...ofSigner, "spec.username": user }));
+  // Another user may have renewed what this one has got: a node after its bootstrap token.
+  const found = await listAll(records, selectionOf(ofSigner));
+  const { items: bundles } = await listAll(client.resource(clusterTrustBundleResource(names)), selectionOf(ofSigner));
+  const all = unrenewedCertificates(found.items, { names, bundles, now: Date.now() });
+  return { ...found, items: all.filter(({ spec }) => user === undefined || spec.username === user) };
+}
 
 const endOf = ({ spec }: IssuedCertificate): number => Date.parse(spec.notAfter);
 

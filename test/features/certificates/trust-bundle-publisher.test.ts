@@ -78,6 +78,18 @@ describe("the trust bundle publisher", () => {
     assert.equal(again.spec.trustBundle, spec.trustBundle);
   });
 
+  it("keeps the recall of a bundle that another client has removed", async () => {
+    const server = await startTestServer();
+    const { metadata } = await bundleWith(server, "signet-nodeagent-serving-ca");
+    const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
+    const annotations = { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" };
+    await bundles.patch(metadata.name ?? "", { body: { metadata: { annotations } } });
+    await bundles.delete(metadata.name ?? "");
+    const again = await bundleWith(server, "signet-nodeagent-serving-ca");
+    assert.notEqual(again.metadata.uid, metadata.uid);
+    assert.equal(again.metadata.annotations?.["signet.platform.io/renew-issued-before"], "2026-11-29T07:00:00Z");
+  });
+
   it("publishes the old CA beside the new one, and a prepared CA before it signs", async () => {
     const [first, second, third] = [newAuthority("first"), newAuthority("second"), newAuthority("third")];
     const settings = {

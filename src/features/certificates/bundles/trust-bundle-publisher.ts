@@ -5,6 +5,7 @@ import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { recallAnnotation } from "./recall.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { formatReplaced, parseReplaced, publishedAnchors } from "./published-anchors.ts";
 
@@ -27,7 +28,8 @@ const bundleName = (signerName: string): string => `${signerName.replaceAll("/",
 
 /**
  * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
- * certificate that it signed may be valid. An annotation stores when it is removed.
+ * certificate that it signed may be valid. An annotation stores when it is removed. A bundle that takes the place of a deleted one has its
+ * recall: who may delete bundles, but not `attest`, must not take one back.
  */
 export function trustBundlePublisher(options: TrustBundlePublisherOptions): Controller {
   return {
@@ -36,6 +38,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
       const replacedKey = replacedAnnotation(names);
+      const recallKey = recallAnnotation(names);
+      /** Those of deleted bundles, by signer. Another process does not know them. */
+      const recalls = new Map<string, string | undefined>();
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
@@ -50,6 +55,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           const existing = bundles.get(bundleName(signerName));
           const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
+            const recall = recalls.get(signerName);
+            if (recall !== undefined)
+              bundle.metadata.annotations = { ...bundle.metadata.annotations, [recallKey]: recall };
             await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";
           }
@@ -69,7 +77,14 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         if (spec.signerName !== undefined && options.signerNames().includes(spec.signerName))
           queue.add(spec.signerName);
       };
-      bundles.addHandler({ onUpdate: add, onDelete: add });
+      const addDeleted = (bundle: ClusterTrustBundle): void => {
+        const { metadata, spec } = bundle;
+        const { signerName = "" } = spec;
+        if (known.has(signerName) && metadata.name === bundleName(signerName))
+          recalls.set(signerName, metadata.annotations?.[recallKey]);
+        add(bundle);
+      };
+      bundles.addHandler({ onUpdate: add, onDelete: addDeleted });
       return {
         queue,
         onSynced: addNewSigners,

@@ -208,6 +208,12 @@ describe("a server, like upstream,", () => {
     assert.equal(message, 'strconv.ParseInt: parsing "\\x00é": invalid syntax');
     assert.equal((await answer({ path: `${objects}/configmaps?limit=${"0".repeat(30)}1` }))[0], 200);
     assert.ok(details.causes[0].message.startsWith('Invalid value: "a\\x00\\a\\"\\\\\\u00a0é":'));
+    const [, ofSelector] = await answer({ path: `${objects}/serviceaccounts?fieldSelector=%00%C2%A0%3Da` });
+    assert.match(ofSelector.message, /^"\\x00\\u00a0" is not a known field selector/);
+    const unknown = { metadata: { name: "a" }, "\u007f\u2028": 1 };
+    const strict = `${objects}/configmaps?fieldValidation=Strict`;
+    const [, ofField] = await answer({ method: "POST", path: strict, body: unknown });
+    assert.match(ofField.message, /unknown field "\\x7f\\u2028"$/);
   });
 
   it("reports wrong types in a strategic merge patch in the words of the converter", async () => {

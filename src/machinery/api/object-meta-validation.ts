@@ -1,5 +1,5 @@
 import { foregroundFinalizer, orphanFinalizer } from "./deletion-finalizers.ts";
-import { NamedText } from "./format-value.ts";
+import { goQuoted, NamedText } from "./format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
@@ -270,7 +270,7 @@ function validateNoNewFinalizers(next: readonly string[], previous: readonly str
   const kept = new Set(previous);
   const added = [...new Set(next)].filter((finalizer) => !kept.has(finalizer)).sort();
   if (added.length === 0) return [];
-  const shown = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(", ")}}`;
+  const shown = `[]string{${added.map(goQuoted).join(", ")}}`;
   return [
     forbiddenField(
       "metadata.finalizers",

@@ -1,5 +1,6 @@
 import { badRequest } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
+import { goQuoted } from "../api/format-value.ts";
 import { matchesFields, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
 import { matchesLabels } from "../api/label-selector.ts";
@@ -111,7 +112,7 @@ function checkField<T extends ApiObject>({ selectableFields, scope }: ResourceDe
   if (Object.hasOwn(selectableFields ?? {}, field)) return;
   throw badRequest(
     selectableFields === undefined
-      ? `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+      ? `${goQuoted(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
       : `field label not supported: ${field}`,
   );
 }

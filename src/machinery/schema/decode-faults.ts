@@ -1,3 +1,4 @@
+import { goQuoted } from "../api/format-value.ts";
 import { maximumStrictFaults } from "./json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "./json-reader.ts";
 
@@ -18,7 +19,7 @@ export function strictFaults({
       ({ path: unknown }) => path === unknown || path.startsWith(`${unknown}.`) || path.startsWith(`${unknown}[`),
     );
   const worded = (fault: string, places: readonly MemberPlace[]) =>
-    places.map(({ path, position }) => ({ text: `${fault} field ${JSON.stringify(path)}`, position }));
+    places.map(({ path, position }) => ({ text: `${fault} field ${goQuoted(path)}`, position }));
   const faults = [...worded("duplicate", duplicateFields.filter(isKnown)), ...worded("unknown", unknownFields)];
   return [...new Set(faults.sort((one, other) => one.position - other.position).map(({ text }) => text))].slice(
     0,
@@ -28,7 +29,7 @@ export function strictFaults({
 
 /** Strict YAML reading's message for a key that occurs twice in an object. */
 export const repeatedKeyFault = ({ key, line }: RepeatedKey): string =>
-  `line ${line}: key ${JSON.stringify(key)} already set in map`;
+  `line ${line}: key ${goQuoted(key)} already set in map`;
 
 /** All of them in one message, in the words of upstream's YAML library. */
 export const repeatedKeysFault = (keys: readonly RepeatedKey[]): string =>

@@ -25,6 +25,20 @@ export const newMember = (): Record<PathElement, FieldSet> => ({ [ownMark]: empt
 /** Whether the path of this node is itself a member. */
 const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
 
+/** Nodes with elements, and without the mark. */
+const knownNoMembers = new WeakSet<FieldSet>();
+
+/**
+ * The same of a node with which many others are compared: to find out that an object of thousands of members is not empty, V8 lists
+ * all of them.
+ */
+function isMemberForMany(node: FieldSet): boolean {
+  if (knownNoMembers.has(node)) return false;
+  if (isMember(node)) return true;
+  knownNoMembers.add(node);
+  return false;
+}
+
 /** A node whose path is no member. Undefined when nothing is below it either. */
 const withoutMember = (children: FieldSet): FieldSet | undefined => (isEmpty(children) ? undefined : children);
 
@@ -71,7 +85,7 @@ function intersectionOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefi
     const both = intersectionOfNodes(mine, theirs);
     if (both !== undefined) children[element] = both;
   }
-  return isMember(left) && isMember(right) ? withMember(children) : withoutMember(children);
+  return isMember(left) && isMemberForMany(right) ? withMember(children) : withoutMember(children);
 }
 
 /** The members of `left` that are not members of `right`; what is below a member of `right` stays. */
@@ -89,7 +103,7 @@ function differenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefine
     const rest = theirs === undefined ? mine : differenceOfNodes(mine, theirs);
     if (rest !== undefined) children[element] = rest;
   }
-  return isMember(left) && !isMember(right) ? withMember(children) : withoutMember(children);
+  return isMember(left) && !isMemberForMany(right) ? withMember(children) : withoutMember(children);
 }
 
 /** The members of `left` that are neither members of `right` nor below a member of `right`. */
@@ -104,7 +118,7 @@ function recursiveDifferenceOfNodes(left: FieldSet, right: FieldSet): FieldSet |
     const mine = left[element];
     if (element === ownMark || mine === undefined) continue;
     const theirs = right[element];
-    if (theirs !== undefined && isMember(theirs)) continue;
+    if (theirs !== undefined && isMemberForMany(theirs)) continue;
     const rest = theirs === undefined ? mine : recursiveDifferenceOfNodes(mine, theirs);
     if (rest !== undefined) children[element] = rest;
   }

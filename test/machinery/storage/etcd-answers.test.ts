@@ -146,6 +146,25 @@ it("a call that meets a change of etcd's users or roles is tried again, also a w
   );
 });
 
+it("a member that was removed from its cluster is left: a read is repeated, and the outcome of a write is unknown", async () => {
+  const stopped = "raft: stopped";
+  let refusals = 0;
+  await using etcd = await startFakeEtcd({
+    onRange: (range) => (refusals++ === 0 ? range.fail(grpcStatus.unknown, stopped) : range.answer()),
+    onCall(call) {
+      if (call.path.endsWith("Txn")) call.fail(grpcStatus.unknown, stopped);
+      else call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  assert.equal(await store.latestRevision(), 7);
+  assert.equal(etcd.connectionCount, 2);
+  const write = store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 });
+  await assert.rejects(write, WriteOutcomeUnknown);
+  await store.latestRevision();
+  assert.equal(etcd.connectionCount, 3);
+});
+
 it("a learner is not used: it answers first and refuses every call", async () => {
   const status = new ProtobufWriter();
   status.varintField(10, 1);

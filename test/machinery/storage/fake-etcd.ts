@@ -13,7 +13,7 @@ export interface FakeRange {
   /** Answers that there is more, with these keys. */
   answerMore(keys: readonly string[]): void;
   /** Ends the call with a gRPC status. */
-  fail(status: number): void;
+  fail(status: number, message?: string): void;
   /** Begins an answer of 2 GiB. */
   answerTooLong(): void;
   /** Answers with these bytes. */
@@ -78,7 +78,8 @@ export async function startFakeEtcd({
       limit,
       answer: () => answer(stream, encodeAnswer(left.slice(0, limit), left.length > limit)),
       answerMore: (sent) => answer(stream, encodeAnswer(sent, true)),
-      fail: (status) => stream.respond({ "grpc-status": String(status) }, { endStream: true }),
+      fail: (status, text = "") =>
+        stream.respond({ "grpc-status": String(status), "grpc-message": text }, { endStream: true }),
       answerBytes: (sent) => answer(stream, sent),
       answerTooLong() {
         stream.respond({});

@@ -15,9 +15,15 @@ const isNotTaken = ({ message }: GrpcError): boolean =>
   // Somebody has changed users or roles meanwhile.
   message === "etcdserver: revision of auth store is old";
 
+/** The member was removed from its cluster, or ends. What it was told before may have reached the others. */
+const isStopped = ({ message }: GrpcError): boolean => message === "raft: stopped";
+
 /** A retry, or another member, may succeed. */
 export const isTransient = (error: GrpcError): boolean =>
-  error.code === grpcStatus.unavailable || error.code === grpcStatus.deadlineExceeded || isNotTaken(error);
+  error.code === grpcStatus.unavailable ||
+  error.code === grpcStatus.deadlineExceeded ||
+  isNotTaken(error) ||
+  isStopped(error);
 
 /** No answer came in time. */
 export const isTooLate = ({ code }: GrpcError): boolean => code === grpcStatus.deadlineExceeded;

@@ -35,6 +35,7 @@ describe("the recalled certificates that are not renewed", () => {
   const bundles = [
     bundle(services, { name: "example.com:services:a", recall: "2026-11-29T07:00:00Z" }),
     bundle(services, { name: "example.com:services:b", recall: "2026-11-29T06:00:00Z" }),
+    bundle(services, { name: "example.com:services:future", recall: "2026-11-29T09:00:00Z" }),
     bundle(nodes, { name: "platform.io:apiserver-client-nodeagent:ca", recall: "2026-11-29T07:00:00Z" }),
   ];
   const unrenewed = (...records: readonly IssuedCertificate[]): (string | undefined)[] =>

@@ -22,7 +22,9 @@ export function unrenewedCertificates(
   const recalls = new Map<string, number>();
   for (const bundle of bundles) {
     const { signerName = "" } = bundle.spec;
-    recalls.set(signerName, Math.max(recalls.get(signerName) ?? 0, recallOf(bundle, names)));
+    const time = recallOf(bundle, names);
+    // Agents do not follow one in the future.
+    if (time <= now) recalls.set(signerName, Math.max(recalls.get(signerName) ?? 0, time));
   }
   const newest = new Map<string, IssuedCertificate>();
   for (const record of records) {

@@ -4,7 +4,8 @@ import type { EtcdRange } from "./key-space.ts";
 
 /** As often as kube-apiserver compares its caches with etcd (its feature DetectCacheInconsistency). */
 const checkMilliseconds = 5 * 60_000;
-const keysAtOnce = 1_000;
+/** Not fewer: for each page etcd counts all keys that follow, which would be most of its work. */
+const keysAtOnce = 5_000;
 
 export interface WatchCheckOptions {
   /** The etcd keys that are watched. */

@@ -81,9 +81,17 @@ describe("the trust bundle publisher", () => {
   it("keeps the recall of a bundle that another client has removed", async () => {
     const server = await startTestServer();
     const { metadata } = await bundleWith(server, "signet-nodeagent-serving-ca");
-    const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
-    const annotations = { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" };
+    const { clusterTrustBundles } = new CertificateScene(server.client).references;
+    const bundles = server.client.resource(clusterTrustBundles);
+    const retired = "signet.platform.io/retired-trust-anchors";
+    const annotations = { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z", [retired]: "x" };
     await bundles.patch(metadata.name ?? "", { body: { metadata: { annotations } } });
+    // It has seen the recall when it has restored its own annotation.
+    await until(
+      server.client,
+      clusterTrustBundles,
+      (one) => one.metadata.name === metadata.name && one.metadata.annotations?.[retired] === "",
+    );
     await bundles.delete(metadata.name ?? "");
     const again = await bundleWith(server, "signet-nodeagent-serving-ca");
     assert.notEqual(again.metadata.uid, metadata.uid);

@@ -39,7 +39,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const bundles = informers.of(clusterTrustBundleResource(names));
       const replacedKey = replacedAnnotation(names);
       const recallKey = recallAnnotation(names);
-      /** Those of deleted bundles, by signer. Another process does not know them. */
+      /** What was last seen in each signer's bundle. Another process does not know it. */
       const recalls = new Map<string, string | undefined>();
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
@@ -61,6 +61,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
             await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";
           }
+          recalls.set(signerName, existing.metadata.annotations?.[recallKey]);
           if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
           await writer.update(bundle);
           return "updated the bundle";
@@ -77,14 +78,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         if (spec.signerName !== undefined && options.signerNames().includes(spec.signerName))
           queue.add(spec.signerName);
       };
-      const addDeleted = (bundle: ClusterTrustBundle): void => {
-        const { metadata, spec } = bundle;
-        const { signerName = "" } = spec;
-        if (known.has(signerName) && metadata.name === bundleName(signerName))
-          recalls.set(signerName, metadata.annotations?.[recallKey]);
-        add(bundle);
-      };
-      bundles.addHandler({ onUpdate: add, onDelete: addDeleted });
+      bundles.addHandler({ onUpdate: add, onDelete: add });
       return {
         queue,
         onSynced: addNewSigners,

@@ -83,12 +83,15 @@ describe("a field set", () => {
   it("has its elements listed once, however many sets are compared with it: for thousands that takes a millisecond", () => {
     for (const operation of [difference, intersection, recursiveDifference]) {
       let listings = 0;
-      const elements: FieldSet = new Proxy({ "f:mine": {} }, {
-        ownKeys(target) {
-          listings++;
-          return Reflect.ownKeys(target);
+      const elements: FieldSet = new Proxy(
+        { "f:mine": {} },
+        {
+          ownKeys(target) {
+            listings++;
+            return Reflect.ownKeys(target);
+          },
         },
-      });
+      );
       for (let manager = 0; manager < 10; manager++) {
         operation({ "f:data": { ".": {}, [`f:${manager}`]: {} } }, { "f:data": elements });
       }

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { unrenewedCertificates } from "../../../src/features/certificates/commands/unrenewed-certificates.ts";
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
 
+const names = namesFor("platform", { hasUpstreamNames: true });
 const services = "example.com/services";
 const nodes = "platform.io/apiserver-client-nodeagent";
 
@@ -39,7 +40,7 @@ describe("the recalled certificates that are not renewed", () => {
     bundle(nodes, { name: "platform.io:apiserver-client-nodeagent:ca", recall: "2026-11-29T07:00:00Z" }),
   ];
   const unrenewed = (...records: readonly IssuedCertificate[]): (string | undefined)[] =>
-    unrenewedCertificates(records, { names: platformNames, bundles, now: Date.UTC(2026, 10, 29, 8) }).map(
+    unrenewedCertificates(records, { names, bundles, now: Date.UTC(2026, 10, 29, 8) }).map(
       ({ metadata }) => metadata.name,
     );
 
@@ -78,6 +79,18 @@ describe("the recalled certificates that are not renewed", () => {
         record("renewed", { ...client, username: "system:node:n1", created: "07:10:00" }),
       ),
       [],
+    );
+  });
+
+  it("are those of a signer in either spelling of its name", () => {
+    const upstream = { signerName: "kubernetes.io/kube-apiserver-client-kubelet" };
+    assert.deepEqual(
+      unrenewed(
+        record("upstream", { ...upstream, subject: "CN=system:node:n1", created: "06:00:00" }),
+        record("joined", { ...upstream, subject: "CN=system:node:n2", created: "06:00:00" }),
+        record("renewed", { signerName: nodes, subject: "CN=system:node:n2", created: "07:10:00" }),
+      ),
+      ["upstream"],
     );
   });
 });

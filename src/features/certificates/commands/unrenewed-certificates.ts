@@ -2,7 +2,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { recallOf } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { signerNames } from "../signer-names.ts";
+import { ownSignerName, signerNames } from "../signer-names.ts";
 
 interface Recalls {
   readonly names: Names;
@@ -21,7 +21,7 @@ export function unrenewedCertificates(
 ): IssuedCertificate[] {
   const recalls = new Map<string, number>();
   for (const bundle of bundles) {
-    const { signerName = "" } = bundle.spec;
+    const signerName = ownSignerName(names, bundle.spec.signerName ?? "");
     const time = recallOf(bundle, names);
     // Agents do not follow one in the future.
     if (time <= now) recalls.set(signerName, Math.max(recalls.get(signerName) ?? 0, time));
@@ -33,7 +33,7 @@ export function unrenewedCertificates(
   }
   return records.filter(
     (record) =>
-      issuedAt(record) < (recalls.get(record.spec.signerName) ?? 0) &&
+      issuedAt(record) < (recalls.get(ownSignerName(names, record.spec.signerName)) ?? 0) &&
       Date.parse(record.spec.notAfter) > now &&
       newest.get(ownerOf(record, names)) === record,
   );
@@ -45,7 +45,8 @@ const issuedAt = (record: IssuedCertificate | undefined): number =>
 
 /** Who asks for a certificate, and for which names. A node's first client certificate was requested with a bootstrap token. */
 function ownerOf({ spec }: IssuedCertificate, names: Names): string {
-  const { signerName, username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
+  const { username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
+  const signerName = ownSignerName(names, spec.signerName);
   const requester = signerName === signerNames.apiserverClientNodeAgent(names) ? "" : username;
   return JSON.stringify([signerName, requester, subject, dnsNames, ipAddresses, emailAddresses, uris]);
 }

@@ -195,10 +195,12 @@ export class FeedFollower {
     for (let loads = 1; ; loads++) {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
+      // Clients list again after a later load. The next watch would end as the last one where it got the same changes.
+      const replayed = this.revision === 0 ? this.#replayLength * (this.#store.revisionsPerWrite ?? 1) : 0;
       // The revision of an empty store belongs to no write, so the log never reports it.
       const afterRevision = Math.max(
         compactedRevision,
-        latestRevision - this.#replayLength * (this.#store.revisionsPerWrite ?? 1),
+        latestRevision - replayed,
         this.revision,
         Math.min(1, latestRevision),
       );

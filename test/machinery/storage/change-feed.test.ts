@@ -82,6 +82,18 @@ async function followed(): Promise<Followed> {
 }
 
 describe("a feed of the store's changes", () => {
+  it("whose watch cannot take a change goes on after a load that has it", async () => {
+    const { store, follower } = await followed();
+    store.isSilent = true;
+    await put(store, "/things/a", "1");
+    const { watchCount } = store;
+    store.endWatches(new RevisionCompacted(1));
+    await follower.waitFor(store.latestRevision());
+    await store.untilWatched(watchCount + 1);
+    assert.equal(follower.revision, store.latestRevision());
+    follower.stop();
+  });
+
   it("that brings nothing for ten seconds refuses those who wait, says so once, and begins anew", async (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const { store, follower, told, untilTold } = await followed();

@@ -239,7 +239,7 @@ describe("a watch cache", () => {
     const cache = await startedCache({ store });
     await put(store, `${prefix}gone`, "1");
     const { events, ends } = collect(cache, { afterRevision: cache.revision });
-    const future = collect(cache, { afterRevision: 5 });
+    const future = collect(cache, { afterRevision: 6 });
     await store.interrupt(new RevisionCompacted(5), async () => {
       await put(store, `${prefix}gone`, undefined);
       await put(store, `${prefix}a`, "1");
@@ -249,15 +249,15 @@ describe("a watch cache", () => {
     });
     await cache.waitFor(6);
     assert.deepEqual(events, []);
-    assert.deepEqual(ends, [new RevisionCompacted(5)]);
-    assert.deepEqual(
-      future.events.map(({ revision }) => revision),
-      [6],
-    );
+    assert.deepEqual(ends, [new RevisionCompacted(6)]);
     assert.deepEqual(cache.range(everything), ["3@6"]);
-    assert.equal(cache.oldestRevision, 5);
+    assert.equal(cache.oldestRevision, 6);
     await put(store, `${prefix}a`, "4");
     assert.equal(cache.get(`${prefix}a`), "4@7");
+    assert.deepEqual(
+      future.events.map(({ revision }) => revision),
+      [7],
+    );
   });
 
   it("reloads before it ends watches, so that a watch that restarts at once misses nothing", async () => {

@@ -30,12 +30,14 @@ const deleted = (key: string, revision: number): WatchEvent => ({
 async function openCheck() {
   let keys: Keys = { "/a": [3, 3], "/b": [4, 9] };
   let isAway = false;
+  let doesNotGoOn = false;
   let losses = 0;
   const check = new WatchCheck({
     range: { key: "/", rangeEnd: "0" },
     afterRevision: 10,
     async read({ key: first, limit, revision }: RangeMessage): Promise<RangeAnswer> {
       if (isAway) throw new Error("compacted");
+      if (doesNotGoOn) return { revision, keyValues: [keyValue("/", [1, 1])], hasMore: true, count: 1 };
       const all = Object.entries(keys).filter(([key]) => key >= first);
       const keyValues = all.slice(0, Math.min(limit, 2)).map(([key, revisions]) => keyValue(key, revisions));
       return { revision, keyValues, hasMore: all.length > keyValues.length, count: all.length };
@@ -56,6 +58,10 @@ async function openCheck() {
       check.add([], 11);
       await check.check();
       isAway = false;
+      doesNotGoOn = true;
+      check.add([], 12);
+      await check.check();
+      doesNotGoOn = false;
     },
   };
 }
@@ -90,7 +96,7 @@ describe("the comparison of a watch with the keys of etcd", () => {
     });
   }
 
-  it("finds nothing after a look that failed, and goes on from there", async () => {
+  it("finds nothing after a look that failed, or whose pages did not go on, and goes on from there", async () => {
     const { add, lossesWith, lookInVain } = await openCheck();
     await lookInVain();
     add([put("/e", 17)], 17);

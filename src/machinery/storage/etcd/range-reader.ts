@@ -132,8 +132,11 @@ export class RangeReader {
   }
 }
 
-/** Throws StoreUnavailable where the next page would be this one again: a page has an entry at least, and none before its start. */
-function lastKey(keyValues: readonly KeyValue[], start: string): string {
+/**
+ * The last key of a page after which there are more. Throws StoreUnavailable where the next page would be this one again: a page has an
+ * entry at least, and none before its start.
+ */
+export function lastKey(keyValues: readonly KeyValue[], start: string): string {
   const key = keyValues.at(-1)?.key;
   if (key !== undefined && byteOrdered(key) >= byteOrdered(start)) return key;
   throw new StoreUnavailable(

@@ -1,6 +1,7 @@
 import { keyAfter } from "../key-range.ts";
 import type { KeyValue, RangeAnswer, RangeMessage, WatchEvent } from "./etcd-messages.ts";
 import type { EtcdRange } from "./key-space.ts";
+import { lastKey } from "./range-reader.ts";
 
 /** As often as kube-apiserver compares its caches with etcd (its feature DetectCacheInconsistency). */
 const checkMilliseconds = 5 * 60_000;
@@ -106,9 +107,8 @@ export class WatchCheck {
       const { rangeEnd } = this.#options.range;
       const page = await this.#options.read({ key, rangeEnd, revision, limit: keysAtOnce, isKeysOnly: true });
       yield* page.keyValues;
-      const last = page.keyValues.at(-1);
-      hasMore = page.hasMore && last !== undefined;
-      key = keyAfter(last?.key ?? "");
+      hasMore = page.hasMore;
+      if (hasMore) key = keyAfter(lastKey(page.keyValues, key));
     }
   }
 }

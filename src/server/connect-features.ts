@@ -9,7 +9,7 @@ import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectCertificates, connectCertificateStatus } from "../features/certificates/feature.ts";
 import { ownSignerName } from "../features/certificates/signer-names.ts";
-import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
+import { findWellKnownSigner, joinsNodes } from "../features/certificates/signers/well-known-signers.ts";
 import { revocationPath } from "../features/certificates/status/addresses.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectFederation } from "../features/federation/feature.ts";
@@ -86,10 +86,7 @@ export async function connectFeatures(
     stores,
     authorize,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
-    joinsNodes(signerName) {
-      const signer = findWellKnownSigner(names, signerName);
-      return signer?.certifies === "node" && signer.isClientAuthenticating;
-    },
+    joinsNodes: (signerName) => joinsNodes(names, signerName),
     client,
   });
   const admission = await openAdmission({ ...shared, stores, authorize, observer: observation.policies });

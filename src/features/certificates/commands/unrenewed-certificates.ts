@@ -2,7 +2,8 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { recallOf } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { ownSignerName, signerNames } from "../signer-names.ts";
+import { ownSignerName } from "../signer-names.ts";
+import { joinsNodes } from "../signers/well-known-signers.ts";
 
 interface Recalls {
   readonly names: Names;
@@ -47,6 +48,6 @@ const issuedAt = (record: IssuedCertificate | undefined): number =>
 function ownerOf({ spec }: IssuedCertificate, names: Names): string {
   const { username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
   const signerName = ownSignerName(names, spec.signerName);
-  const requester = signerName === signerNames.apiserverClientNodeAgent(names) ? "" : username;
+  const requester = joinsNodes(names, signerName) ? "" : username;
   return JSON.stringify([signerName, requester, subject, dnsNames, ipAddresses, emailAddresses, uris]);
 }

@@ -17,6 +17,12 @@ export const wellKnownSigners: readonly (WellKnownSigner & { readonly shortName:
 export const findWellKnownSigner = (names: Names, signerName: string): (typeof wellKnownSigners)[number] | undefined =>
   wellKnownSigners.find((signer) => signer.nameIn(names) === ownSignerName(names, signerName));
 
+/** Whether a signer, by its name in either spelling, gives a machine the client certificate with which it is a node. */
+export function joinsNodes(names: Names, signerName: string): boolean {
+  const signer = findWellKnownSigner(names, signerName);
+  return signer?.certifies === "node" && signer.isClientAuthenticating;
+}
+
 /** A value for each of the server's own signers, by short name. */
 export const bySigner = <T>(valueOf: (shortName: SignerShortName) => T): Readonly<Record<SignerShortName, T>> =>
   // `fromEntries` does not know the keys: here they are complete.

@@ -3,7 +3,7 @@ import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import { bundleSelector, isFollowed, mostBundles } from "./trust-bundle-follower.ts";
+import { bundleSelector, isFrom, mostBundles } from "./trust-bundle-follower.ts";
 
 interface RecallOptions {
   readonly names: Names;
@@ -21,6 +21,6 @@ export async function readRecall({ names, bundles, signerName, now }: RecallOpti
   const source = { signerName };
   const list = bundles.list({ fieldSelector: bundleSelector(source), limit: mostBundles });
   const { items = [] } = (await ignoreCodes([403, 404], list)) ?? {};
-  const times = items.filter((one) => isFollowed(one, source)).map((one) => recallOf(one, names));
+  const times = items.filter(isFrom(source, names)).map((one) => recallOf(one, names));
   return Math.max(0, ...times.filter((time) => time <= now));
 }

@@ -81,7 +81,7 @@ async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
     heartbeats(parts, () => reporter.registeredUid()).run(signal),
     ...parts.settings.trustBundles.map((followed) =>
       followTrustBundles(
-        { followed, bundles, failureLog: bundleLog, random, sleep, log, onContents, onAnchors },
+        { followed, names, bundles, failureLog: bundleLog, random, sleep, log, onContents, onAnchors },
         signal,
       ),
     ),

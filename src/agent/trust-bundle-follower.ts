@@ -1,5 +1,7 @@
 import { setImmediate } from "node:timers/promises";
+import { ownSignerName } from "../features/certificates/resources.ts";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
+import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
@@ -12,6 +14,7 @@ import type { BundleFileOptions } from "./bundle-file.ts";
 import { lookMilliseconds, rewriteMilliseconds } from "./rewritten-files.ts";
 
 interface TrustBundleFollowerOptions extends BundleFileOptions {
+  readonly names: Names;
   readonly bundles: ResourceClient<ClusterTrustBundle>;
   readonly random: () => number;
   readonly sleep: Sleep;
@@ -28,7 +31,7 @@ export const mostBundles = 100;
  * programs trust the system's CAs.
  */
 export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
-  const { followed, bundles, failureLog, random, sleep } = options;
+  const { followed, names, bundles, failureLog, random, sleep } = options;
   const { source, file } = followed;
   const outage = failureLog({
     failure: `cannot follow the trust bundles for ${file}`,
@@ -54,7 +57,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   while (!signal.aborted) {
     wake.renew();
-    bundleFile.look(() => [...informer.list()].filter((bundle) => isFollowed(bundle, source)));
+    bundleFile.look(() => [...informer.list()].filter(isFrom(source, names)));
     await sleep(shortestPauseMilliseconds, signal);
     await sleep(bundleFile.isFailing ? rewriteMilliseconds : lookMilliseconds, wake.or(signal));
     await setImmediate(); // several changes that came together are one write
@@ -66,7 +69,9 @@ export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
 /** A server may answer with others too, such as one that does not know the selector: their anchors would be trusted for this purpose. */
-export const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleFile["source"]): boolean =>
-  "bundleName" in source
-    ? metadata.name === source.bundleName
-    : (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.signerName === source.signerName;
+export function isFrom(source: TrustBundleFile["source"], names: Names): (bundle: ClusterTrustBundle) => boolean {
+  if ("bundleName" in source) return ({ metadata }) => metadata.name === source.bundleName;
+  // The server selects by either spelling.
+  const own = ownSignerName(names, source.signerName);
+  return ({ spec }) => ownSignerName(names, (spec as Partial<typeof spec> | undefined)?.signerName ?? "") === own;
+}

@@ -18,7 +18,7 @@ import { joinedAnchors } from "../../src/agent/joined-anchors.ts";
 import { followTrustBundles } from "../../src/agent/trust-bundle-follower.ts";
 import { FailureLog } from "../../src/agent/failure-log.ts";
 import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
-import { platformNames } from "../../src/machinery/api/names.ts";
+import { namesFor, platformNames } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import type { ResourceClient } from "../../src/machinery/client/api-client.ts";
@@ -79,6 +79,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
     work = followTrustBundles(
       {
         followed: { source, file, hook: undefined },
+        names: namesFor("platform", { hasUpstreamNames: true }),
         bundles: asNode,
         failureLog: (texts) => new FailureLog({ ...texts, log, monotonic: time }),
         random: () => 0,
@@ -368,6 +369,13 @@ describe("a followed trust bundle", () => {
     await holds(two + one);
     await bundles.create(bundle("example.com:signer:a", three, signerName));
     await holds(three + two + one);
+  });
+
+  it("of one of the server's own signers is found by either spelling of the signer's name", async (context) => {
+    const { bundles, follow, holds } = await scene(context, { signerName: "kubernetes.io/kubelet-serving" });
+    await bundles.create(bundle("platform.io:nodeagent-serving:mine", one, "platform.io/nodeagent-serving"));
+    follow();
+    await holds(one);
   });
 });
 

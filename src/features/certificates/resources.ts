@@ -1,4 +1,4 @@
-export { signerNames } from "./signer-names.ts";
+export { ownSignerName, signerNames } from "./signer-names.ts";
 import { resourceType } from "../../machinery/api/resource-type.ts";
 import type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 import type { IssuedCertificate } from "./inventory/issued-certificates.ts";

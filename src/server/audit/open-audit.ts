@@ -170,7 +170,8 @@ function openChain(
         onNotKept: rateLimitedReport<unknown>((error) =>
           log.error(
             { file: checkpointFile, reason: fileFailureReason(error) },
-            "cannot keep the newest checkpoint of the audit log: nobody would find that lines after an older one were cut off",
+            "cannot keep the newest checkpoint of the audit log: nobody would find that lines after an older one were cut off; make room for " +
+              "the file, and let the server write it",
           ),
         ),
       }),

@@ -92,21 +92,24 @@ export class WatchCheck {
     this.#growth = 0;
     let count = 0;
     let found = 0;
-    for await (const { key, modRevision } of this.#keysAt(revision)) {
-      count += 1;
-      if (modRevision > since && written.get(key) === modRevision) found += 1;
-      else if (modRevision > since) return this.#options.onLoss();
+    for await (const page of this.#pagesAt(revision)) {
+      count += page.length;
+      for (const { key, modRevision } of page) {
+        if (modRevision <= since) continue;
+        if (written.get(key) !== modRevision) return this.#options.onLoss();
+        found += 1;
+      }
     }
     if (found !== written.size || (expectedCount ?? count) !== count) this.#options.onLoss();
     this.#count = count;
   }
 
-  async *#keysAt(revision: number): AsyncGenerator<KeyValue> {
+  async *#pagesAt(revision: number): AsyncGenerator<readonly KeyValue[]> {
     let { key } = this.#options.range;
     for (let hasMore = true; hasMore;) {
       const { rangeEnd } = this.#options.range;
       const page = await this.#options.read({ key, rangeEnd, revision, limit: keysAtOnce, isKeysOnly: true });
-      yield* page.keyValues;
+      yield page.keyValues;
       hasMore = page.hasMore;
       if (hasMore) key = keyAfter(lastKey(page.keyValues, key));
     }

@@ -1,4 +1,4 @@
-import { recallOf } from "../features/certificates/resources.ts";
+import { latestRecall } from "../features/certificates/resources.ts";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
@@ -21,6 +21,5 @@ export async function readRecall({ names, bundles, signerName, now }: RecallOpti
   const source = { signerName };
   const list = bundles.list({ fieldSelector: bundleSelector(source), limit: mostBundles });
   const { items = [] } = (await ignoreCodes([403, 404], list)) ?? {};
-  const times = items.filter(isFrom(source, names)).map((one) => recallOf(one, names));
-  return Math.max(0, ...times.filter((time) => time <= now));
+  return latestRecall(items.filter(isFrom(source, names)), { names, now });
 }

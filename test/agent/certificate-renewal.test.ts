@@ -16,7 +16,7 @@ import {
   wantedServingCertificate,
 } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { recallOf } from "../../src/features/certificates/resources.ts";
+import { recallOf } from "../../src/features/certificates/bundles/recall.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
 import { certificateFor } from "./issued-certificate.ts";

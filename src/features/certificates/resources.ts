@@ -26,7 +26,7 @@ export {
   lifetimeSecondsOf,
   minimumExpirationText,
 } from "./requested-lifetime.ts";
-export { recallOf } from "./bundles/recall.ts";
+export { latestRecall } from "./bundles/recall.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export { certificateRequestState, isUndecided } from "./requests/certificate-request-state.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

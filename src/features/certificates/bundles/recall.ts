@@ -15,3 +15,15 @@ export function recallOf({ metadata }: Pick<ApiObject, "metadata">, names: Names
   const text = metadata.annotations?.[recallAnnotation(names)] ?? "";
   return (/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && Date.parse(text)) || 0;
 }
+
+/**
+ * Before which time a signer has recalled its certificates, in milliseconds since the epoch: the latest that its bundles say and that has
+ * come by `now`. One in the future would hide the others. 0: none.
+ */
+export const latestRecall = (
+  bundles: readonly Pick<ApiObject, "metadata">[],
+  { names, now }: { readonly names: Names; readonly now: number },
+): number =>
+  bundles
+    .map((bundle) => recallOf(bundle, names))
+    .reduce((latest, time) => (time <= now ? Math.max(latest, time) : latest), 0);

@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import { recallOf } from "../bundles/recall.ts";
+import { latestRecall } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { ownSignerName } from "../signer-names.ts";
@@ -20,23 +20,19 @@ export function unrenewedCertificates(
   records: readonly IssuedCertificate[],
   { names, bundles, now }: Recalls,
 ): IssuedCertificate[] {
-  const recalls = new Map<string, number>();
-  for (const bundle of bundles) {
-    const signerName = ownSignerName(names, bundle.spec.signerName ?? "");
-    const time = recallOf(bundle, names);
-    // Agents do not follow one in the future.
-    if (time <= now) recalls.set(signerName, Math.max(recalls.get(signerName) ?? 0, time));
-  }
+  const ofSigners = Map.groupBy(bundles, ({ spec }) => ownSignerName(names, spec.signerName ?? ""));
+  const recalls = new Map([...ofSigners].map(([signerName, own]) => [signerName, latestRecall(own, { names, now })]));
   const newest = new Map<string, IssuedCertificate>();
   for (const record of records) {
     const owner = ownerOf(record, names);
     if (issuedAt(record) >= issuedAt(newest.get(owner))) newest.set(owner, record);
   }
+  const unreplaced = new Set(newest.values());
   return records.filter(
     (record) =>
       issuedAt(record) < (recalls.get(ownSignerName(names, record.spec.signerName)) ?? 0) &&
       Date.parse(record.spec.notAfter) > now &&
-      newest.get(ownerOf(record, names)) === record,
+      unreplaced.has(record),
   );
 }
 

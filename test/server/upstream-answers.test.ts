@@ -221,6 +221,7 @@ describe("a server, like upstream,", () => {
       [{ metadata: { labels: { a: 1 } } }, "cannot convert int64 to string"],
       [{ apiVersion: 1 }, "cannot convert int64 to string"],
       [{ kind: true }, "unrecognized type: string"],
+      [{ kind: 1e30 }, "unrecognized type: string"],
       [{ metadata: { labels: { a: true } } }, "unrecognized type: string"],
       [{ metadata: { labels: [] } }, "cannot restore map from slice"],
       [{ metadata: { finalizers: "x" } }, "cannot restore slice from string"],

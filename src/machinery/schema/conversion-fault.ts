@@ -37,5 +37,8 @@ function kindOf(value: unknown, literal: string): string {
   if (typeof value === "boolean") return "bool";
   if (typeof value === "object") return "map";
   if (typeof value !== "number") return "string";
-  return Number.isInteger(value) && /^-?\d*$/.test(literal) ? "int64" : "float64";
+  return isInt64(value) && /^-?\d*$/.test(literal) ? "int64" : "float64";
 }
+
+/** Whether Go reads a number into a map as an int64. All others become a float64 there. */
+export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;

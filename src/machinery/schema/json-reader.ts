@@ -35,6 +35,13 @@ const numberLiterals = new WeakMap<object, Map<string, string>>();
 export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
   numberLiterals.get(container)?.get(String(key));
 
+/** Notes the literal of a number that a patch puts into a container, or that none is known: what was there before had its own. */
+// oxlint-disable-next-line max-params -- as setMember
+export function setNumberLiteral(container: object, key: string, literal: string | undefined): void {
+  if (literal !== undefined) literalsOf(container).set(key, literal);
+  else numberLiterals.get(container)?.delete(key);
+}
+
 /** A member that strict decoding refuses. */
 export interface MemberPlace {
   /** `metadata.labels.d` */
@@ -329,7 +336,7 @@ function previousObject(container: Container, key: string | number): Record<stri
   return isJsonObject(previous) ? previous : {};
 }
 
-function literalsOf(container: Container): Map<string, string> {
+function literalsOf(container: object): Map<string, string> {
   const literals = numberLiterals.get(container) ?? new Map<string, string>();
   numberLiterals.set(container, literals);
   return literals;

@@ -245,6 +245,18 @@ describe("a patch", () => {
     assert.deepEqual(object.object.metadata.labels, { b: "1" });
   });
 
+  it("reads a number as it is written: not every whole number is an integer", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const add = (value: string) => `{"op":"add","path":"/metadata/generation","value":${value}}`;
+    for (const literal of ["600.0", "1e30", "-9223372036854775809"]) {
+      const fault = apiError(422, `json: cannot unmarshal number ${literal} into Go struct field ObjectMeta.metadata`);
+      await assert.rejects(patch(box, `{"metadata":{"generation":${literal}}}`), fault);
+      await assert.rejects(patch(box, `[${add(literal)}]`, { type: "json" }), fault);
+      await patch(box, `[${add(literal)},${add("2")}]`, { type: "json" });
+    }
+  });
+
   it("of type apply creates the object once its caller may create", async () => {
     const box = await toyBox();
     const text = JSON.stringify({ kind: "Toy", apiVersion: "toys.example.com/v1", metadata: { name: "bear" } });

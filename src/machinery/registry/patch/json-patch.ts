@@ -2,8 +2,9 @@ import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
+import type { NewValue } from "./patched-document.ts";
 import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
-import { maximumJsonDepth, positionOfMember } from "../../schema/json-reader.ts";
+import { maximumJsonDepth, numberLiteralAt, positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
@@ -11,7 +12,7 @@ import { isDeeperThan, isSameJson, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */
-export interface JsonPatchOperation {
+export interface JsonPatchOperation extends NewValue {
   readonly op: string;
   readonly path: string | undefined;
   readonly from: string | undefined;
@@ -48,6 +49,7 @@ function parseOperation(operation: unknown): JsonPatchOperation {
     path: stringMember(operation, "path"),
     from: stringMember(operation, "from"),
     value: operation === null ? null : (memberOf(operation, "value") ?? null),
+    literal: operation === null ? undefined : numberLiteralAt(operation, "value"),
   };
 }
 
@@ -103,25 +105,26 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
   const patched = new PatchedDocument(document);
   let copiedBytes = 0;
   let copiedValues = 0;
-  for (const { op, path, from, value } of operations) {
+  for (const operation of operations) {
+    const { op, path, from, value } = operation;
     const pause = pauseInTurn();
     if (pause !== undefined) await pause;
     switch (op) {
       case "add":
-        patched.add(tokensOf(path), value);
+        patched.add(tokensOf(path), operation);
         break;
       case "remove":
         patched.remove(tokensOf(path));
         break;
       case "replace":
-        patched.replace(tokensOf(path), value);
+        patched.replace(tokensOf(path), operation);
         break;
       case "test":
         if (!isSameJson(patched.get(tokensOf(path)) ?? null, value)) throw operationFailed();
         break;
       case "move": {
         const moved = patched.remove(tokensOf(from));
-        patched.add(tokensOf(path), moved);
+        patched.add(tokensOf(path), { value: moved });
         break;
       }
       case "copy": {
@@ -134,7 +137,7 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
         if (copiedBytes > maximumCopiedBytes) throw operationFailed();
         copiedValues += valueCount(copied);
         if (copiedValues > maximumValues) throw tooManyValues();
-        patched.add(tokensOf(path), JSON.parse(json));
+        patched.add(tokensOf(path), { value: JSON.parse(json) });
         break;
       }
       default:

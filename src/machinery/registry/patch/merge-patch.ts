@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
-import { maximumJsonDepth } from "../../schema/json-reader.ts";
+import { maximumJsonDepth, numberLiteralAt, setNumberLiteral } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
@@ -32,6 +32,9 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
     else setMember(merged, key, applyMergePatch(memberOf(merged, key), value));
   }
   const sorted: JsonObject = {};
-  for (const key of Object.keys(merged).sort()) setMember(sorted, key, merged[key]);
+  for (const key of Object.keys(merged).sort()) {
+    setMember(sorted, key, merged[key]);
+    setNumberLiteral(sorted, key, numberLiteralAt(patch, key));
+  }
   return sorted;
 }

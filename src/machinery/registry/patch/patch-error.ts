@@ -3,6 +3,7 @@ import { invalidValue } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
+import { isInt64 } from "../../schema/conversion-fault.ts";
 
 /** Strict decoding joins up to a hundred faults in one sentence. */
 const maximumFaultLength = 8192;
@@ -53,6 +54,7 @@ function goValue(value: unknown): string {
 function printed(value: unknown): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(printed).join(" ")}]`;
+  if (Number.isInteger(value) && !isInt64(Number(value))) return Number(value).toExponential();
   if (!isJsonObject(value)) return typeof value === "string" ? value : JSON.stringify(value);
   const members = Object.keys(value)
     .sort()

@@ -1,7 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { maximumJsonDepth } from "../../schema/json-reader.ts";
+import { maximumJsonDepth, setNumberLiteral } from "../../schema/json-reader.ts";
 import { operationFailed } from "./patch-error.ts";
 
 /**
@@ -11,6 +11,12 @@ import { operationFailed } from "./patch-error.ts";
 const maximumMovedItems = 20_000_000;
 
 type Container = JsonObject | unknown[];
+
+/** A value that a patch sets, with the literal of a number that is no plain integer. */
+export interface NewValue {
+  readonly value: unknown;
+  readonly literal?: string | undefined;
+}
 
 /**
  * A JSON document that is being changed. The original stays unchanged: a container is copied before its first change
@@ -43,16 +49,16 @@ export class PatchedDocument {
     return value;
   }
 
-  add(tokens: readonly string[], value: unknown): void {
+  add(tokens: readonly string[], added: NewValue): void {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) {
       // The position of a new entry: -1 means after the last one.
       const index = last === "-" ? container.length : parseArrayIndex(last, container.length + 1);
       if (index === undefined || index > container.length) throw operationFailed();
       this.#countMoves(container.length - index);
-      container.splice(index, 0, value);
+      container.splice(index, 0, added.value);
     } else {
-      setMember(container, last, value);
+      setNewMember(container, last, added);
     }
   }
 
@@ -70,7 +76,8 @@ export class PatchedDocument {
     return removed;
   }
 
-  replace(tokens: readonly string[], value: unknown): void {
+  replace(tokens: readonly string[], replacement: NewValue): void {
+    const { value } = replacement;
     if (tokens.length === 0) {
       if (typeof value !== "object" || value === null) throw operationFailed();
       this.root = value;
@@ -78,7 +85,7 @@ export class PatchedDocument {
     }
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) container[existingIndex(container, last)] = value;
-    else setMember(container, last, value);
+    else setNewMember(container, last, replacement);
   }
 
   #countMoves(items: number): void {
@@ -111,6 +118,12 @@ export class PatchedDocument {
     this.#own.add(copy);
     return copy;
   }
+}
+
+// oxlint-disable-next-line max-params -- as setMember
+function setNewMember(container: JsonObject, key: string, { value, literal }: NewValue): void {
+  setMember(container, key, value);
+  setNumberLiteral(container, key, literal);
 }
 
 function existingIndex(array: readonly unknown[], token: string): number {

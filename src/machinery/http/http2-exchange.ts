@@ -59,11 +59,11 @@ class Http2Exchange extends Exchange {
 
   protected override sendWhole({ status, headers }: HttpResponse, content: Buffer | string): void {
     headers["date"] = dateNow();
-    if (this.method === "HEAD" || status === 204 || status === 304)
-      return this.#stream.respond({ status, headers }, undefined);
+    if (status === 204 || status === 304) return this.#stream.respond({ status, headers }, undefined);
     const byteLength = Buffer.byteLength(content);
     headers["content-length"] = String(byteLength);
-    this.#stream.respond({ status, headers }, byteLength === 0 ? undefined : { content, byteLength });
+    const hasBody = this.method !== "HEAD" && byteLength > 0;
+    this.#stream.respond({ status, headers }, hasBody ? { content, byteLength } : undefined);
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {

@@ -292,11 +292,15 @@ describe("the listener", () => {
       }));
   }
 
-  it("sends no body for HEAD and 304", () =>
+  it("sends the length of the body, and no body, for HEAD; neither for 304", () =>
     withListener({ handler: async ({ path }) => text("four", path === "/304" ? 304 : 200) }, async (port) => {
       const session = openHttp2(port);
-      assert.equal((await sendHttp2(session, { path: "/", method: "HEAD" })).body, "");
-      assert.equal((await sendHttp1(port, { path: "/", method: "HEAD" })).body, "");
+      for (const { headers, body } of [
+        await sendHttp2(session, { path: "/", method: "HEAD" }),
+        await sendHttp1(port, { path: "/", method: "HEAD" }),
+      ]) {
+        assert.deepEqual([headers["content-length"], body], ["4", ""]);
+      }
       for (const { headers, body } of [
         await sendHttp2(session, { path: "/304" }),
         await sendHttp1(port, { path: "/304" }),

@@ -1,4 +1,5 @@
 import { ownersOf } from "../../machinery/registry/owner-references.ts";
+import { isSameJson } from "../../machinery/registry/patch/json-value.ts";
 import { isServedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ServedType } from "../../machinery/registry/resource-definition.ts";
 import { foregroundFinalizer, orphanFinalizer } from "../../machinery/api/deletion-finalizers.ts";
@@ -51,11 +52,13 @@ class GarbageCollector {
     for (const resource of this.#resources) {
       this.#informers.of(resource).addHandler({
         fields: ["ownerReferences", "deletionTimestamp"],
-        onAdd: (object) => this.#put({ resource, object }),
+        onAdd: (object) => this.#look({ resource, object }),
         onUpdate: (object, previous) => {
           // Between two look-ups, another object may have got the same name.
           if (previous.metadata.uid !== object.metadata.uid) this.#forget(previous);
-          this.#put({ resource, object });
+          // Most updates are heartbeats: a node's Lease has an owner, and a look asks the server for it.
+          else if (isSameJson(ownershipOf(object), ownershipOf(previous))) return this.#keep({ resource, object });
+          this.#look({ resource, object });
           // It may no longer block them.
           for (const owner of ownersOf(previous)) this.#queue.add(owner.uid);
         },
@@ -65,12 +68,16 @@ class GarbageCollector {
     return { queue: this.#queue };
   }
 
-  #put(node: GraphNode): void {
+  #look(node: GraphNode): void {
+    this.#keep(node);
+    this.#queueNode(node);
+  }
+
+  #keep(node: GraphNode): void {
     const { uid = "", deletionTimestamp } = node.object.metadata;
     // Most objects have no owner and are not being deleted: the graph need not contain them.
-    if (ownersOf(node.object).length === 0 && deletionTimestamp === undefined) return this.#graph.remove(uid);
-    this.#graph.put(node);
-    this.#queue.add(uid);
+    if (ownersOf(node.object).length === 0 && deletionTimestamp === undefined) this.#graph.remove(uid);
+    else this.#graph.put(node);
   }
 
   #forget(object: ApiObject): void {
@@ -113,9 +120,9 @@ class GarbageCollector {
     if (isAwaited && (await this.#isInCircle(uid))) {
       await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
     }
-    // Its owners may have been changed while they were asked for: then this is looked at again, as after each change.
+    // Its owners may have been changed while they were asked for: a conflict is retried.
     const deleting = this.#clientOf(node).delete(name, { uid, resourceVersion, propagationPolicy });
-    await ignoreCodes([404, 409], deleting);
+    await ignoreCodes([404], deleting);
     return "deleted the object: its owners are gone";
   }
 
@@ -209,6 +216,13 @@ async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>):
   }
   return answers;
 }
+
+/** What decides about a deletion. */
+const ownershipOf = ({ metadata: { ownerReferences, deletionTimestamp, finalizers } }: ApiObject) => ({
+  ownerReferences,
+  deletionTimestamp,
+  finalizers,
+});
 
 /** A stored object and its resource. */
 interface GraphNode {

@@ -45,6 +45,8 @@ class NodeLifecycle {
   readonly #queue: WorkQueue;
   /** When the Lease of a node was last renewed, by the monotonic clock. For a node that this process has just seen: now. */
   readonly #renewedAt = new Map<string, number>();
+  /** The names of the nodes that are marked as lost. A heartbeat need not read the Node for that. */
+  readonly #marked = new Set<string>();
 
   constructor(context: ControllerContext, settings: NodeSettings) {
     const { client, clock, monotonic, informers, log, names } = context;
@@ -62,16 +64,29 @@ class NodeLifecycle {
 
   run(): StartedController {
     this.#nodes.addHandler({
-      onAdd: ({ metadata }) => this.#queue.add(metadata.name ?? ""),
+      onAdd: (node) => {
+        this.#noteMark(node);
+        this.#queue.add(node.metadata.name ?? "");
+      },
       onUpdate: (node, previous) => this.#nodeChanged(node, previous),
-      onDelete: ({ metadata }) => this.#queue.add(metadata.name ?? ""),
+      onDelete: ({ metadata: { name = "" } }) => {
+        this.#marked.delete(name);
+        this.#queue.add(name);
+      },
     });
     this.#leases.addHandler({ onUpdate: (lease, previous) => this.#leaseChanged(lease, previous) });
     return { queue: this.#queue };
   }
 
+  #noteMark(node: Node): void {
+    const { name = "" } = node.metadata;
+    if (lostSince(this.#names, node) === undefined) this.#marked.delete(name);
+    else this.#marked.add(name);
+  }
+
   #nodeChanged(node: Node, previous: Node): void {
     const { name = "" } = node.metadata;
+    this.#noteMark(node);
     const [ready, before] = [readyConditionOf(node), readyConditionOf(previous)];
     if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
     if (ready?.status !== before?.status || taintsByCondition(this.#names, node) !== undefined) this.#queue.add(name);
@@ -85,8 +100,7 @@ class NodeLifecycle {
   #hear(name: string): void {
     const isLost = (this.#renewedAt.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#monotonic.now();
     this.#renewedAt.set(name, this.#monotonic.now());
-    const node = this.#nodes.get(name);
-    if (isLost || (node !== undefined && lostSince(this.#names, node) !== undefined)) this.#queue.add(name);
+    if (isLost || this.#marked.has(name)) this.#queue.add(name);
   }
 
   async #reconcile(name: string): Promise<string> {

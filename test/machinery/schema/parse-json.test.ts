@@ -113,15 +113,18 @@ test("nesting is bounded, with or without duplicates", () => {
   }
 });
 
-test("strings of escaped quotes and backslashes are read as JSON.parse reads them, beside any numbers", () => {
+test("strings of escaped quotes and backslashes are read as they were written, beside any numbers", () => {
   const odd = fc.string({ unit: fc.constantFrom('"', "\\", "\n", "a", "\u{1f600}"), maxLength: 12 });
   fc.assert(
     fc.property(fc.dictionary(odd, odd), fc.constantFrom(1, 1.5), (members, number) => {
       const text = JSON.stringify({ number, members });
-      assert.deepEqual(parseJson(text).value, JSON.parse(text));
+      assert.deepEqual(parseJson(text).value, { number, members: { ...members } });
     }),
   );
   assert.equal(parseJson('"\\\\\\""').value, '\\"');
+  // After the first, V8's own parser reads the second key of the second as a backslash.
+  assert.deepEqual(parseJson(String.raw`{"only here":1,"\\":1}`).value, { "only here": 1, "\\": 1 });
+  assert.deepEqual(parseJson(String.raw`{"only here":1,"\"":1}`).value, { "only here": 1, '"': 1 });
   for (const text of ['"a', '"\\"', '{"a":1.5,"b":"\\"}']) {
     assert.throws(() => parseJson(text), { message: "unexpected end of JSON input" });
   }

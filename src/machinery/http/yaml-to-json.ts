@@ -36,10 +36,13 @@ const mergedMemberLength = 128;
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a YamlFault, or a 413 for too much.
  */
-export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(text)));
+export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(withLineFeeds(text))));
 
 /** The same for the text of a request that is not JSON (`isJson`). A long one lets others come in between. */
-export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(text));
+export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(withLineFeeds(text)));
+
+/** The library does not take every line break of YAML 1.1 for one. */
+const withLineFeeds = (text: string): string => text.replace(/\r\n?|\u0085/g, "\n");
 
 /** Yields after each small step. */
 function* convert(text: string): Generator<undefined, string> {
@@ -95,12 +98,15 @@ function endOf({ contents }: Document.Parsed, text: string): number {
   return marker.exec(text)?.index ?? Infinity;
 }
 
+/** What JSON has in its strings, and YAML has not, or as a line break. */
+const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
+
 /**
- * Whether a text is JSON, which is YAML too, but is read much faster. Throws a YamlFault when it is nested too deeply for both, and a
+ * Whether a text is JSON that means the same in YAML, but is read much faster. Throws a YamlFault when it is nested too deeply for both, and a
  * 413 for too many values.
  */
 export function isJson(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false;
+  if (!/^\s*[{[]/.test(text) || unlikeYaml.test(text)) return false;
   // JSON.parse reads all of it, however deep.
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {

@@ -100,10 +100,18 @@ describe("YAML", () => {
     for (const character of ["\0", "\b", "\v", "\u007f", "\u009f", "\ufffe"]) {
       refuses(`a: ${character}`, /^yaml: control characters are not allowed$/);
     }
+    refuses('{"a":"\u007f"}', /^yaml: control characters are not allowed$/);
     assert.equal(yamlToJson("a: \u00e9\u{1f600}"), '{"a":"\u00e9\u{1f600}"}');
     for (const [text, name] of Object.entries({ ".inf": "+Inf", "-.INF": "-Inf", ".NaN": "NaN" })) {
       assert.throws(() => yamlToJson(`a: ${text}`), new YamlFault(`json: unsupported value: ${name}`));
     }
+  });
+
+  it("takes a carriage return and a next-line character for line breaks", () => {
+    for (const lineBreak of ["\n", "\r\n", "\r", "\u0085"]) {
+      assert.equal(yamlToJson(`${lineBreak}a: 1${lineBreak}b: "x${lineBreak}  y"`), '{\n"a":1,\n"b":"x y"}', lineBreak);
+    }
+    assert.equal(yamlToJson('{"a":"x\u0085y"}'), '{"a":"x y"}');
   });
 
   it("keeps repeated and hostile keys, so that the JSON decoder judges them", () => {

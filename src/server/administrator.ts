@@ -20,10 +20,9 @@ import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { administratorFile } from "./lock-data-directory.ts";
-import { isIssuedBy, splitKeyPair } from "./tls/serving-certificate.ts";
+import { keptCertificate } from "./kept-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
@@ -145,34 +144,22 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
  * The administrator's client certificate. A new one in the second half of its lifetime, so that a copy of the kubeconfig is
  * good for at least half of it; and when it is revoked, not valid yet, or valid for longer than it should be.
  */
-function adminCredentials(options: AdminKubeconfigOptions): PemKeyPair {
-  const { dataDirectory, clock, lifetimeMilliseconds, isRevoked, revocation } = options;
-  const authority = options.authority();
-  const file = administratorFile(dataDirectory);
-  const kept = splitKeyPair(readPrivateFile(file) ?? "");
-  if (kept !== undefined) {
-    const [certificate] = parseCertificatesPem(kept.certificate);
-    const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
-    const now = clock.now();
-    const leftMilliseconds = (certificate?.notAfter ?? 0) - now;
-    const isYoung =
-      // One from a time when the clock was ahead helps nobody.
-      (certificate?.notBefore ?? 0) <= now &&
-      leftMilliseconds > Math.min(lifetimeMilliseconds / 2, authority.certificate.notAfter - now - 1) &&
-      leftMilliseconds <= lifetimeMilliseconds;
-    if (isOfAuthority && !isRevoked(certificate) && isYoung) return kept;
-  }
-  const made = issueOwnCertificate(
+function adminCredentials({ dataDirectory, authority: current, ...options }: AdminKubeconfigOptions): PemKeyPair {
+  const { clock, lifetimeMilliseconds } = options;
+  const authority = current();
+  return keptCertificate(
     {
       subject: { commonName: "admin", organizations: [mastersGroup] },
       extendedKeyUsages: ["clientAuth"],
       subjectAltNames: noSubjectAltNames,
     },
-    { authority, clock, lifetimeMilliseconds, revocation },
+    {
+      ...options,
+      authority,
+      file: administratorFile(dataDirectory),
+      isStillGood: (_certificate, leftMilliseconds) =>
+        leftMilliseconds > Math.min(lifetimeMilliseconds / 2, authority.certificate.notAfter - clock.now() - 1) &&
+        leftMilliseconds <= lifetimeMilliseconds,
+    },
   );
-  // Every certificate of this name may be revoked: then another one would not help either.
-  const isRevokedToo = parseCertificatesPem(made.certificate).some((certificate) => isRevoked(certificate));
-  if (kept !== undefined && isRevokedToo) return kept;
-  writePrivateFile(file, made.key + made.certificate);
-  return made;
 }

@@ -1,0 +1,59 @@
+import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
+import type {
+  Identity,
+  OwnCertificateOptions,
+  PemKeyPair,
+} from "../features/certificates/authorities/issue-own-certificate.ts";
+import { writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
+
+interface KeptCertificateOptions extends OwnCertificateOptions {
+  /** It has the key and the certificate, so that they always match. */
+  readonly file: string;
+  readonly isRevoked: (certificate: Certificate) => boolean;
+  /** Asked of a certificate of the CA that is valid already. `leftMilliseconds`: until it ends. */
+  readonly isStillGood: (certificate: Certificate, leftMilliseconds: number) => boolean;
+}
+
+/** The certificate in a file of the data directory (0600). Another one when it is revoked, of another CA or not good any more. */
+export function keptCertificate(
+  identity: Identity,
+  { file, isRevoked, isStillGood, ...issuing }: KeptCertificateOptions,
+): PemKeyPair {
+  const now = issuing.clock.now();
+  const kept = splitKeyPair(readPrivateFile(file) ?? "");
+  const [leaf] = leafOf(kept?.certificate ?? "");
+  const isKeptRevoked = leaf !== undefined && isRevoked(leaf);
+  if (kept !== undefined && leaf !== undefined && !isKeptRevoked) {
+    // One from a time when the clock was ahead helps nobody.
+    const isValid = isIssuedBy(leaf, issuing.authority) && leaf.notBefore <= now;
+    if (isValid && isStillGood(leaf, leaf.notAfter - now)) return kept;
+  }
+  const made = issueOwnCertificate(identity, issuing);
+  // Every certificate of this name may be revoked: then another one would not help either.
+  if (kept !== undefined && isKeptRevoked && leafOf(made.certificate).some(isRevoked)) return kept;
+  writePrivateFile(file, made.key + made.certificate);
+  return made;
+}
+
+/** The certificate itself, without its chain. Empty when there is none. */
+export const leafOf = (certificatePem: string): readonly Certificate[] =>
+  parseCertificatesPem(certificatePem).slice(0, 1);
+
+/** Splits a file with a private key followed by certificates. */
+export function splitKeyPair(pem: string): PemKeyPair | undefined {
+  const certificateAt = pem.indexOf("-----BEGIN CERTIFICATE-----");
+  if (certificateAt <= 0) return undefined;
+  return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
+}
+
+/** Compare name and key: another CA may have the same name. */
+const isIssuedBy = (
+  certificate: Certificate,
+  { certificate: { rawSubject, subjectKeyId } }: CertificateAuthority,
+): boolean =>
+  certificate.rawIssuer.equals(rawSubject) &&
+  (subjectKeyId === undefined || certificate.authorityKeyId?.equals(subjectKeyId) === true);

@@ -96,6 +96,7 @@ describe("the commands for revocations", () => {
       [["token", "revoke", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.AA"], 2, /no id \(jti\).*delete the Secret.*--account/],
       [["token", "revoke", "--jti", "a", "--account", "robot"], 2, /give one of/],
       [["token", "revoke", "--issued-before", "yesterday"], 2, /is not a time such as/],
+      [["token", "revoke", "--issued-before", "2026-11-22T10:00:00"], 2, /is not a time such as .*\+02:00/],
       [["token", "revoke", "--issued-before", "2999-01-01T00:00:00Z"], 1, /more than five minutes in the future/],
       [["certificates", "revoke"], 2, /give one of/],
       [["certificates", "revoke", "ff", "--issued-before", "2026-01-01T00:00:00Z"], 2, /give --subject too/],

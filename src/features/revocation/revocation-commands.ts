@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Command, Option } from "commander";
 import { ApiError } from "../../machinery/api/api-error.ts";
-import { timestamp } from "../../machinery/api/clock.ts";
+import { parseTimestamp, timestamp } from "../../machinery/api/clock.ts";
 import type { WriteOptions } from "../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
@@ -31,9 +31,10 @@ export const reasonOption = (): Option =>
 /** An option whose value is a time, in the form of the API. */
 export const issuedBeforeOption = (description: string): Option =>
   new Option("--issued-before <time>", description).argParser((text) => {
-    const milliseconds = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
-    if (!Number.isNaN(milliseconds)) return timestamp(milliseconds);
-    throw new UsageError(`--issued-before: ${JSON.stringify(text)} is not a time such as 2026-11-22T10:00:00Z`);
+    const milliseconds = parseTimestamp(text);
+    if (milliseconds !== undefined) return timestamp(milliseconds);
+    const example = "2026-11-22T10:00:00Z, or 2026-11-22T12:00:00+02:00";
+    throw new UsageError(`--issued-before: ${JSON.stringify(text)} is not a time such as ${example}`);
   });
 
 /** Returns what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */

@@ -35,6 +35,15 @@ export function timestamp(milliseconds: number): string {
 const recentTimestamps = new Map<number, string>();
 const maximumRecentTimestamps = 16;
 
+/**
+ * The milliseconds since the epoch of a time in RFC 3339; undefined for any other text. It needs an offset from UTC: without one, each
+ * machine would read it in its own time zone.
+ */
+export function parseTimestamp(text: string): number | undefined {
+  const milliseconds = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(milliseconds) ? undefined : milliseconds;
+}
+
 /** Formats a time as Leases, Events and audit events have it: RFC 3339 in UTC, with microseconds. */
 export const microTimestamp = (milliseconds: number): string =>
   `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;

@@ -1,3 +1,4 @@
+import { parseTimestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 
@@ -7,14 +8,9 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
  */
 export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
 
-/**
- * The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time, as one without an offset
- * from UTC: each machine would read it in its own time zone.
- */
-export function recallOf({ metadata }: Pick<ApiObject, "metadata">, names: Names): number {
-  const text = metadata.annotations?.[recallAnnotation(names)] ?? "";
-  return (/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && Date.parse(text)) || 0;
-}
+/** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
+export const recallOf = ({ metadata }: Pick<ApiObject, "metadata">, names: Names): number =>
+  parseTimestamp(metadata.annotations?.[recallAnnotation(names)] ?? "") ?? 0;
 
 /**
  * Before which time a signer has recalled its certificates, in milliseconds since the epoch: the latest that its bundles say and that has

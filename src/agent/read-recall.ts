@@ -19,7 +19,7 @@ interface RecallOptions {
  */
 export async function readRecall({ names, bundles, signerName, now }: RecallOptions): Promise<number> {
   const source = { signerName };
-  const list = bundles.list({ fieldSelector: bundleSelector(source), limit: mostBundles });
-  const { items = [] } = (await ignoreCodes([403, 404], list)) ?? {};
-  return latestRecall(items.filter(isFrom(source, names)), { names, now });
+  const list = bundles.listMetadata({ fieldSelector: bundleSelector(source), limit: mostBundles });
+  const found = (await ignoreCodes([403, 404], list)) ?? [];
+  return latestRecall(found.filter(isFrom(source, names)), { names, now });
 }

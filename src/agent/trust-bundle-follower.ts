@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import { ownSignerName } from "../features/certificates/resources.ts";
+import { ownSignerName, signerOfBundle } from "../features/certificates/resources.ts";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
+import type { ApiObject } from "../machinery/api/object-meta.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
@@ -69,9 +70,12 @@ export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
 /** A server may answer with others too, such as one that does not know the selector: their anchors would be trusted for this purpose. */
-export function isFrom(source: TrustBundleFile["source"], names: Names): (bundle: ClusterTrustBundle) => boolean {
+export function isFrom(
+  source: TrustBundleFile["source"],
+  names: Names,
+): (bundle: Pick<ApiObject, "metadata">) => boolean {
   if ("bundleName" in source) return ({ metadata }) => metadata.name === source.bundleName;
   // The server selects by either spelling.
   const own = ownSignerName(names, source.signerName);
-  return ({ spec }) => ownSignerName(names, (spec as Partial<typeof spec> | undefined)?.signerName ?? "") === own;
+  return ({ metadata }) => ownSignerName(names, signerOfBundle(metadata.name ?? "")) === own;
 }

@@ -209,9 +209,11 @@ describe("a running agent", () => {
     const published = await eventually("the signer's bundle", () => bundles().find(name));
     await bundles().create({ ...published, metadata: later });
     context.after(() => bundles().delete(later.name));
+    const accepted = new Set<string>();
     // What another signer's bundles say cannot be read.
     const through = (transport: Transport): Transport => ({
       async send(request) {
+        if (request.path.endsWith("/clustertrustbundles")) accepted.add(String(request.headers?.["accept"]));
         if (request.query?.includes("nodeagent-serving") !== true) return transport.send(request);
         return { status: 500, headers: {}, body: Readable.from([Buffer.from("{}")]) };
       },
@@ -234,6 +236,8 @@ describe("a running agent", () => {
     const after = serials();
     await heartbeats("recalled");
     assert.deepEqual(serials(), after);
+    // Bundles may have a mebibyte each.
+    assert.deepEqual([...accepted], ["application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"]);
   });
 
   it("needs no server that can tell what is recalled, and believes none about another signer", async (context) => {

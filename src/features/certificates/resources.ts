@@ -26,6 +26,7 @@ export {
   lifetimeSecondsOf,
   minimumExpirationText,
 } from "./requested-lifetime.ts";
+export { signerOfBundle } from "./bundles/bundle-names.ts";
 export { latestRecall } from "./bundles/recall.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export { certificateRequestState, isUndecided } from "./requests/certificate-request-state.ts";

@@ -105,14 +105,21 @@ export class ApiClient {
 
   #send(
     path: string,
-    { method = "GET", query, body, contentType = "application/json", signal }: Omit<RequestOptions, "kinds">,
+    {
+      method = "GET",
+      query,
+      body,
+      accept = "application/json",
+      contentType = "application/json",
+      signal,
+    }: Omit<RequestOptions, "kinds">,
   ): Promise<ClientResponse> {
     return this.#transport.send({
       method,
       path,
       ...(query !== undefined && { query }),
       ...(signal !== undefined && { signal }),
-      headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
+      headers: { accept, ...(body !== undefined && { "content-type": contentType }) },
       ...(body !== undefined && { body }),
     });
   }
@@ -168,6 +175,8 @@ interface RequestOptions {
   readonly body?: object;
   /** The kinds that the answer may have; any other is an UnreadableAnswer. Default: any. */
   readonly kinds?: readonly string[];
+  /** Default: JSON. */
+  readonly accept?: string;
   readonly contentType?: string;
   readonly signal?: AbortSignal;
 }
@@ -209,6 +218,18 @@ export class ResourceClient<T extends ApiObject> {
     if (!Array.isArray(list.items) || !isJsonObject(list.metadata))
       throw new UnreadableAnswer("the answer is not a list");
     return list;
+  }
+
+  /** The metadata alone of what `list` returns: the rest may be large. */
+  async listMetadata(options: ListOptions = {}): Promise<readonly Pick<ApiObject, "metadata">[]> {
+    const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    const { items } = await this.#client.request<{ readonly items: readonly ApiObject[] | null }>(this.#collection, {
+      query: listQuery(options),
+      accept,
+    });
+    // null when empty, as in upstream.
+    if (items !== null && !Array.isArray(items)) throw new UnreadableAnswer("the answer is not a list");
+    return items ?? [];
   }
 
   /**

@@ -47,6 +47,18 @@ describe("the client's deletion of a collection", () => {
   });
 });
 
+describe("the client's list of metadata", () => {
+  it("has no items when the server says null, as upstream does of an empty one", async () => {
+    const { client } = clientOf(200, ['{"kind":"PartialObjectMetadataList","metadata":{},"items":null}']);
+    assert.deepEqual(await client.resource(configMaps, "default").listMetadata(), []);
+  });
+
+  it("rejects an answer that is no list", async () => {
+    const { client } = clientOf(200, ['{"kind":"ConfigMap","metadata":{}}']);
+    await assert.rejects(client.resource(configMaps, "default").listMetadata(), /the answer is not a list/);
+  });
+});
+
 describe("the error of a refused request", () => {
   const errorFor = async (status: object): Promise<ApiError> => {
     const { client } = clientOf(400, [JSON.stringify({ kind: "Status", ...status })]);

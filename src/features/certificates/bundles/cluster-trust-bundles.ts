@@ -1,3 +1,4 @@
+import { bundlePrefix } from "./bundle-names.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { invalidValue, invalidValues, tooLong } from "../../../machinery/api/field-error.ts";
@@ -116,7 +117,7 @@ function bundleNameFaults(
       ? ['ClusterTrustBundle without signer name must not have ":" in its name']
       : validateDnsSubdomainName(name, { isPrefix });
   }
-  const prefix = `${signerName.replaceAll("/", ":")}:`;
+  const prefix = bundlePrefix(signerName);
   return name.startsWith(prefix)
     ? validateDnsSubdomainName(name.slice(prefix.length), { isPrefix })
     : [`ClusterTrustBundle for signerName ${signerName} must be named with prefix ${prefix}`];

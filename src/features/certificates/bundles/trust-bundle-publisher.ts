@@ -1,6 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { publishedBundle } from "./bundle-names.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
@@ -22,9 +23,6 @@ export interface TrustBundlePublisherOptions {
 
 /** How often the CAs are checked. */
 const intervalMilliseconds = 5_000;
-
-/** `signer.example/name` publishes as `signer.example:name:ca`. */
-const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
 
 /**
  * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
@@ -52,7 +50,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           const anchors = options.anchorsFor(signerName);
           if (anchors.length === 0) return "nothing to do: the signer has no CA here";
           const writer = client.resource(clusterTrustBundleResource(names));
-          const existing = bundles.get(bundleName(signerName));
+          const existing = bundles.get(publishedBundle(signerName));
           const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
             const recall = recalls.get(signerName);
@@ -116,7 +114,7 @@ function bundleOf(signerName: string, { existing, anchors, names, now, options }
     kind: "ClusterTrustBundle",
     ...existing,
     metadata: {
-      name: bundleName(signerName),
+      name: publishedBundle(signerName),
       ...existing?.metadata,
       annotations: { ...existing?.metadata.annotations, [replacedKey]: formatReplaced(wanted.replaced) },
     },

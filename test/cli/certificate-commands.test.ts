@@ -187,6 +187,16 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     assert.deepEqual(await requestsOf("--expiring-within", "48h"), ["soon"]);
   });
 
+  it("recall certificates in the bundle that the server publishes, by either name of the signer", async () => {
+    const signer = signerNames.nodeAgentServing(names);
+    const file = folder.write("other.pem", newAuthority("other").certificate);
+    await succeed("trust", "create", "platform.io:nodeagent-serving:a", "--signer", signer, "--from-file", file);
+    for (const signerName of [signer, "kubernetes.io/kubelet-serving"]) {
+      const { metadata } = JSON.parse(await succeed("certificates", "renew", signerName, "-o", "json")) as ApiObject;
+      assert.equal(metadata.name, "platform.io:nodeagent-serving:ca");
+    }
+  });
+
   it("publish trust bundles and decode them", async () => {
     const file = folder.write("anchors.pem", newAuthority("one").certificate, newAuthority("two").certificate);
     await succeed("trust", "create", "example.com:signer:main", "--signer", "example.com/signer", "--from-file", file);

@@ -7,8 +7,10 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { publishedBundle } from "../bundles/bundle-names.ts";
 import { recallAnnotation } from "../bundles/recall.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
+import { ownSignerName } from "../signer-names.ts";
 import { selectionOf } from "./selection-of.ts";
 
 /** `signet certificates renew`: lets all agents renew their certificates of a signer. */
@@ -22,7 +24,10 @@ export const renewCertificates = (): Command =>
           const { client, names } = connection;
           const type = clusterTrustBundleResource(names);
           const bundles = client.resource(type);
-          const [bundle] = (await bundles.list({ ...selectionOf({ "spec.signerName": signerName }), limit: 1 })).items;
+          const found = await bundles.listMetadata(selectionOf({ "spec.signerName": signerName }));
+          // When somebody deletes the bundle that the server publishes, its recall stays.
+          const published = publishedBundle(ownSignerName(names, signerName));
+          const bundle = found.find(({ metadata }) => metadata.name === published) ?? found[0];
           if (bundle === undefined) {
             const advice = "signet trust list shows the signers that have one, signet trust create makes one";
             throw commandRefused(`the signer ${signerName} has no trust bundle to write it to: ${advice}`);

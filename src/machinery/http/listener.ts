@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import type { EventEmitter } from "node:events";
 import { createServer } from "node:https";
 import type { Server } from "node:https";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
@@ -26,6 +25,7 @@ import { pipelinedRequests } from "./pipelined-requests.ts";
 import { readInTurns } from "./read-in-turns.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
+import { takeListener } from "./take-listener.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
@@ -295,19 +295,3 @@ const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | {
   "fileDescriptor" in address
     ? { fd: address.fileDescriptor }
     : { host: address.host, port: address.port, backlog: 1024, reusePort: address.isPortShared === true };
-
-/**
- * Removes Node.js's own listener from an HTTPS server, or from one of its connections, and returns it. For connections: only those within
- * the limits may start TLS. After the handshake: the negotiated protocol decides who serves the connection. For data: it is read in turns.
- */
-function takeListener(
-  emitter: EventEmitter,
-  event: "connection" | "secureConnection" | "data",
-): (socketOrBytes: Socket | Buffer) => void {
-  const [listener] = emitter.listeners(event);
-  if (listener === undefined) throw new Error("this version of Node.js serves HTTPS in another way");
-  emitter.removeAllListeners(event);
-  return (socketOrBytes) => {
-    listener.call(emitter, socketOrBytes);
-  };
-}

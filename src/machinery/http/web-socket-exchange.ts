@@ -8,6 +8,9 @@ import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { endWith } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";
+import { pipelinedRequests } from "./pipelined-requests.ts";
+import { readInTurns } from "./read-in-turns.ts";
+import { takeListener } from "./take-listener.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 /** Clients have nothing to send but pings and the end. */
@@ -46,10 +49,13 @@ export interface UpgradeRequest extends Http1Request {
 export class WebSocketExchange extends Exchange {
   readonly isWebSocket = true;
   readonly #upgrade: UpgradeRequest;
+  readonly #connection: TlsConnection;
   #webSocket: WebSocket | undefined;
   #messageType: "text" | "binary" = "text";
   #receivedInSecond = 0;
   #second = 0;
+  /** Whether it broke a rule: what still comes is dropped. */
+  #isRefused = false;
 
   constructor(
     upgrade: UpgradeRequest,
@@ -58,8 +64,11 @@ export class WebSocketExchange extends Exchange {
     const { head, socket } = upgrade;
     super({ context, connection, ...head });
     this.#upgrade = upgrade;
+    this.#connection = connection;
     connection.openExchanges++;
     socket.once("close", () => {
+      // `ws` would parse what waits for its turn.
+      socket.read();
       connection.openExchanges--;
       this.closed();
     });
@@ -92,6 +101,14 @@ export class WebSocketExchange extends Exchange {
 
   #listenTo(webSocket: WebSocket): void {
     this.#webSocket = webSocket;
+    const { socket } = this.#upgrade;
+    const parse = takeListener(socket, "data");
+    readInTurns(socket, {
+      waiting: () => pipelinedRequests(this.#connection, socket),
+      read: (bytes) => {
+        if (!this.#isRefused) parse(bytes);
+      },
+    });
     webSocket.on("message", () => this.#received());
     webSocket.on("pong", () => this.#received());
     webSocket.on("ping", (data) => {
@@ -99,7 +116,7 @@ export class WebSocketExchange extends Exchange {
       if (webSocket.bufferedAmount < maximumBufferedPongBytes) webSocket.pong(data);
     });
     // `ws` closes after an error with the code that belongs to it.
-    webSocket.on("error", () => undefined);
+    webSocket.on("error", () => (this.#isRefused = true));
   }
 
   /** What a client sends is thrown away, as upstream does; but not without end. */
@@ -109,8 +126,8 @@ export class WebSocketExchange extends Exchange {
       this.#receivedInSecond = 0;
     }
     if (++this.#receivedInSecond <= maximumMessagesPerSecond) return;
+    this.#isRefused = true;
     this.#webSocket?.close(closeCodes.policyViolation, "too many messages");
-    this.#webSocket?.pause();
   }
 
   override write(bytes: Uint8Array): void {

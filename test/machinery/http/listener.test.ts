@@ -21,6 +21,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { connect as connectTls } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
+import { WebSocket } from "ws";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { HandshakeTurns } from "../../../src/machinery/http/handshake-turns.ts";
@@ -597,6 +598,30 @@ describe("the listener", () => {
     });
     assert.equal(turns.length, 30);
     // In each turn, one begins at once, and one that has waited.
+    assert.ok(new Set(turns).size >= 15, `${new Set(turns).size}`);
+  });
+
+  it("reads the WebSocket frames of many connections in several turns of the event loop", async (t) => {
+    takeTurnForEachLook(t);
+    const turnsSoFar = turnsOfTest(t);
+    const handler: Handler = async () => ({ status: 200, headers: {}, body: { start: () => () => {} } });
+    const turns: number[] = [];
+    const allRead = Promise.withResolvers<void>();
+    t.mock.method(WebSocket.prototype, "pong", () => {
+      if (turns.push(turnsSoFar()) === 30) allRead.resolve();
+    });
+    await withListener({ handler }, async (port) => {
+      const sockets = await Promise.all(Array.from({ length: 30 }, () => openTls(port)));
+      const offer = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+      const key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+      for (const socket of sockets) socket.write(`GET / HTTP/1.1\r\nHost: h\r\n${offer}${key}\r\n`);
+      await Promise.all(sockets.map((socket) => once(socket, "data")));
+      const emptyPing = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
+      for (const socket of sockets) socket.write(emptyPing);
+      await allRead.promise;
+      for (const socket of sockets) socket.destroy();
+    });
+    // In each turn, one is read at once, and one that has waited.
     assert.ok(new Set(turns).size >= 15, `${new Set(turns).size}`);
   });
 

@@ -17,6 +17,7 @@ import type { Names } from "../machinery/api/names.ts";
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
+import { postReview } from "../machinery/client/post-review.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
 import { checkReplaceable, openReplacement } from "../machinery/files/atomic-file.ts";
@@ -210,17 +211,16 @@ const subjectOf = (source: TrustBundleFile["source"]): string =>
 
 /** Whether the server lets this credential request certificates. */
 async function mayRequest(client: ApiClient, names: Names): Promise<Finding> {
-  const apiVersion = `${names.group("authorization")}/v1`;
-  const kind = "SelfSubjectAccessReview";
   const resourceAttributes = {
     verb: "create",
     group: names.group("certificates"),
     resource: "certificatesigningrequests",
   };
-  const review = await client.request<{ readonly status?: { readonly allowed?: boolean } }>(
-    `/apis/${apiVersion}/selfsubjectaccessreviews`,
-    { method: "POST", kinds: [kind], body: { apiVersion, kind, spec: { resourceAttributes } } },
-  );
+  const review = await postReview<{ readonly status?: { readonly allowed?: boolean } }>(client, {
+    group: names.group("authorization"),
+    kind: "SelfSubjectAccessReview",
+    spec: { resourceAttributes },
+  });
   if (review.status?.allowed === true) return ok;
   return faulty(
     "it accepts this credential, which may not request certificates; signet bootstrap-token create makes one that may",

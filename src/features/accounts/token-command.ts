@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isTokenText } from "../../machinery/client/is-token-text.ts";
+import { postReview } from "../../machinery/client/post-review.ts";
 import { UnreadableAnswer } from "../../machinery/client/transport.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
@@ -147,15 +148,10 @@ async function reviewToken(
   { client, names }: ServerConnection,
   { reviewed, flags }: { readonly reviewed: string; readonly flags: ReviewFlags },
 ): Promise<void> {
-  const group = names.group("authentication");
-  const answer = await client.request<TokenReview>(`/apis/${group}/v1/tokenreviews`, {
-    method: "POST",
-    kinds: ["TokenReview"],
-    body: {
-      apiVersion: `${group}/v1`,
-      kind: "TokenReview",
-      spec: { token: reviewed, ...(flags.audience !== undefined && { audiences: flags.audience }) },
-    },
+  const answer = await postReview<TokenReview>(client, {
+    group: names.group("authentication"),
+    kind: "TokenReview",
+    spec: { token: reviewed, ...(flags.audience !== undefined && { audiences: flags.audience }) },
   });
   const { authenticated = false, user, audiences = [], error } = answer.status ?? {};
   const text = authenticated

@@ -3,6 +3,7 @@ import { canI } from "./can-i-command.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { postReview } from "../../../machinery/client/post-review.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -31,11 +32,7 @@ export const whoami = (): Command =>
       .action((flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async ({ client, names }) => {
           const group = names.group("authentication");
-          const review = await client.request<SelfSubjectReview>(`/apis/${group}/v1/selfsubjectreviews`, {
-            method: "POST",
-            kinds: ["SelfSubjectReview"],
-            body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" },
-          });
+          const review = await postReview<SelfSubjectReview>(client, { group, kind: "SelfSubjectReview" });
           print(review, { flags, text: () => whoamiText(review) });
         }),
       ),

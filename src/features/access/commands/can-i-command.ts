@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { postReview } from "../../../machinery/client/post-review.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { exitCodes } from "../../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
@@ -66,11 +67,10 @@ interface AccessReview {
 
 async function ask(connection: ServerConnection, question: Question): Promise<void> {
   const { client, names } = connection;
-  const group = names.group("authorization");
-  const review = await client.request<AccessReview>(`/apis/${group}/v1/selfsubjectaccessreviews`, {
-    method: "POST",
-    kinds: ["SelfSubjectAccessReview"],
-    body: { apiVersion: `${group}/v1`, kind: "SelfSubjectAccessReview", spec: await specOf(connection, question) },
+  const review = await postReview<AccessReview>(client, {
+    group: names.group("authorization"),
+    kind: "SelfSubjectAccessReview",
+    spec: await specOf(connection, question),
   });
   const { allowed = false, reason = "", evaluationError = "" } = review.status ?? {};
   const details = [reason, evaluationError].filter((text) => text !== "").join("; ");
@@ -79,7 +79,7 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
   if (!allowed) process.exitCode = exitCodes.refused.code;
 }
 
-async function specOf(connection: ServerConnection, { verb, resource, name, flags }: Question): Promise<unknown> {
+async function specOf(connection: ServerConnection, { verb, resource, name, flags }: Question): Promise<object> {
   const { subresource, allNamespaces } = flags;
   const isPath = resource.startsWith("/");
   warnOfUnknownVerbs([verb], { areOfResources: !isPath, areOfPaths: isPath });
@@ -123,11 +123,10 @@ interface RulesReview {
 }
 
 async function listRules({ client, names, namespace }: ServerConnection, flags: CanIFlags): Promise<void> {
-  const group = names.group("authorization");
-  const review = await client.request<RulesReview>(`/apis/${group}/v1/selfsubjectrulesreviews`, {
-    method: "POST",
-    kinds: ["SelfSubjectRulesReview"],
-    body: { apiVersion: `${group}/v1`, kind: "SelfSubjectRulesReview", spec: { namespace } },
+  const review = await postReview<RulesReview>(client, {
+    group: names.group("authorization"),
+    kind: "SelfSubjectRulesReview",
+    spec: { namespace },
   });
   const { resourceRules = [], nonResourceRules = [], incomplete = false, evaluationError = "" } = review.status ?? {};
   const rules = [...resourceRules, ...nonResourceRules];

@@ -1,8 +1,10 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { postReview } from "../../../machinery/client/post-review.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -47,10 +49,7 @@ export const renewCertificates = (): Command =>
 
 /** Milliseconds since the epoch. A local clock that is behind would spare the newest certificates. */
 async function serverTime({ client, names }: ServerConnection): Promise<number> {
-  const apiVersion = `${names.group("authentication")}/v1`;
-  const review = await client.request<{ readonly metadata: { readonly creationTimestamp?: string } }>(
-    `/apis/${apiVersion}/selfsubjectreviews`,
-    { method: "POST", body: { apiVersion, kind: "SelfSubjectReview" }, kinds: ["SelfSubjectReview"] },
-  );
+  const group = names.group("authentication");
+  const review = await postReview<ApiObject>(client, { group, kind: "SelfSubjectReview" });
   return Date.parse(review.metadata.creationTimestamp ?? "") || Date.now();
 }

@@ -6,6 +6,7 @@ import type { CertificateSigningRequest } from "./certificate-signing-request-sc
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { withCondition } from "./certificate-request-state.ts";
 import { requestStateQueue } from "./request-queue.ts";
+import { postReview } from "../../../machinery/client/post-review.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -85,24 +86,20 @@ async function mayCreate(
   { spec }: CertificateSigningRequest,
   { subresource, client, names }: CreateReview,
 ): Promise<boolean> {
-  const group = names.group("authorization");
-  const review = await client.request<SubjectAccessReview>(`/apis/${group}/v1/subjectaccessreviews`, {
-    method: "POST",
-    body: {
-      apiVersion: `${group}/v1`,
-      kind: "SubjectAccessReview",
-      spec: {
-        user: spec.username,
-        uid: spec.uid,
-        groups: spec.groups,
-        extra: spec.extra,
-        resourceAttributes: {
-          group: names.group("certificates"),
-          version: "*",
-          resource: "certificatesigningrequests",
-          verb: "create",
-          subresource,
-        },
+  const review = await postReview<SubjectAccessReview>(client, {
+    group: names.group("authorization"),
+    kind: "SubjectAccessReview",
+    spec: {
+      user: spec.username,
+      uid: spec.uid,
+      groups: spec.groups,
+      extra: spec.extra,
+      resourceAttributes: {
+        group: names.group("certificates"),
+        version: "*",
+        resource: "certificatesigningrequests",
+        verb: "create",
+        subresource,
       },
     },
   });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 
 /** The commands that work on a server's store, whether it runs or not. */
@@ -34,17 +35,17 @@ describe("a command on the store of a server", () => {
     signet.stop();
     rmSync(folder, { recursive: true, force: true });
   });
-  const absolute = (args: readonly string[]): string[] =>
-    args.map((arg) => (arg === "saved" ? join(folder, arg) : arg));
+  const run = (args: readonly string[], dataDirectory: string): Promise<HostedOutcome> =>
+    signet.run([
+      ...args.map((arg) => (arg === "saved" ? join(folder, arg) : arg)),
+      ...["--data-dir", dataDirectory, "--encryption-key-file", keyFile],
+    ]);
 
   it("refuses a folder without a server's store, and creates nothing there", async () => {
     const other = mkdtempSync(join(folder, "other-"));
     writeFileSync(join(other, "letter.txt"), "dear");
     for (const args of commands) {
-      const { code, stdout, stderr } = await signet.run([
-        ...absolute(args),
-        ...["--data-dir", other, "--encryption-key-file", keyFile],
-      ]);
+      const { code, stdout, stderr } = await run(args, other);
       assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
       assert.match(stderr, /holds no store of a server: name the one that signet serve was given/, args.join(" "));
     }
@@ -55,10 +56,7 @@ describe("a command on the store of a server", () => {
     const data = mkdtempSync(join(folder, "moved-"));
     mkdirSync(join(data, "store.moved-70"));
     for (const args of commands) {
-      const { code, stderr } = await signet.run([
-        ...absolute(args),
-        ...["--data-dir", data, "--encryption-key-file", keyFile],
-      ]);
+      const { code, stderr } = await run(args, data);
       assert.equal(code, 2, `${args.join(" ")}: ${stderr}`);
       assert.match(
         stderr,
@@ -75,10 +73,7 @@ describe("a command on the store of a server", () => {
     const link = join(folder, "link");
     symlinkSync("gone", link);
     for (const args of [...commands, ["doctor"]]) {
-      const { code, stderr } = await signet.run([
-        ...absolute(args),
-        ...["--data-dir", link, "--encryption-key-file", keyFile],
-      ]);
+      const { code, stderr } = await run(args, link);
       assert.equal(code, 2, args.join(" "));
       assert.match(
         stderr,
@@ -94,10 +89,7 @@ describe("a command on the store of a server", () => {
     mkdirSync(join(data, "store"), { mode: 0o700 });
     writeFileSync(file, "a text", { mode: 0o600 });
     for (const args of commands) {
-      const { code, stdout, stderr } = await signet.run([
-        ...absolute(args),
-        ...["--data-dir", data, "--encryption-key-file", keyFile],
-      ]);
+      const { code, stdout, stderr } = await run(args, data);
       assert.deepEqual(
         [code, stdout, stderr],
         [
@@ -118,10 +110,7 @@ describe("a command on the store of a server", () => {
     mkdirSync(join(data, "store"), { mode: 0o700 });
     writeFileSync(file, "", { mode: 0o600 });
     const refusal = async (args: readonly string[]): Promise<string> => {
-      const { code, stdout, stderr } = await signet.run([
-        ...absolute(args),
-        ...["--data-dir", data, "--encryption-key-file", keyFile],
-      ]);
+      const { code, stdout, stderr } = await run(args, data);
       assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
       return stderr;
     };
@@ -140,10 +129,7 @@ describe("a command on the store of a server", () => {
     const etcd = await startEtcd();
     try {
       for (const args of commands.filter(([group]) => group === "encryption" || group === "backup")) {
-        const { code, stdout, stderr } = await signet.run([
-          ...absolute(args),
-          ...["--data-dir", folder, "--encryption-key-file", keyFile, "--etcd-servers", etcd.urls.join(",")],
-        ]);
+        const { code, stdout, stderr } = await run([...args, "--etcd-servers", etcd.urls.join(",")], folder);
         assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
         assert.match(stderr, /etcd holds nothing of a server below \S+: name the members/, args.join(" "));
       }

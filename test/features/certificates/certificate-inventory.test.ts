@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
-import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { atOnce, loopContext } from "../../run-loop.ts";
@@ -22,29 +20,15 @@ describe("the inventory of certificates", () => {
   });
   const records = () => server.client.resource(scene.references.issuedCertificates);
 
-  /** Acts as a custom signer: signs with its own CA, and writes the certificate. */
   async function signAsCustomSigner(name: string): Promise<void> {
     if ((await scene.requests.find(name)) === undefined) await scene.request({ name, signerName, commonName: name });
     await scene.approve(name);
-    const request = await scene.requests.get(name);
-    const { pem } = issueCertificate({
-      request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
-      usages: ["client auth"],
-      expirationSeconds: 3600,
-      authority: newAuthority("custom"),
-      maximumLifetimeSeconds: 3600,
-      now: Date.now(),
-    });
-    const certificate = Buffer.from(pem).toString("base64");
-    await scene.requests.update({ ...request, status: { ...request.status, certificate } }, { subresource: "status" });
+    await scene.signElsewhere(name, newAuthority("custom"));
   }
-
-  const recordOf = (requestName: string) =>
-    until(server.client, scene.references.issuedCertificates, ({ spec }) => spec.requestName === requestName);
 
   it("records the certificates of custom signers, and keeps the records when the requests are deleted", async () => {
     await signAsCustomSigner("custom");
-    const record = await recordOf("custom");
+    const record = await scene.recordOf("custom");
     assert.deepEqual([record.spec.signerName, record.spec.issuer], [signerName, "CN=custom"]);
     await scene.requests.delete("custom");
     assert.equal((await records().get(record.metadata.name ?? "")).metadata.uid, record.metadata.uid);
@@ -54,7 +38,7 @@ describe("the inventory of certificates", () => {
     const name = "replaced";
     await scene.request({ name, signerName, commonName: name });
     const { metadata } = await scene.requests.get(name);
-    const { spec } = await recordOf("custom");
+    const { spec } = await scene.recordOf("custom");
     await records().create({
       apiVersion: "",
       kind: "",
@@ -62,7 +46,7 @@ describe("the inventory of certificates", () => {
       spec: { ...spec, requestName: "of its own record" },
     });
     await signAsCustomSigner(name);
-    const record = await recordOf(name);
+    const record = await scene.recordOf(name);
     assert.notEqual(record.spec.fingerprint, spec.fingerprint);
   });
 
@@ -77,7 +61,7 @@ describe("the inventory of certificates", () => {
 
   it("cannot be changed, and can be read only by auditors", async () => {
     await signAsCustomSigner("fixed");
-    const record = await recordOf("fixed");
+    const record = await scene.recordOf("fixed");
     await assert.rejects(records().update({ ...record, spec: { ...record.spec, username: "mallory" } }), {
       code: 422,
       message: /spec: Forbidden: a record of a certificate cannot be changed/,
@@ -106,7 +90,7 @@ describe("the inventory of certificates", () => {
 
   it("forgets a certificate some time after its end", async () => {
     await signAsCustomSigner("ended");
-    const record = await recordOf("ended");
+    const record = await scene.recordOf("ended");
     const retentionMilliseconds = 86_400_000;
     let now = Date.parse(record.spec.notAfter) + retentionMilliseconds;
     const context = loopContext({ client: server.client, clock: { now: () => now }, schedule: atOnce });

@@ -24,6 +24,9 @@ import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
+import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import type { TestServer } from "../../test-server.ts";
 
 /** Nothing here waits longer: a test that would never end says so instead. */
@@ -106,6 +109,26 @@ export class CertificateScene {
         await this.requests.update({ ...request, status: { conditions: [condition] } }, { subresource: "approval" });
       }),
     );
+  }
+
+  /** Acts as a signer that is another program: signs an approved request with its own CA, and writes the certificate. */
+  async signElsewhere(name: string, authority: CertificateAuthority): Promise<void> {
+    const request = await this.requests.get(name);
+    const { pem } = issueCertificate({
+      request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
+      usages: ["client auth"],
+      expirationSeconds: 3600,
+      authority,
+      maximumLifetimeSeconds: 3600,
+      now: Date.now(),
+    });
+    const status = { ...request.status, certificate: Buffer.from(pem).toString("base64") };
+    await this.requests.update({ ...request, status }, { subresource: "status" });
+  }
+
+  /** The record of the certificate of a request, once it is there. */
+  recordOf(requestName: string): Promise<IssuedCertificate> {
+    return until(this.client, this.references.issuedCertificates, ({ spec }) => spec.requestName === requestName);
   }
 
   /** The request once something has been decided that `isWanted` accepts. */

@@ -1,3 +1,4 @@
+import { atOnce } from "../api/at-once.ts";
 import { splitExemplar } from "./exemplar.ts";
 
 /** How the values of one series in several processes become one. */
@@ -13,40 +14,49 @@ interface Family {
   readonly exemplars: Map<string, string>;
 }
 
+type AggregatorOf = (name: string) => Aggregator;
+
 /** Makes one text in Prometheus' format of the texts of the processes of one server. Default: all values are added up. */
-export function mergeMetrics(
+export const mergeMetrics = (texts: readonly string[], aggregatorOf?: AggregatorOf): string =>
+  atOnce(mergeMetricsInSteps(texts, aggregatorOf));
+
+/** The same, and yields after each sample. */
+export function* mergeMetricsInSteps(
   texts: readonly string[],
-  aggregatorOf: (name: string) => Aggregator = () => "sum",
-): string {
+  aggregatorOf: AggregatorOf = () => "sum",
+): Generator<undefined, string> {
   const families = new Map<string, Family>();
-  for (const text of texts) addText(families, { text, aggregatorOf });
-  return textOf(families.values());
+  for (const text of texts) yield* addText(families, { text, aggregatorOf });
+  return yield* textOf(families.values());
 }
 
 /** What a process has counted: the metrics that still hold when it has ended. Without exemplars. */
 export function countersOf(text: string): string {
   const families = new Map<string, Family>();
-  addText(families, { text, aggregatorOf: () => "sum" });
+  atOnce(addText(families, { text, aggregatorOf: () => "sum" }));
   const counters = [...families.values()].filter(({ comments }) => !comments.some((line) => line.endsWith(" gauge")));
   for (const { exemplars } of counters) exemplars.clear();
-  return textOf(counters);
+  return atOnce(textOf(counters));
 }
 
-function textOf(families: Iterable<Family>): string {
-  const lines: string[] = [];
+function* textOf(families: Iterable<Family>): Generator<undefined, string> {
+  let text = "";
   for (const { comments, values, exemplars } of families) {
-    lines.push(...comments);
-    for (const [series, value] of values) lines.push(`${series} ${value}${exemplars.get(series) ?? ""}`);
+    for (const comment of comments) text += `${comment}\n`;
+    for (const [series, value] of values) {
+      text += `${series} ${value}${exemplars.get(series) ?? ""}\n`;
+      yield;
+    }
   }
-  return `${lines.join("\n")}\n`;
+  return text;
 }
 
 interface AddedText {
   readonly text: string;
-  readonly aggregatorOf: (name: string) => Aggregator;
+  readonly aggregatorOf: AggregatorOf;
 }
 
-function addText(families: Map<string, Family>, { text, aggregatorOf }: AddedText): void {
+function* addText(families: Map<string, Family>, { text, aggregatorOf }: AddedText): Generator<undefined, void> {
   let family: Family | undefined;
   let comments: string[] = [];
   for (const line of text.split("\n")) {
@@ -61,6 +71,7 @@ function addText(families: Map<string, Family>, { text, aggregatorOf }: AddedTex
       };
       families.set(name, family);
     } else if (family !== undefined && line !== "") addSample(family, line);
+    yield;
   }
 }
 

@@ -6,8 +6,9 @@ import type { Sample } from "./collected-metric.ts";
 import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { withoutExemplars } from "./exemplar.ts";
-import { mergeMetrics } from "./merge-metrics.ts";
+import { mergeMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
 import { pathOfAddress } from "./connection-bound.ts";
 import { dryRunLabel, requestLabelNames, scopeLabel, verbLabel } from "./request-labels.ts";
@@ -160,7 +161,9 @@ export class Metrics {
 
   /** The metrics of this process, with exemplars where requests were exported as traces. */
   async text(): Promise<string> {
-    return `${await this.#registry.metrics()}${this.#histograms()}`;
+    let text = await this.#registry.metrics();
+    await new LongWork().each(this.#histograms(), (lines) => (text += `${lines.join("\n")}\n`));
+    return text;
   }
 
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
@@ -168,7 +171,8 @@ export class Metrics {
     await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
-    const text = others.length === 0 ? own : mergeMetrics([own, ...others], (name) => this.#aggregatorOf(name));
+    const merging = mergeMetricsInSteps([own, ...others], (name) => this.#aggregatorOf(name));
+    const text = others.length === 0 ? own : await new LongWork().all(merging);
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");
@@ -186,21 +190,20 @@ export class Metrics {
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
-  #histograms(): string {
+  *#histograms(): Generator<readonly string[]> {
     const duration = "apiserver_request_duration_seconds";
-    const lines = [`# HELP ${duration} Time to answer, by verb and resource.`, `# TYPE ${duration} histogram`];
-    for (const { labels, durations } of [...this.#series.values()].flat())
-      lines.push(...durations.lines(duration, labels));
+    yield [`# HELP ${duration} Time to answer, by verb and resource.`, `# TYPE ${duration} histogram`];
+    const series = [...this.#series.values()].flat();
+    for (const { labels, durations } of series) yield durations.lines(duration, labels);
     const objective = "apiserver_request_sli_duration_seconds";
-    lines.push(
+    yield [
       `# HELP ${objective} Time to answer without the time in a queue, by verb and resource, without dry runs.`,
       `# TYPE ${objective} histogram`,
-    );
-    for (const { labels, objectives } of [...this.#series.values()].flat()) {
+    ];
+    for (const { labels, objectives } of series) {
       const { dry_run: _, ...others } = labels;
-      if (objectives !== undefined) lines.push(...objectives.lines(objective, others));
+      if (objectives !== undefined) yield objectives.lines(objective, others);
     }
-    return `${lines.join("\n")}\n`;
   }
 }
 

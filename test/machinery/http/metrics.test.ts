@@ -6,7 +6,7 @@ import { Metrics } from "../../../src/machinery/http/metrics.ts";
 import type { MetricsOptions } from "../../../src/machinery/http/metrics.ts";
 import type { AnsweredRequest } from "../../../src/machinery/http/request-lifecycle.ts";
 import { requestInfo } from "../../../src/machinery/http/request-info.ts";
-import { turnsOfTest } from "../../turns-during.ts";
+import { turnsDuring, turnsOfTest } from "../../turns-during.ts";
 
 const none = { running: 0, waiting: 0 };
 const request = { headers: {}, connection: { remoteAddress: "127.0.0.1", peerCertificates: [] } };
@@ -35,6 +35,14 @@ describe("scrapes of the metrics", () => {
     });
     await Promise.all([metrics.scrape(request), metrics.scrape(request), metrics.scrape(request)]);
     assert.equal(new Set(turns).size, 3);
+  });
+
+  it("are made in several turns of the event loop, of one process and of several", async (t) => {
+    const other = `# TYPE one counter\n${"one 1\n".repeat(100)}`;
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    assert.ok((await turnsDuring(() => metricsOf({}).text())) >= 2);
+    assert.ok((await turnsDuring(() => metricsOf({ others: async () => [other] }).scrape(request))) >= 100);
   });
 
   it("show of several processes the sum of a metric, or the largest or smallest value where the metric says so", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -74,6 +75,13 @@ describe("signet audit verify", () => {
     const missing = await signet.run(["audit", "verify", join(scratch, "none.log")]);
     assert.equal(missing.code, 2);
     assert.match(missing.stderr, /^signet: cannot read .+none\.log: there is no such file; name another\n$/);
+    const pipe = join(scratch, "pipe.log");
+    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+    const unread = await signet.run(["audit", "verify", pipe]);
+    assert.deepEqual(
+      [unread.code, unread.stderr],
+      [2, `signet: cannot read ${pipe}: a log is read twice; name a file\n`],
+    );
     const other = join(scratch, "other.log");
     writeFileSync(other, "{}\n");
     assert.match((await signet.run(["audit", "verify", other])).stdout, /^.+other\.log: 1 line, none with a number$/m);

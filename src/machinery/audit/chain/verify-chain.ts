@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
 import { splitLines } from "../../api/split-lines.ts";
@@ -180,8 +181,10 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
 }
 
 async function* readLines(file: string): AsyncGenerator<Line> {
-  const handle = await open(file, "r");
+  // To open a pipe would wait for its writer.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    if (!(await handle.stat()).isFile()) throw new Error("a log is read twice; name a file");
     const magic = Buffer.alloc(2);
     await handle.read(magic, 0, 2, 0);
     const source = handle.createReadStream({ start: 0, autoClose: false });

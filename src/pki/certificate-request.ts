@@ -25,6 +25,8 @@ export interface CertificateRequest {
   readonly subjectAltNames: SubjectAltNames;
   /** All requested extensions, including the subject alternative names. */
   readonly extensions: readonly Extension[];
+  /** Whether there are more in Microsoft's attribute for them, which OpenSSL and Microsoft's CAs read, but neither Go nor Signet. */
+  readonly hasMicrosoftExtensions: boolean;
   /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
   /** The bytes that the signature covers. */
@@ -58,13 +60,14 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
 
   const publicKey = parsePublicKeyInfo(spki.bytes);
-  const extensions = requestedExtensions(attributes);
+  const { extensions, hasMicrosoftExtensions } = requestedExtensions(attributes);
   const names = extensions.find(({ id }) => id === oids.subjectAltName);
   return {
     subject: parseDistinguishedName(subject.bytes),
     publicKey,
     subjectAltNames: names === undefined ? noSubjectAltNames : parseSubjectAltNames(names.value),
     extensions,
+    hasMicrosoftExtensions,
     signatureAlgorithm: signatureAlgorithmOf(algorithm),
     certificationRequestInfo: info.bytes,
     signature: signature.bytes,
@@ -78,9 +81,12 @@ const maximumAttributeValues = 256;
  * Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes only need to be
  * well-formed.
  */
-function requestedExtensions(attributes: Buffer): Extension[] {
+function requestedExtensions(
+  attributes: Buffer,
+): Pick<CertificateRequest, "hasMicrosoftExtensions"> & { readonly extensions: Extension[] } {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
+  let hasMicrosoftExtensions = false;
   let count = 0;
   while (!reader.isAtEnd) {
     const attribute = reader.readSequence("Attribute");
@@ -89,6 +95,7 @@ function requestedExtensions(attributes: Buffer): Extension[] {
     attribute.expectEnd();
     // An attribute without a value is work too.
     count += Math.max(1, values.length);
+    if (type === oids.microsoftExtensionRequest) hasMicrosoftExtensions = true;
     const [list] = values;
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
@@ -96,7 +103,7 @@ function requestedExtensions(attributes: Buffer): Extension[] {
     if (extensions.length > maximumExtensions) throw new PkiError("x509: too many extensions");
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
-  return extensions;
+  return { extensions, hasMicrosoftExtensions };
 }
 
 function readValues(set: Buffer, mostValues: number): DerElement[] {

@@ -57,6 +57,7 @@ export const oids = {
   // RFC 2985: an e-mail address in a distinguished name, and the attribute of a request that carries extensions
   emailAddress: "1.2.840.113549.1.9.1",
   extensionRequest: "1.2.840.113549.1.9.14",
+  microsoftExtensionRequest: "1.3.6.1.4.1.311.2.1.14",
 } as const;
 
 /** Types of the attributes of a distinguished name, named as in X.520 and RFC 4519. */

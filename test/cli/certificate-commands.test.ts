@@ -5,12 +5,15 @@ import { parseAllDocuments } from "yaml";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
 import {
   CertificateFolder,
   CertificateScene,
   newAuthority,
   sceneOf,
 } from "../features/certificates/certificate-loop-scene.ts";
+import { requestWithExtensions } from "../pki/request-with-extensions.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";
@@ -126,6 +129,27 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     const unregistered = sceneOf(server, { name: "system:node:n9", groups: ["system:masters"] });
     await unregistered.request({ ...wish, name: "no-node", commonName: "system:node:n9", names: { dnsNames: ["n9"] } });
     assert.match(await succeed("csr", "describe", "no-node"), /! the requesting node is not registered/);
+  });
+
+  it("warn of what only the extensions of a request ask for, which a signer may copy", async () => {
+    const privateKey = generatePrivateKey("ECDSA P-256");
+    const extensions = [{ id: oids.keyUsage, value: Buffer.from("03020204", "hex") }];
+    const subject = { commonName: "copied" };
+    for (const [name, attributeType, warning] of [
+      ["copied", oids.extensionRequest, 'the usage "cert sign" is for CAs only'],
+      [
+        "microsoft",
+        oids.microsoftExtensionRequest,
+        "the request has extensions in Microsoft's attribute, which are not shown here",
+      ],
+    ] as const) {
+      const pem = requestWithExtensions({ privateKey, subject, extensions, attributeType });
+      const request = Buffer.from(pem, "utf8").toString("base64");
+      const spec = { signerName: "example.com/services", usages: ["client auth"], request };
+      await scene.requests.create({ apiVersion: "", kind: "", metadata: { name }, spec, status: {} });
+      const { warnings } = JSON.parse(await succeed("csr", "describe", name, "-o", "json")) as { warnings: string[] };
+      assert.ok(warnings.includes(warning), warnings.join("\n"));
+    }
   });
 
   it("approve a dangerous request only after a confirmation", async () => {

@@ -22,10 +22,12 @@ export function requestWithExtensions(options: {
   readonly privateKey: KeyObject;
   readonly subject: DistinguishedNameParts;
   readonly extensions: readonly Omit<Extension, "isCritical">[];
+  /** The attribute that they are in. Default: that of RFC 2985. */
+  readonly attributeType?: string;
 }): string {
-  const { privateKey, subject, extensions } = options;
+  const { privateKey, subject, extensions, attributeType = oids.extensionRequest } = options;
   const list = encodeSequence(...extensions.map((one) => encodeExtension({ ...one, isCritical: false })));
-  const attribute = encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([list]));
+  const attribute = encodeSequence(encodeObjectIdentifier(attributeType), encodeSetOf([list]));
   const info = encodeSequence(
     encodeSmallInteger(0),
     encodeDistinguishedName(subject),

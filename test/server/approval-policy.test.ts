@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { maximumShownLength } from "../../src/machinery/api/format-value.ts";
-import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
+import { encodeElement, encodeObjectIdentifier, encodeSequence } from "../../src/pki/der-writer.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { oids } from "../../src/pki/object-identifiers.ts";
+import { extendedKeyUsages, oids } from "../../src/pki/object-identifiers.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { CertificateFolder, conditionOf, sceneOf } from "../features/certificates/certificate-loop-scene.ts";
 import type { CertificateScene } from "../features/certificates/certificate-loop-scene.ts";
@@ -50,8 +50,10 @@ describe("the approval policy of a running server", () => {
     conditionOf(request, "Approved") !== undefined || conditionOf(request, "Denied") !== undefined;
 
   /** What the policy says of a request of alice's with these extensions. */
-  async function decisionOn(name: string, extensions: readonly Omit<Extension, "isCritical">[]): Promise<string> {
-    const pem = requestWithExtensions({ privateKey, subject: { commonName: "w" }, extensions });
+  const decisionOn = (name: string, extensions: readonly Omit<Extension, "isCritical">[]): Promise<string> =>
+    decisionOnRequest(name, requestWithExtensions({ privateKey, subject: { commonName: "w" }, extensions }));
+
+  async function decisionOnRequest(name: string, pem: string): Promise<string> {
     await alice.requests.create({
       apiVersion: `${names.group("certificates")}/v1`,
       kind: "CertificateSigningRequest",
@@ -97,6 +99,35 @@ describe("the approval policy of a running server", () => {
     ].entries()) {
       assert.match(await decisionOn(`ca-${index}`, constraints(hex)), /: extensions: a CA certificate is requested/);
     }
+  });
+
+  it("approves no usage that only the extensions ask for, and that is of a CA, for its revocations or for everything", async () => {
+    const limit = (id: string, hex: string) => [{ id, value: Buffer.from(hex, "hex") }];
+    const usages = (hex: string) => limit(oids.keyUsage, hex);
+    const purposes = (...ids: readonly string[]) => [
+      { id: oids.extendedKeyUsage, value: encodeSequence(...ids.map(encodeObjectIdentifier)) },
+    ];
+    const { any, ocspSigning, serverAuth } = extendedKeyUsages;
+    assert.equal(await decisionOn("ordinary", [...usages("030205e0"), ...purposes(serverAuth)]), "approved");
+    for (const [name, extensions, refusal] of [
+      ["certificates", usages("03020204"), /: usages: "cert sign" is not allowed\.$/],
+      ["lists", usages("03020102"), /: usages: "crl sign" is not allowed\.$/],
+      ["statuses", purposes(serverAuth, ocspSigning), /: usages: "ocsp signing" is not allowed\.$/],
+      ["everything", purposes(any), /: usages: "any" is not allowed\.$/],
+      ["unreadable", usages("04020204"), /: usages: "cert sign" is not allowed/],
+    ] as const) {
+      assert.match(await decisionOn(name, extensions), refusal);
+    }
+  });
+
+  it("approves no request with extensions in Microsoft's attribute, which OpenSSL copies and no rule checks", async () => {
+    const extensions = [alternativeNames(dnsName("a.example.com"))];
+    const attributeType = oids.microsoftExtensionRequest;
+    const pem = requestWithExtensions({ privateKey, subject: { commonName: "w" }, extensions, attributeType });
+    assert.match(
+      await decisionOnRequest("microsoft", pem),
+      /: extensions: some are in Microsoft's attribute, which no rule checks\.$/,
+    );
   });
 
   it("names its reasons for denying in a message of bounded length, however many names are wrong", async () => {

@@ -4,7 +4,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
+import { requestsCaCertificate, countUnsupportedNames, requestedPowers } from "../requests/requested-extensions.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesNotOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
@@ -93,9 +93,13 @@ const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
 
 /** Warnings about the usages of the certificate. */
 function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
-  const { usages = [] } = spec;
+  // Its signer may copy what the extensions ask for.
+  const usages = [...new Set([...(spec.usages ?? []), ...requestedPowers(request)])];
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [
+    ...(request.hasMicrosoftExtensions
+      ? ["the request has extensions in Microsoft's attribute, which are not shown here"]
+      : []),
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
     ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),

@@ -3,7 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { formatFaults } from "../../../machinery/api/field-error.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
-import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
+import { requestsCaCertificate, countUnsupportedNames, requestedPowers } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
 import type { RequesterNode } from "../signers/alternative-name-requirements.ts";
 import type {
@@ -106,16 +106,19 @@ function otherFaults(
   { require, names }: { readonly require: RequestRequirements; readonly names: Names },
 ): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
-  for (const usage of input.usages) {
+  // A custom signer may copy requested extensions that no rule checks.
+  for (const usage of new Set([...input.usages, ...requestedPowers(input.request)])) {
     if (!(require.usages?.includes(usage) ?? isOrdinaryUsage(usage))) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }
-  // A custom signer may copy requested extensions that no rule checks.
   if (requestsCaCertificate(input.request))
     faults.push({ field: "extensions", message: "a CA certificate is requested" });
   if (countUnsupportedNames(input.request) > 0) {
     faults.push({ field: "extensions", message: "only DNS names, IP addresses, email addresses and URIs are allowed" });
+  }
+  if (input.request.hasMicrosoftExtensions) {
+    faults.push({ field: "extensions", message: "some are in Microsoft's attribute, which no rule checks" });
   }
   const { algorithm, sizeBits } = input.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {

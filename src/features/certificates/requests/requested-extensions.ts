@@ -1,6 +1,9 @@
+import { readCertificateExtensions } from "../../../pki/certificate-extensions.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { oids } from "../../../pki/object-identifiers.ts";
+import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { generalNameTags, readGeneralNames } from "../../../pki/subject-alt-names.ts";
+import { certificateUsagesOf } from "../signers/usages.ts";
 
 const noAuthority: ReadonlySet<string> = new Set(["3000", "3003010100"]);
 
@@ -20,4 +23,21 @@ const understoodTags: ReadonlySet<number> = new Set(Object.values(generalNameTag
 export function countUnsupportedNames({ extensions }: CertificateRequest): number {
   const names = extensions.find(({ id }) => id === oids.subjectAltName);
   return names === undefined ? 0 : readGeneralNames(names.value).filter(({ tag }) => !understoodTags.has(tag)).length;
+}
+
+/** What a signer that copies extensions must not pass on unseen: the usages of a CA and for its revocations, and every usage. */
+const powers: readonly string[] = ["cert sign", "crl sign", "ocsp signing", "any"];
+
+/** The powers that the extensions of a request ask for, whatever its `spec.usages` are. */
+export function requestedPowers({ extensions }: CertificateRequest): readonly string[] {
+  const limiting = extensions.filter(({ id }) => id === oids.keyUsage || id === oids.extendedKeyUsage);
+  const asked = orPkiError(() => readCertificateExtensions(limiting));
+  if (asked instanceof PkiError) return powers; // others may read it
+  return powers.filter((power) => {
+    const { keyUsages, extendedKeyUsages: purposes } = certificateUsagesOf([power]);
+    return (
+      keyUsages.some((usage) => asked.keyUsages?.includes(usage)) ||
+      purposes.some((purpose) => asked.extendedKeyUsages?.includes(extendedKeyUsages[purpose]))
+    );
+  });
 }

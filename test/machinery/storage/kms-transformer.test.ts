@@ -313,6 +313,8 @@ describe("a KMS v2 provider", () => {
 
   it("lets no reader wait for a plugin that is silent, but the first, and asks it again by itself", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
+    plugin.keyId = "key-after-silence";
+    const later = await process().transformer.encrypt(plain, storageKey);
     const scene = process({ timeoutMilliseconds: 1_500 });
     await scene.transformer.pollWhenDue();
     plugin.behaviour = "silent";
@@ -326,6 +328,7 @@ describe("a KMS v2 provider", () => {
     await scene.transformer.pollWhenDue();
     assert.equal(scene.readable, 1);
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+    assert.deepEqual((await scene.decrypt(later)).plain, plain, "a plugin that is back is asked for other keys too");
   });
 
   it("reads values of other keys while the plugin is silent about one", async () => {

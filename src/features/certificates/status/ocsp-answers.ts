@@ -23,7 +23,7 @@ export type OcspResult =
 
 export interface OcspAnswersOptions {
   readonly authorities: () => readonly AnsweringAuthority[];
-  readonly statuses: CertificateStatuses;
+  readonly statuses: Pick<CertificateStatuses, "ready" | "of">;
   readonly responders: OcspResponders;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;

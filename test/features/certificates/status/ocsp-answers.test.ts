@@ -2,10 +2,16 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import type { Certificate } from "../../../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
+import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
+import { authorityId } from "../../../../src/features/certificates/status/addresses.ts";
+import { OcspAnswers } from "../../../../src/features/certificates/status/ocsp-answers.ts";
+import type { OcspAnswersOptions } from "../../../../src/features/certificates/status/ocsp-answers.ts";
+import { OcspResponders } from "../../../../src/features/certificates/status/ocsp-responders.ts";
 import { revocationResource } from "../../../../src/features/revocation/resources.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "../../../pki/ocsp-messages.ts";
@@ -13,6 +19,7 @@ import { sendInProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import { turnsDuring } from "../../../turns-during.ts";
+import { newAuthority } from "../certificate-loop-scene.ts";
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -74,6 +81,12 @@ describe("an OCSP answer", () => {
     assert.equal(readOcspResponse(await ask()).answers.length, 1, "it is not kept for one of them");
   });
 
+  it("comes with the CA's certificate at the address beside it, also before there is a list", async () => {
+    const at = (id: string) => sendInProcess(server, `/pki/ca/${id}.crt`);
+    assert.deepEqual((await at(authorityId(ca))).body, ca.der);
+    assert.equal((await at("0".repeat(40))).status, 404);
+  });
+
   it("is not kept for a certificate that was never issued: strangers could make others be forgotten", async () => {
     const unissued = Buffer.of(0x12);
     assert.notDeepEqual(await ask(unissued), await ask(unissued), "each is signed anew");
@@ -114,5 +127,72 @@ describe("an OCSP answer", () => {
     assert.equal(timesOf(await ask()).nextUpdate, ca.notAfter);
     time.pass(10 * minute);
     assert.equal(readOcspResponse(await ask()).status, unauthorized);
+  });
+});
+
+describe("the first OCSP answer of a process", () => {
+  const time = new ManualTime();
+  const authority = rootSigningAuthority(newAuthority("first"));
+  const body = encodeOcspRequest([encodeCertificateId(authority.certificate, revoked)]);
+  const answersWith = (given: Pick<OcspAnswersOptions, "statuses"> & { readonly record?: () => Promise<void> }) => {
+    const failures: unknown[] = [];
+    const { statuses, record = () => Promise.resolve() } = given;
+    const { clock } = time;
+    const answers = new OcspAnswers({
+      authorities: () => [{ signerName: "example.com/first", authority }],
+      statuses,
+      responders: new OcspResponders({ clock, record }),
+      clock,
+      onFailure: (error) => failures.push(error),
+    });
+    return { ask: async () => readOcspResponse((await answers.answer(body)).der), failures };
+  };
+
+  it("waits until all revocations are known that there were at the start", async () => {
+    let isKnown = false;
+    const statuses: OcspAnswersOptions["statuses"] = {
+      ready: async () => {
+        await setImmediate();
+        isKnown = true;
+      },
+      of: () => (isKnown ? { type: "revoked", revokedAt: 0, reason: "unspecified" } : { type: "good" }),
+    };
+    assert.equal((await answersWith({ statuses }).ask()).answers[0]?.type, "revoked");
+  });
+
+  it("is not given before the certificate of its key is recorded, which is tried again after five seconds", async () => {
+    let tries = 0;
+    const record = async (): Promise<void> => {
+      tries += 1;
+      if (tries === 1) throw new Error("the store does not answer");
+    };
+    const statuses: OcspAnswersOptions["statuses"] = { ready: () => Promise.resolve(), of: () => ({ type: "good" }) };
+    const { ask, failures } = answersWith({ statuses, record });
+    assert.equal((await ask()).status, tryLater);
+    time.pass(4999);
+    assert.equal((await ask()).status, tryLater);
+    assert.equal(tries, 1);
+    time.pass(1);
+    assert.equal((await ask()).status, successful);
+    assert.equal(failures.length, 2);
+  });
+
+  it("stays the key's own while the certificate of the next key cannot be recorded, until its own ends", async () => {
+    let isStoreThere = true;
+    const record = async (): Promise<void> => {
+      if (!isStoreThere) throw new Error("the store does not answer");
+    };
+    const statuses: OcspAnswersOptions["statuses"] = {
+      ready: () => Promise.resolve(),
+      of: () => ({ type: "unknown" }),
+    };
+    const { ask } = answersWith({ statuses, record });
+    const [first] = (await ask()).certificates;
+    isStoreThere = false;
+    time.pass(6 * day);
+    await ask(); // tries to renew it
+    assert.deepEqual((await ask()).certificates[0]?.der, first?.der);
+    time.pass(2 * day);
+    assert.equal((await ask()).status, tryLater);
   });
 });

@@ -192,6 +192,7 @@ describe("every kind", { concurrency: true }, () => {
           const path = `${root}/${isNamespaced ? "namespaces/{namespace}/" : ""}${plural}`;
           assert.ok(third.paths[path].post);
           assert.ok(third.paths[`${path}/{name}`].get);
+          assert.ok(third.paths[path.replace(root, `${root}/watch`)].get);
           const second = (await api.send({ path: "/openapi/v2" })).json();
           assert.ok(second.paths[path].post);
           for (const schemas of [third.components.schemas, second.definitions]) {

@@ -53,7 +53,7 @@ export interface Operation {
   readonly kind: GroupVersionKind;
   readonly parameters: readonly ParameterName[];
   readonly requestBody?: Body | "patch" | "deleteOptions";
-  readonly response: Body | "status";
+  readonly response: Body | "status" | "watchEvent";
   readonly statusCodes: readonly number[];
 }
 
@@ -96,6 +96,9 @@ const list: Action = {
   parameters: listParameters,
   statusCodes: [200],
 };
+/** The watches that have a path of their own: deprecated, but the only ones that a client made from the document knows. */
+const watchList: Action = { ...list, verb: "watch", action: "watchlist", word: "watch" };
+const watchItem: Action = { ...watchList, action: "watch" };
 const create: Action = {
   verb: "create",
   method: "post",
@@ -154,6 +157,7 @@ export function operationsOf(resource: DescribedResource, groupWord = wordOfGrou
   const isNamespaced = resource.scope === "Namespaced";
   const collection = `${base}${isNamespaced ? "/namespaces/{namespace}" : ""}/${resource.plural}`;
   const item = `${collection}/{name}`;
+  const watched = (path: string): string => `${base}/watch${path.slice(base.length)}`;
   const idPrefix = `${groupWord}${capitalized(resource.version)}`;
   const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
   const body: Body = { schema: resource.schema, kind: kindOf(resource) };
@@ -166,10 +170,15 @@ export function operationsOf(resource: DescribedResource, groupWord = wordOfGrou
     ...[list, create].filter(serves).map(at({ path: collection, id: `${idPrefix}${idName}`, body })),
     ...[deleteCollection].filter(serves).map(at({ path: collection, id: `${idPrefix}Collection${idName}`, body })),
     ...itemActions.filter(serves).map(at({ path: item, id: `${idPrefix}${idName}`, body })),
+    ...[watchList].filter(serves).map(at({ path: watched(collection), id: `${idPrefix}${idName}List`, body })),
+    ...[watchItem].filter(serves).map(at({ path: watched(item), id: `${idPrefix}${idName}`, body })),
   ];
-  if (isNamespaced && serves(list)) {
+  if (isNamespaced) {
+    const path = `${base}/${resource.plural}`;
+    const id = `${idPrefix}${resource.kind}`;
     operations.push(
-      at({ path: `${base}/${resource.plural}`, id: `${idPrefix}${resource.kind}ForAllNamespaces`, body })(list),
+      ...[list].filter(serves).map(at({ path, id: `${id}ForAllNamespaces`, body })),
+      ...[watchList].filter(serves).map(at({ path: watched(path), id: `${id}ListForAllNamespaces`, body })),
     );
   }
   for (const [name, subresource] of Object.entries(resource.subresources ?? {})) {
@@ -204,7 +213,7 @@ function operation(action: Action, { path, id, tag, body, resource }: OperationP
     kind: body.kind,
     id: `${word}${id}`,
     tag,
-    description: `${word} ${verb === "deletecollection" ? "collection of " : ""}${body.kind.kind}`,
+    description: `${word} ${verb === "deletecollection" ? "collection of " : ""}${body.kind.kind}${deprecationOf(verb)}`,
     ...(isWrite && { requestBody: body }),
     ...(verb === "patch" && { requestBody: "patch" }),
     ...(isDelete && { requestBody: "deleteOptions" }),
@@ -212,12 +221,16 @@ function operation(action: Action, { path, id, tag, body, resource }: OperationP
   };
 }
 
+const deprecationOf = (verb: Verb): string =>
+  verb === "watch" ? ". Deprecated: use the list operation with its parameter watch." : "";
+
 /**
  * The body of a successful answer. An object that finalizers keep is returned itself, although the document says
  * otherwise.
  */
-function responseOf(verb: Verb, { body, resource }: Pick<OperationPlace, "body" | "resource">): Body | "status" {
+function responseOf(verb: Verb, { body, resource }: Pick<OperationPlace, "body" | "resource">): Operation["response"] {
   const { answersDeletedObject = false, answersStatusOfDeletedCollection = false } = resource;
+  if (verb === "watch") return "watchEvent";
   if (verb === "delete") return answersDeletedObject ? body : "status";
   if (verb === "deletecollection" && answersStatusOfDeletedCollection) return "status";
   return verb === "list" || verb === "deletecollection" ? listOf(body) : body;

@@ -5,7 +5,7 @@ import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./openapi-operations.ts";
-import type { Body, DescribedResource, HttpMethod, Operation, ParameterName } from "./openapi-operations.ts";
+import type { DescribedResource, HttpMethod, Operation, ParameterName } from "./openapi-operations.ts";
 import { protobufMediaType } from "./protobuf-envelope.ts";
 
 export interface ApiDescription {
@@ -90,7 +90,7 @@ const securitySchemes: SecuritySchemes = {
 const security: SecurityRequirements = [{ BearerToken: [] }];
 
 const mediaTypesOf = ({ action }: Operation): readonly string[] =>
-  action === "list" ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;
+  action === "list" || action.startsWith("watch") ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;
 
 const bodyMediaTypesOf = (body: Operation["requestBody"]): readonly string[] =>
   body === "patch" ? Object.values(patchMediaTypes) : ["*/*"];
@@ -189,13 +189,24 @@ const outcomeOf = ({ statusCodes, action, kind }: Operation, answer: { readonly 
 });
 
 function bodyReference(
-  body: Body | "status" | "patch" | "deleteOptions",
+  body: Operation["response"] | "patch" | "deleteOptions",
   collector: DefinitionCollector,
 ): OpenApiSchema {
   if (body === "patch") {
     return collector.addShared("apis.meta.v1.Patch", {
       description: "A change, in the format of its media type.",
       type: "object",
+    });
+  }
+  if (body === "watchEvent") {
+    return collector.addShared("apis.meta.v1.WatchEvent", {
+      description: "A change of a watched object.",
+      type: "object",
+      required: ["type", "object"],
+      properties: {
+        type: { description: "ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.", type: "string" },
+        object: { description: "The object after the change; of an ERROR a Status.", type: "object" },
+      },
     });
   }
   if (body === "status") return collector.addKind(statusSchema, { group: "", version: "v1", kind: "Status" });

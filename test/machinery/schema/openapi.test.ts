@@ -116,13 +116,29 @@ test("a version 3 document describes its own group and version only", () => {
     "/api/v1/namespaces/{namespace}/serviceaccounts/{name}",
     "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
     "/api/v1/serviceaccounts",
+    "/api/v1/watch/namespaces/{namespace}/serviceaccounts",
+    "/api/v1/watch/namespaces/{namespace}/serviceaccounts/{name}",
+    "/api/v1/watch/serviceaccounts",
   ]);
   assert.deepEqual(Object.keys(certificates.paths), [
     "/apis/certificates.k8s.io/v1/certificatesigningrequests",
     "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}",
     "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval",
     "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/status",
+    "/apis/certificates.k8s.io/v1/watch/certificatesigningrequests",
+    "/apis/certificates.k8s.io/v1/watch/certificatesigningrequests/{name}",
   ]);
+});
+
+test("the paths of watches answer events, and take what a list takes", () => {
+  const list = everything.paths["/api/v1/serviceaccounts"]?.get;
+  const watch = everything.paths["/api/v1/watch/serviceaccounts"]?.get;
+  assert.equal(watch?.["x-kubernetes-action"], "watchlist");
+  assert.deepEqual(watch?.parameters, list?.parameters);
+  assert.deepEqual(watch?.produces, list?.produces);
+  assert.deepEqual(watch?.responses["200"]?.schema, {
+    $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent",
+  });
 });
 
 test("a review has only the create operation", () => {
@@ -158,6 +174,9 @@ test("operation ids and tags are upstream's, and ids are unique", () => {
   assert.ok(ids.includes("patchCertificatesV1CertificateSigningRequestApproval"));
   assert.ok(ids.includes("createCoreV1NamespacedServiceAccountToken"));
   assert.ok(ids.includes("deleteCoreV1CollectionNamespacedServiceAccount"));
+  assert.ok(ids.includes("watchCoreV1NamespacedServiceAccount"));
+  assert.ok(ids.includes("watchCoreV1NamespacedServiceAccountList"));
+  assert.ok(ids.includes("watchCoreV1ServiceAccountListForAllNamespaces"));
   assert.ok(tags.has("core_v1") && tags.has("certificates_v1"));
 });
 

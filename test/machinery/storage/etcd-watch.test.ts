@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { AnswerTooLong, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import type { CallObserver } from "../../../src/machinery/grpc/grpc-call.ts";
 import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
 import type { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
@@ -8,35 +9,32 @@ import { EtcdWatch } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
 import type { EtcdWatchOptions } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
 import type { KeyValue } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
 import { plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
+import { WatchCheck } from "../../../src/machinery/storage/etcd/watch-check.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 
 interface Events {
   readonly events: readonly number[];
-  readonly value?: Buffer;
-  /** More of the last revision follows. */
-  readonly isFragment?: boolean;
 }
 
 /** A `WatchResponse` with the events of some revisions; without one, a progress report. Last field first. */
-function encodeAnswer(revision: number, { events, value = Buffer.from("{}"), isFragment = false }: Events): Buffer {
+function encodeAnswer(revision: number, { events }: Events): Buffer {
   const writer = new ProtobufWriter();
   for (const event of events.toReversed()) {
     writer.messageField(11, () =>
       writer.messageField(2, () => {
-        writer.bytesField(5, value);
+        writer.bytesField(5, Buffer.from("{}"));
         writer.varintField(3, event);
         writer.varintField(2, event);
         writer.stringField(1, `/k${event}`);
       }),
     );
   }
-  if (isFragment) writer.varintField(7, 1);
   writer.messageField(1, () => writer.varintField(3, revision));
   return writer.finish();
 }
 
 /** A watch after revision 10, on a stream that the test answers on. */
-async function openWatch(options: Pick<EtcdWatchOptions, "read"> = {}) {
+async function openWatch(options: Pick<EtcdWatchOptions, "check"> = {}) {
   const opened = Promise.withResolvers<CallObserver>();
   const client: Pick<EtcdClient, "stream"> = {
     async stream(_, observer) {
@@ -60,7 +58,7 @@ async function openWatch(options: Pick<EtcdWatchOptions, "read"> = {}) {
     ...options,
   });
   assert.equal(watch.position, 10);
-  const { onMessage } = await opened.promise;
+  const { onMessage, onEnd } = await opened.promise;
   await nextTurn();
   const tell = (...events: readonly number[]): void => onMessage(encodeAnswer(events.at(-1) ?? 0, { events }));
   return {
@@ -68,10 +66,22 @@ async function openWatch(options: Pick<EtcdWatchOptions, "read"> = {}) {
     changes,
     ends,
     tell,
-    tellFragment: (revision: number, value: Buffer) =>
-      onMessage(encodeAnswer(revision, { events: [revision], value, isFragment: true })),
+    breakOff: onEnd,
     tellProgress: (revision: number) => onMessage(encodeAnswer(revision, { events: [] })),
   };
+}
+
+/** Of an etcd whose watch loses a change: it has the keys `/k11` and `/k12` then. */
+function openCheck() {
+  const told = { key: "/k12", value: Buffer.alloc(0), createRevision: 12, modRevision: 12 };
+  const missed = { ...told, key: "/k11", createRevision: 11, modRevision: 11 };
+  let keyValues: readonly KeyValue[] = [];
+  const check = new WatchCheck({
+    range: { key: "/", rangeEnd: "0" },
+    afterRevision: 10,
+    read: async ({ revision }) => ({ revision, keyValues, hasMore: false, count: keyValues.length }),
+  });
+  return { check, loseChange: () => void (keyValues = [missed, told]) };
 }
 
 describe("a watch of etcd", () => {
@@ -109,29 +119,45 @@ describe("a watch of etcd", () => {
     assert.deepEqual([changes, ends], [[], [new RevisionCompacted(10)]]);
   });
 
-  it("ends so that all is loaded again when a revision has more events than fit into memory", async () => {
-    const { changes, ends, tell, tellFragment } = await openWatch();
+  it("ends so that all is loaded again when etcd tells more at once than can be read", async () => {
+    const { changes, ends, tell, breakOff } = await openWatch();
     tell(11);
-    for (let fragment = 0; fragment < 1_000 && ends.length === 0; fragment++) tellFragment(12, Buffer.alloc(2 ** 20));
+    breakOff(new AnswerTooLong("too long", { code: grpcStatus.internal, mayHaveRun: true }));
     assert.deepEqual([changes, ends], [[11], [new RevisionCompacted(11)]]);
   });
 
   it("looks every five minutes, and ends so that all is loaded again when etcd has a change that was not told", async (t) => {
     t.mock.timers.enable({ apis: ["setInterval"] });
-    const told = { key: "/k12", value: Buffer.alloc(0), createRevision: 12, modRevision: 12 };
-    const missed = { ...told, key: "/k11", createRevision: 11, modRevision: 11 };
-    let keyValues: readonly KeyValue[] = [];
-    const { ends, tell } = await openWatch({
-      read: async ({ revision }) => ({ revision, keyValues, hasMore: false, count: keyValues.length }),
-    });
-    keyValues = [missed, told];
+    const { check, loseChange } = openCheck();
+    const { watch, ends, tell } = await openWatch({ check });
+    loseChange();
     tell(12);
     assert.equal(ends.length, 0);
     t.mock.timers.tick(5 * 60_000);
     while (ends.length === 0) await nextTurn();
     assert.ok(ends[0] instanceof RevisionCompacted);
     assert.match(String(ends[0].cause), /etcd has not told of a change/);
+    assert.equal(watch.check, undefined, "what is loaded begins another comparison");
   });
+
+  for (const [when, hasLooked] of [
+    ["after", false],
+    ["before", true],
+  ] as const) {
+    it(`ends when a watch that broke off was not told a change, and the look is ${when} its own beginning`, async (t) => {
+      t.mock.timers.enable({ apis: ["setInterval"] });
+      const { check, loseChange } = openCheck();
+      const { watch, tell, breakOff } = await openWatch({ check });
+      loseChange();
+      tell(12);
+      breakOff(undefined);
+      if (hasLooked) await check.check();
+      const next = await openWatch({ check: watch.check });
+      if (!hasLooked) await check.check();
+      while (next.ends.length === 0) await nextTurn();
+      assert.match(String(next.ends[0]?.cause), /etcd has not told of a change/);
+    });
+  }
 
   it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {
     const { watch, changes, tell, tellProgress } = await openWatch();

@@ -42,8 +42,8 @@ async function openCheck() {
       const keyValues = all.slice(0, Math.min(limit, 2)).map(([key, revisions]) => keyValue(key, revisions));
       return { revision, keyValues, hasMore: all.length > keyValues.length, count: all.length };
     },
-    onLoss: () => (losses += 1),
   });
+  check.onLoss(() => (losses += 1));
   await check.check(); // its first look counts these keys
   return {
     add: (events: readonly WatchEvent[], revision: number) => check.add(events, revision),
@@ -95,6 +95,13 @@ describe("the comparison of a watch with the keys of etcd", () => {
       assert.equal(await lossesWith(now), 1);
     });
   }
+
+  it("finds nothing where events come again, to the next watch", async () => {
+    const { add, lossesWith } = await openCheck();
+    add(everything.slice(0, 4), 14);
+    add(everything.slice(2), 16);
+    assert.equal(await lossesWith(now), 0);
+  });
 
   it("finds nothing after a look that failed, or whose pages did not go on, and goes on from there", async () => {
     const { add, lossesWith, lookInVain } = await openCheck();

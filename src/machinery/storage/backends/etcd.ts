@@ -13,6 +13,7 @@ import type { MakeEtcdCall } from "../etcd/etcd-client.ts";
 import { decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
+import { WatchCheck } from "../etcd/watch-check.ts";
 import { EtcdPrefix } from "../etcd/etcd-prefix.ts";
 import type { OpenedPrefix } from "../etcd/etcd-prefix.ts";
 import { KeySpace } from "../etcd/key-space.ts";
@@ -68,6 +69,8 @@ export class EtcdStore implements Store {
   readonly #prefix: EtcdPrefix;
   readonly #ranges: RangeReader;
   readonly #watches = new Set<EtcdWatch>();
+  /** Of the watch that ended last. */
+  #leftCheck: WatchCheck | undefined;
   readonly #latest: SharedRead<number>;
   #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined };
   #writer: EtcdWriter;
@@ -200,9 +203,11 @@ export class EtcdStore implements Store {
       storeKey: (key) => this.#keys.storeKey(key),
       form: this.#form,
       // kine has other counts.
-      ...(this.#opened.guard !== undefined && { read: (message: RangeMessage) => this.#range(message) }),
+      ...(this.#opened.guard !== undefined && {
+        check: this.#checkAfter(this.#form.etcdRevision(request.afterRevision)),
+      }),
       request,
-      onClosed: (closed) => void this.#watches.delete(closed),
+      onClosed: (closed) => this.#leave(closed),
     });
     this.#watches.add(watch);
     // Those who wait for a revision did not wait for this watch.
@@ -212,6 +217,25 @@ export class EtcdStore implements Store {
       setImmediate(() => watch.end(error));
     }
     return watch;
+  }
+
+  #leave(watch: EtcdWatch): void {
+    this.#watches.delete(watch);
+    this.#leftCheck?.stop();
+    this.#leftCheck = watch.check;
+  }
+
+  /** Goes on with that of the last watch, which may have lost an event after its last look. */
+  #checkAfter(afterRevision: number): WatchCheck {
+    const left = this.#leftCheck;
+    this.#leftCheck = undefined;
+    if (left?.goesOnAfter(afterRevision) === true) return left;
+    left?.stop();
+    return new WatchCheck({
+      range: this.#keys.watchedRange,
+      afterRevision,
+      read: (message) => this.#range(message),
+    });
   }
 
   async compact(storeRevision: number): Promise<void> {
@@ -251,6 +275,7 @@ export class EtcdStore implements Store {
     this.#isClosed = true;
     clearTimeout(this.#progressTimer);
     for (const watch of this.#watches) watch.end(closed());
+    this.#leftCheck?.stop();
     this.#client.close();
   }
 

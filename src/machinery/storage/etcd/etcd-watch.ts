@@ -5,10 +5,11 @@ import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
 import type { Call } from "../../grpc/grpc-call.ts";
+import { AnswerTooLong } from "../../grpc/grpc-error.ts";
+import type { GrpcError } from "../../grpc/grpc-error.ts";
 import { PacedChanges } from "./paced-changes.ts";
 import type { RevisionForm } from "./revision-form.ts";
-import { WatchCheck } from "./watch-check.ts";
-import type { WatchCheckOptions } from "./watch-check.ts";
+import type { WatchCheck } from "./watch-check.ts";
 
 export interface EtcdWatchOptions {
   readonly client: Pick<EtcdClient, "stream">;
@@ -17,16 +18,12 @@ export interface EtcdWatchOptions {
   /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
   storeKey(key: string): string | undefined;
   readonly form: RevisionForm;
-  /** Reads keys, to find out whether changes were lost. Absent: nobody looks. */
-  readonly read?: WatchCheckOptions["read"];
+  /** Finds out whether changes were lost, and is stopped when they were. Absent: nobody looks. */
+  readonly check?: WatchCheck | undefined;
   readonly request: WatchRequest;
   /** Called once, for any reason. */
   readonly onClosed: (watch: EtcdWatch) => void;
 }
-
-/** More of one revision, which may not be whole yet, is not kept. */
-const maximumHeldBytes = 32 * 2 ** 20;
-const bytesOfEvent = 200;
 
 interface Waiter {
   readonly revision: number;
@@ -45,28 +42,21 @@ export class EtcdWatch {
     pause: () => this.#call?.pause(),
     resume: () => this.#call?.resume(),
   });
-  /** The events of etcd's newest revision. More of the same revision may follow. */
-  #events: readonly WatchEvent[] = [];
   /** Every change up to this revision has come. */
   #received: number;
   /** etcd's revision of the last event. */
   #last = 0;
   #call: Call | undefined;
-  readonly #check: WatchCheck | undefined;
+  /** Goes on with the next watch. Undefined when all is loaded again first. */
+  check: WatchCheck | undefined;
   #isClosed = false;
 
   constructor(options: EtcdWatchOptions) {
     this.#options = options;
     this.position = options.request.afterRevision;
     this.#received = this.position;
-    const { form, range, read, request } = options;
-    if (read !== undefined)
-      this.#check = new WatchCheck({
-        range,
-        read,
-        afterRevision: form.etcdRevision(request.afterRevision),
-        onLoss: () => this.end(changesLost(this.#received)),
-      });
+    this.check = options.check;
+    this.check?.onLoss(() => this.end(changesLost(this.#received)));
     void this.#open();
   }
 
@@ -88,7 +78,6 @@ export class EtcdWatch {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#paced.end();
-    this.#check?.stop();
     this.#call?.cancel();
     for (const { resolve } of this.#waiters) resolve();
     this.#waiters.clear();
@@ -97,6 +86,10 @@ export class EtcdWatch {
 
   end(error: Error): void {
     if (this.#isClosed) return;
+    if (error instanceof RevisionCompacted) {
+      this.check?.stop();
+      this.check = undefined;
+    }
     this.stop();
     this.#options.request.onEnd(error);
   }
@@ -106,8 +99,7 @@ export class EtcdWatch {
     try {
       const call = await client.stream("/etcdserverpb.Watch/Watch", {
         onMessage: (message) => this.#read(decodeWatchAnswer(message)),
-        onEnd: (error) =>
-          this.end(new StoreUnavailable(`the watch ended: ${error?.message ?? "etcd closed it"}`, { cause: error })),
+        onEnd: (error) => this.end(this.#reasonOf(error)),
       });
       if (this.#isClosed) return call.cancel();
       this.#call = call;
@@ -120,6 +112,12 @@ export class EtcdWatch {
     }
   }
 
+  #reasonOf(error: GrpcError | undefined): Error {
+    // Another program has changed a great many keys at once, or etcd tells a thousand changes of large objects: loading is less.
+    if (error instanceof AnswerTooLong) return new RevisionCompacted(this.#received);
+    return new StoreUnavailable(`the watch ended: ${error?.message ?? "etcd closed it"}`, { cause: error });
+  }
+
   #read(answer: WatchAnswer): void {
     if (this.#isClosed) return;
     if (answer.isCanceled) {
@@ -129,16 +127,10 @@ export class EtcdWatch {
       return this.end(new StoreUnavailable(`etcd ended the watch: ${cancelReason}`));
     }
     if (answer.isCreated) return;
-    if (answer.events.length === 0 && this.#events.length === 0) return this.#receive([], answer.revision);
-    const events = [...this.#events, ...answer.events];
-    const wholeCount = answer.isFragment ? firstOfLastRevision(events) : events.length;
-    this.#events = events.slice(wholeCount);
-    const whole = events.slice(0, wholeCount);
-    // No write of a server is so long. Another program has deleted a great many keys at once, and what is left is loaded faster.
-    if (lengthOf(this.#events) > maximumHeldBytes) return this.end(new RevisionCompacted(this.#received));
+    const { events } = answer;
     // An older change would replace a newer one, and be there until a reload.
-    if (!areInOrder(whole)) return this.end(new RevisionCompacted(this.#received));
-    this.#receive(whole, whole.at(-1)?.keyValue.modRevision ?? 0);
+    if (!areInOrder(events)) return this.end(new RevisionCompacted(this.#received));
+    this.#receive(events, events.at(-1)?.keyValue.modRevision ?? answer.revision);
   }
 
   /** All events of etcd's revisions up to one. */
@@ -153,7 +145,7 @@ export class EtcdWatch {
       return;
     }
     if (events.length > 0) this.#last = etcdRevision;
-    this.#check?.add(events, etcdRevision);
+    this.check?.add(events, etcdRevision);
     const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.#received);
     this.#received = received;
     this.#paced.add(changes, received);
@@ -194,15 +186,6 @@ const changesLost = (revision: number): RevisionCompacted =>
   new RevisionCompacted(revision, {
     cause: new Error("etcd has not told of a change, so all objects are loaded again; use the newest patch of etcd"),
   });
-
-/** About the memory that events take. */
-const lengthOf = (events: readonly WatchEvent[]): number =>
-  events.reduce((sum, { keyValue: { key, value } }) => sum + bytesOfEvent + key.length + value.length, 0);
-
-function firstOfLastRevision(events: readonly WatchEvent[]): number {
-  const last = events.at(-1)?.keyValue.modRevision;
-  return events.findIndex(({ keyValue }) => keyValue.modRevision === last);
-}
 
 const areInOrder = (events: readonly WatchEvent[]): boolean =>
   events.every(({ keyValue }, at) => keyValue.modRevision >= (events[at - 1]?.keyValue.modRevision ?? 0));

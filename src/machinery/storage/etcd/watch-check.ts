@@ -15,13 +15,11 @@ export interface WatchCheckOptions {
   readonly read: (message: RangeMessage) => Promise<RangeAnswer>;
   /** etcd's revision that the watch begins after. */
   readonly afterRevision: number;
-  /** etcd has changes that the watch was not told. */
-  readonly onLoss: () => void;
 }
 
 /**
- * Compares the events of a watch with the keys that etcd has. Versions of etcd have lost events of a watch,
- * without a word: it goes on after them. It keeps the keys that changed since the last look.
+ * Compares the events of a watch, and of those that go on after it, with the keys that etcd has. Versions of etcd have lost
+ * events of a watch, without a word: it goes on after them. It keeps the keys that changed since the last look.
  */
 export class WatchCheck {
   readonly #options: WatchCheckOptions;
@@ -38,6 +36,8 @@ export class WatchCheck {
   #revision: number;
   /** Resolves at the end of the look that is under way. Undefined: there is none. */
   #looking: Promise<void> | undefined;
+  #hasLost = false;
+  #onLoss: (() => void) | undefined;
 
   constructor(options: WatchCheckOptions) {
     this.#options = options;
@@ -51,17 +51,28 @@ export class WatchCheck {
     clearInterval(this.#timer);
   }
 
-  /** Takes all events up to one of etcd's revisions. */
+  /** Whether the events of a watch that begins after one of etcd's revisions go on where those before ended. */
+  goesOnAfter(revision: number): boolean {
+    return revision <= this.#revision;
+  }
+
+  /** Calls back, later, when etcd has changes that were not told. In place of the callback before. */
+  onLoss(onLoss: () => void): void {
+    this.#onLoss = onLoss;
+    if (this.#hasLost) setImmediate(onLoss);
+  }
+
+  /** Takes all events up to one of etcd's revisions. Those of a revision that was reached may come again. */
   add(events: readonly WatchEvent[], revision: number): void {
-    this.#revision = revision;
     for (const { isDelete, keyValue } of events) {
       const { key, createRevision, modRevision } = keyValue;
-      if (modRevision <= this.#options.afterRevision) continue;
+      if (modRevision <= this.#revision) continue;
       if (isDelete) this.#written.delete(key);
       else this.#written.set(key, modRevision);
       if (isDelete) this.#growth -= 1;
       else if (createRevision === modRevision) this.#growth += 1;
     }
+    this.#revision = Math.max(this.#revision, revision);
   }
 
   /** Looks at all keys, at the revision that was reached. Where that fails, the next look begins anew. */
@@ -96,12 +107,17 @@ export class WatchCheck {
       count += page.length;
       for (const { key, modRevision } of page) {
         if (modRevision <= since) continue;
-        if (written.get(key) !== modRevision) return this.#options.onLoss();
+        if (written.get(key) !== modRevision) return this.#tellLoss();
         found += 1;
       }
     }
-    if (found !== written.size || (expectedCount ?? count) !== count) this.#options.onLoss();
+    if (found !== written.size || (expectedCount ?? count) !== count) this.#tellLoss();
     this.#count = count;
+  }
+
+  #tellLoss(): void {
+    this.#hasLost = true;
+    this.#onLoss?.();
   }
 
   async *#pagesAt(revision: number): AsyncGenerator<readonly KeyValue[]> {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { parseJsonObject } from "../machinery/api/json-object.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
@@ -46,11 +47,10 @@ export class HookMemory {
 /** A file that is not there, or is damaged, remembers nothing: hooks may run once more than needed. */
 function readMemory(file: string): Map<string, string> {
   try {
-    const parsed = JSON.parse(readPrivateFile(file) ?? "{}") as unknown; // checked below
-    if (typeof parsed !== "object" || parsed === null) return new Map();
-    return new Map(Object.entries(parsed).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+    const remembered = Object.entries(parseJsonObject(readPrivateFile(file) ?? "") ?? {});
+    return new Map(remembered.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof UnusableFile) return new Map();
+    if (error instanceof UnusableFile) return new Map();
     throw error;
   }
 }

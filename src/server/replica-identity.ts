@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { jsonFields } from "../machinery/api/json-object.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
@@ -202,17 +203,13 @@ function checkTokenKeys(
 }
 
 function parseRecorded(value: Buffer): Recorded {
-  const parsed: unknown = JSON.parse(value.toString("utf8"));
-  const fields = new Map(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
-  const authority = String(fields.get("authority"));
-  const signers: unknown = fields.get("ofSigner");
-  const ofSigner = new Map(typeof signers === "object" && signers !== null ? Object.entries(signers) : []);
-  const recordedOf = (shortName: SignerShortName): string => String(ofSigner.get(shortName) ?? authority);
-  const sealingKeyId: unknown = fields.get("sealingKeyId");
+  const { authority, ofSigner, signingKeyId, sealingKeyId } = jsonFields(JSON.parse(value.toString("utf8")));
+  const signers = jsonFields(ofSigner);
+  const recordedOf = (shortName: SignerShortName): unknown => signers[shortName] ?? authority;
   return {
-    authority,
-    ofSigner: bySigner(recordedOf),
-    signingKeyId: String(fields.get("signingKeyId")),
+    authority: String(authority),
+    ofSigner: bySigner((shortName) => String(recordedOf(shortName))),
+    signingKeyId: String(signingKeyId),
     sealingKeyId: typeof sealingKeyId === "string" ? sealingKeyId : undefined,
   };
 }

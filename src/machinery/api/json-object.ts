@@ -25,6 +25,16 @@ export function setMember(object: JsonObject, key: string, value: unknown): void
 /** The fields of a JSON object; none for a list or any other value. */
 export const jsonFields = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
 
+/** The object that a text in JSON holds. Undefined for any other text: anyone may have written it. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Go's name for the type of a JSON value, as in its errors. */
 export function jsonTypeName(value: unknown): string {
   if (value === null) return "null";

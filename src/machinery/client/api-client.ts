@@ -1,5 +1,5 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
-import { isJsonObject, jsonFields } from "../api/json-object.ts";
+import { isJsonObject, jsonFields, parseJsonObject } from "../api/json-object.ts";
 import { equalFields } from "../api/field-selector.ts";
 import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
@@ -384,10 +384,4 @@ function checkKind(answer: object, kinds: readonly string[]): void {
 }
 
 /** Undefined for bodies that are no Status, such as a proxy's page or a health check's text. */
-function parseStatus(text: string): ReceivedStatus | undefined {
-  try {
-    return receivedStatus(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
+const parseStatus = (text: string): ReceivedStatus | undefined => receivedStatus(parseJsonObject(text));

@@ -7,7 +7,7 @@ import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
-import { jsonFields } from "../api/json-object.ts";
+import { parseJsonObject } from "../api/json-object.ts";
 
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;
@@ -108,16 +108,12 @@ interface Validity {
 
 /** The times of a JWT (RFC 7519 4.1), unverified: they are only shown. Other tokens have none. */
 function validityOfToken(token: string): Validity {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    const { nbf, exp } = jsonFields(claims);
-    return {
-      ...(isTime(nbf) && { from: nbf * 1000 }),
-      ...(isTime(exp) && { until: exp * 1000 }),
-    };
-  } catch {
-    return {};
-  }
+  const claims = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
+  const { nbf, exp } = parseJsonObject(claims) ?? {};
+  return {
+    ...(isTime(nbf) && { from: nbf * 1000 }),
+    ...(isTime(exp) && { until: exp * 1000 }),
+  };
 }
 
 const isTime = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < 1e11;

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
+import { parseJsonObject } from "../../machinery/api/json-object.ts";
+import type { JsonObject } from "../../machinery/api/json-object.ts";
 import type { Profile } from "../../machinery/api/names.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { isObjectKey } from "../../machinery/storage/copy-objects.ts";
@@ -109,8 +111,9 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   const files = new Set<string>();
   for await (const line of lines) {
     if (isEnded) throw new DamagedBackup("there is more after its end");
-    const fields = parseLine(line);
-    if (fields.has("end")) {
+    const fields = parseJsonObject(line);
+    if (fields === undefined) throw foreign();
+    if (Object.hasOwn(fields, "end")) {
       if (tally.end() !== `${line}\n`)
         throw new DamagedBackup("its checksum is wrong: it was changed after it was made");
       isEnded = true;
@@ -135,21 +138,8 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   if (!isEnded) throw new DamagedBackup("its end is missing: it was not written or copied to the end");
 }
 
-type Fields = ReadonlyMap<string, unknown>;
-
-function parseLine(line: string): Fields {
-  try {
-    const parsed: unknown = JSON.parse(line);
-    if (typeof parsed === "object" && parsed !== null) return new Map(Object.entries(parsed));
-  } catch {
-    // Said below.
-  }
-  throw new DamagedBackup("it is not a backup of Signet");
-}
-
-function headerOf(fields: Fields): BackupItem {
-  const { version, profile, revision, withoutKeys, signet, time } = Object.fromEntries(fields);
-  if (fields.get("format") !== "signet-backup") throw new DamagedBackup("it is not a backup of Signet");
+function headerOf({ format, version, profile, revision, withoutKeys, signet, time }: JsonObject): BackupItem {
+  if (format !== "signet-backup") throw foreign();
   if (version !== 1) {
     throw new DamagedBackup(`it has version ${JSON.stringify(version)}`, {
       advice: "restore it with the Signet that made it, or a later one",
@@ -169,11 +159,12 @@ function headerOf(fields: Fields): BackupItem {
   return { type: "header", header: { format: "signet-backup", version, signet, time, profile, revision, withoutKeys } };
 }
 
+const foreign = (): DamagedBackup => new DamagedBackup("it is not a backup of Signet");
+
 /** People see it in a terminal. */
 const isPlainText = (value: unknown): value is string => typeof value === "string" && printable(value) === value;
 
-function itemOf(fields: Fields): BackupItem {
-  const { file, text, key, value, base64 } = Object.fromEntries(fields);
+function itemOf({ file, text, key, value, base64 }: JsonObject): BackupItem {
   if (typeof file === "string" && typeof text === "string") {
     if (!isKeptFile(file)) throw new DamagedBackup(`it has the file ${printable(JSON.stringify(file.slice(0, 300)))}`);
     return { type: "file", file: { file, text } };

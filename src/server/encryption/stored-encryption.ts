@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { parseJsonObject } from "../../machinery/api/json-object.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";
@@ -149,13 +150,6 @@ async function* everyPage({
 
 /** An entry that is not an object in JSON, as a damaged disk or another program leaves it, counts as unreadable too. */
 export const withReason = (entry: Entry): Entry =>
-  entry.unreadable !== undefined || isObject(entry.value) ? entry : { ...entry, unreadable: "it is not an object" };
-
-function isObject(value: Buffer): boolean {
-  try {
-    const parsed: unknown = JSON.parse(value.toString("utf8"));
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-  } catch {
-    return false;
-  }
-}
+  entry.unreadable !== undefined || parseJsonObject(entry.value.toString("utf8")) !== undefined
+    ? entry
+    : { ...entry, unreadable: "it is not an object" };

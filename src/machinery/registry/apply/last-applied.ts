@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { atOnce } from "../../api/at-once.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, parseJsonObject } from "../../api/json-object.ts";
 import { maximumAnnotationBytes } from "../../api/label-validation.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { compareFields } from "./compare-fields.ts";
@@ -24,21 +24,12 @@ function annotationsOf(object: unknown): JsonObject {
  * may take them over without a conflict (upstream: lastAppliedManager).
  */
 export function lastAppliedFields(schema: ObjectSchema, live: Readonly<JsonObject>): FieldSet {
-  const lastApplied = parse(annotationsOf(live)[annotation]);
+  const text = annotationsOf(live)[annotation];
+  const lastApplied = typeof text === "string" ? parseJsonObject(text) : undefined;
   if (lastApplied === undefined || memberOf(lastApplied, "apiVersion") !== live["apiVersion"]) return emptySet;
   if (atOnce(configurationFaults(schema, lastApplied)).length > 0) return emptySet;
   const { added, modified, removed } = compareFields({ schema, before: lastApplied, after: live });
   return [modified, added, removed].reduce(difference, fieldsOf(schema, lastApplied));
-}
-
-function parse(json: unknown): JsonObject | undefined {
-  if (typeof json !== "string") return undefined;
-  try {
-    const value: unknown = JSON.parse(json);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined; // anyone may have written the annotation
-  }
 }
 
 /** If the object has the annotation: sets it to the configuration, or removes it when it would be too long. */

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../api/json-object.ts";
+import { parseJsonObject } from "../../api/json-object.ts";
 import { TransactionsUnsupported } from "../store.ts";
 import { rangePath, transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
@@ -188,7 +188,7 @@ const formatState = (state: EtcdPrefixState): Buffer => Buffer.from(JSON.stringi
 
 /** Throws UnusablePrefix for a state that a later version wrote, or another program. */
 function parseState({ key, value }: KeyValue): EtcdPrefixState {
-  const { type, shift } = jsonFields(parseJson(value));
+  const { type, shift } = parseJsonObject(value.toString("utf8")) ?? {};
   if (type === "importing" || type === "moved") return { type };
   const hasShift = typeof shift === "number" && Number.isSafeInteger(shift) && shift >= 0;
   if ((type === "imported" || type === "grouped") && hasShift) return { type, shift };
@@ -197,12 +197,4 @@ function parseState({ key, value }: KeyValue): EtcdPrefixState {
       ? `etcd's key ${key} was changed by another program: restore it from a snapshot of etcd`
       : `etcd's prefix has the unknown state ${JSON.stringify(type)}: use a later version of Signet`,
   );
-}
-
-function parseJson(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { createPublicKey } from "node:crypto";
-import { isJsonObject, type JsonObject } from "../../../../machinery/api/json-object.ts";
+import { parseJsonObject } from "../../../../machinery/api/json-object.ts";
+import type { JsonObject } from "../../../../machinery/api/json-object.ts";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import { LongWork } from "../../../../machinery/scheduling/long-work.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
@@ -45,12 +46,8 @@ export function checkHeader({ header, signature }: SignAnswer): SignerHeader {
 }
 
 function headerOf(header: string): Readonly<JsonObject> {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
-    if (isJsonObject(parsed)) return parsed;
-  } catch {
-    // Reported below, like JSON that is not an object.
-  }
+  const parsed = parseJsonObject(Buffer.from(header, "base64url").toString("utf8"));
+  if (parsed !== undefined) return parsed;
   throw new SignerFault("the header of its token is not base64url of a JSON object");
 }
 

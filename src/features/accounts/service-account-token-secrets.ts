@@ -7,6 +7,7 @@ import type { ServiceAccount } from "./service-accounts.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
+import { objectKey } from "../../machinery/loops/informer.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { secretResource } from "../core/index.ts";
@@ -55,7 +56,7 @@ class ServiceAccountTokenSecrets {
     this.#started = authorityQueue(context, {
       name: controllerName,
       caCertificates: () => options.caCertificates(),
-      everyKey: () => [...this.#secrets.list()].filter((secret) => this.#isOfType(secret)).map(keyOf),
+      everyKey: () => [...this.#secrets.list()].filter((secret) => this.#isOfType(secret)).map(objectKey),
       reconcile: (key) => this.#reconcile(key),
     });
     this.#queue = this.#started.queue;
@@ -71,13 +72,13 @@ class ServiceAccountTokenSecrets {
       onDelete: (secret) => {
         this.#remove(secret);
         if (!this.#isOfType(secret)) return;
-        this.#deleted.set(keyOf(secret), secret);
-        this.#queue.add(keyOf(secret));
+        this.#deleted.set(objectKey(secret), secret);
+        this.#queue.add(objectKey(secret));
       },
     });
     this.#accounts.addHandler({
-      onDelete: ({ metadata }) => {
-        for (const key of this.#secretsOf.of(`${metadata.namespace}/${metadata.name}`)) this.#queue.add(key);
+      onDelete: (account) => {
+        for (const key of this.#secretsOf.of(objectKey(account))) this.#queue.add(key);
       },
     });
     return this.#started;
@@ -85,12 +86,12 @@ class ServiceAccountTokenSecrets {
 
   #add(secret: Secret): void {
     if (!this.#isOfType(secret)) return;
-    this.#secretsOf.add(this.#accountOf(secret), keyOf(secret));
-    this.#queue.add(keyOf(secret));
+    this.#secretsOf.add(this.#accountOf(secret), objectKey(secret));
+    this.#queue.add(objectKey(secret));
   }
 
   #remove(secret: Secret): void {
-    this.#secretsOf.delete(this.#accountOf(secret), keyOf(secret));
+    this.#secretsOf.delete(this.#accountOf(secret), objectKey(secret));
   }
 
   async #reconcile(key: string): Promise<string> {
@@ -175,5 +176,4 @@ class ServiceAccountTokenSecrets {
 }
 
 const nameKey = (names: Names): string => names.key("service-account.name");
-const keyOf = ({ metadata }: Secret): string => `${metadata.namespace}/${metadata.name}`;
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -2,6 +2,7 @@ import type { Event } from "./event-schema.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { deleteSeen } from "../../machinery/loops/delete-seen.ts";
+import { objectKey } from "../../machinery/loops/informer.ts";
 import { eventResource } from "./resources.ts";
 
 const keptMilliseconds = 3_600_000;
@@ -40,7 +41,7 @@ export const eventCleaner: Controller = {
     });
     // An update may extend the time: check again when it has passed.
     events.addHandler({
-      onAdd: ({ metadata }: Event) => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`),
+      onAdd: (event: Event) => queue.add(objectKey(event)),
     });
     return { queue };
   },

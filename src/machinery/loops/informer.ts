@@ -68,8 +68,8 @@ export interface InformerOptions {
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
 const shortestWatchMilliseconds = 1000;
 
-/** `namespace/name`, or only the name of a cluster-scoped object. */
-const objectKey = ({ metadata }: ApiObject): string =>
+/** The key of an object in an informer: `namespace/name`, or only the name of a cluster-scoped object. */
+export const objectKey = ({ metadata }: ApiObject): string =>
   metadata.namespace === undefined ? (metadata.name ?? "") : `${metadata.namespace}/${metadata.name ?? ""}`;
 
 /**

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { objectKey } from "../../../machinery/loops/informer.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { configMapResource, secretResource } from "../../core/index.ts";
 import type { ConfigMap, Secret } from "../../core/index.ts";
@@ -21,7 +22,7 @@ export const bootstrapSigner: Controller = {
   name: "bootstrapsigner",
   start(context) {
     const { client, clock, informers, names } = context;
-    const { public: namespace, system } = names.namespaces;
+    const { public: namespace } = names.namespaces;
     const configMaps = informers.of(configMapResource(names));
     const secrets = informers.of(secretResource(names));
     const tokens = new Set<string>();
@@ -43,13 +44,13 @@ export const bootstrapSigner: Controller = {
       // Before all tokens are known, good signatures would be removed.
       if (isSynced) queue.add(key);
     };
-    const onConfigMap = ({ metadata }: ConfigMap): void => {
-      if (metadata.name === clusterInfo && metadata.namespace === namespace) sign();
+    const onConfigMap = (configMap: ConfigMap): void => {
+      if (objectKey(configMap) === key) sign();
     };
     const onSecret = (secret: Secret): void => {
       if (!isBootstrapSecret(names, secret)) return;
       // A token that is gone is not found when its turn comes.
-      tokens.add(`${system}/${secret.metadata.name}`);
+      tokens.add(objectKey(secret));
       sign();
     };
     configMaps.addHandler({ onAdd: onConfigMap, onUpdate: onConfigMap });
@@ -57,7 +58,7 @@ export const bootstrapSigner: Controller = {
       onAdd: onSecret,
       onUpdate: onSecret,
       onDelete(secret) {
-        if (tokens.delete(`${secret.metadata.namespace}/${secret.metadata.name}`)) sign();
+        if (tokens.delete(objectKey(secret))) sign();
       },
     });
     return {

@@ -2,6 +2,7 @@ import type { Secret } from "../../core/index.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { deleteSeen } from "../../../machinery/loops/delete-seen.ts";
+import { objectKey } from "../../../machinery/loops/informer.ts";
 import { SeenDue } from "../../../machinery/scheduling/seen-due.ts";
 import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
@@ -42,7 +43,7 @@ export const bootstrapTokenCleaner: Controller = {
       },
     });
     const add = (secret: Secret): void => {
-      if (isBootstrapSecret(names, secret)) queue.add(`${namespace}/${secret.metadata.name}`);
+      if (isBootstrapSecret(names, secret)) queue.add(objectKey(secret));
     };
     secrets.addHandler({ onAdd: add, onUpdate: add });
     return { queue };

@@ -5,6 +5,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
 import { GroupedKeys } from "../../../machinery/loops/grouped-keys.ts";
+import { objectKey } from "../../../machinery/loops/informer.ts";
 import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import type { Node } from "../nodes/node-schema.ts";
@@ -76,16 +77,16 @@ class PodGarbageCollector {
     this.#queueLeftOver(pod);
     const node = pod.spec.nodeName ?? "";
     if (node === "") return;
-    this.#podsOf.add(node, keyOf(pod));
+    this.#podsOf.add(node, objectKey(pod));
     if (this.#nodes.get(node) === undefined) this.#queue.add(node);
   }
 
   #unbind(pod: Pod): void {
-    this.#podsOf.delete(pod.spec.nodeName ?? "", keyOf(pod));
+    this.#podsOf.delete(pod.spec.nodeName ?? "", objectKey(pod));
   }
 
   #queueLeftOver(pod: Pod): void {
-    if (isLeftOver(pod)) this.#queue.addAfter(keyOf(pod), removalMilliseconds);
+    if (isLeftOver(pod)) this.#queue.addAfter(objectKey(pod), removalMilliseconds);
   }
 
   /** Removes the Pods of a node that stays away. */
@@ -121,8 +122,6 @@ class PodGarbageCollector {
     await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
   }
 }
-
-const keyOf = ({ metadata }: Pod): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
 /** Whether it is deleted, and neither a Node nor a finalizer keeps it. */
 const isLeftOver = ({ metadata, spec }: Pod): boolean =>

@@ -25,8 +25,8 @@ export interface CertificateRequest {
   readonly subjectAltNames: SubjectAltNames;
   /** All requested extensions, including the subject alternative names. */
   readonly extensions: readonly Extension[];
-  /** Whether there are more in Microsoft's attribute for them, which OpenSSL and Microsoft's CAs read, but neither Go nor Signet. */
-  readonly hasMicrosoftExtensions: boolean;
+  /** Why other programs may read another request, or more in it; one sentence each. Their signers would certify that. */
+  readonly ambiguities: readonly string[];
   /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
   /** The bytes that the signature covers. */
@@ -41,7 +41,19 @@ export interface CertificateRequest {
 export function parseCertificateRequestPem(pem: string | Uint8Array): CertificateRequest {
   const block = decodeFirstPemBlock(pem);
   if (block?.type !== "CERTIFICATE REQUEST") throw new PkiError("PEM block type must be CERTIFICATE REQUEST");
-  return parseCertificateRequest(block.bytes);
+  const request = parseCertificateRequest(block.bytes);
+  return isOnePlainBlock(Buffer.from(pem).toString("latin1"))
+    ? request
+    : { ...request, ambiguities: [...request.ambiguities, notOnePlainBlock] };
+}
+
+const notOnePlainBlock = "it is not one plain PEM block, and programs disagree about which they read";
+
+/** OpenSSL finds blocks that Go passes over, such as one with a control character behind its first line. */
+function isOnePlainBlock(pem: string): boolean {
+  const [, block = "", ...others] = pem.split("-----BEGIN ");
+  const plain = /^CERTIFICATE REQUEST-----\r?\n(?:[A-Za-z0-9+/=]+\r?\n)+-----END CERTIFICATE REQUEST-----(?:\r?\n|$)/;
+  return others.length === 0 && plain.test(block);
 }
 
 /** Parses a DER request, at least as strictly as Go's `x509.ParseCertificateRequest`. Throws PkiError. */
@@ -60,14 +72,14 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
 
   const publicKey = parsePublicKeyInfo(spki.bytes);
-  const { extensions, hasMicrosoftExtensions } = requestedExtensions(attributes);
+  const { extensions, ambiguities } = requestedExtensions(attributes);
   const names = extensions.find(({ id }) => id === oids.subjectAltName);
   return {
     subject: parseDistinguishedName(subject.bytes),
     publicKey,
     subjectAltNames: names === undefined ? noSubjectAltNames : parseSubjectAltNames(names.value),
     extensions,
-    hasMicrosoftExtensions,
+    ambiguities,
     signatureAlgorithm: signatureAlgorithmOf(algorithm),
     certificationRequestInfo: info.bytes,
     signature: signature.bytes,
@@ -81,12 +93,10 @@ const maximumAttributeValues = 256;
  * Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes only need to be
  * well-formed.
  */
-function requestedExtensions(
-  attributes: Buffer,
-): Pick<CertificateRequest, "hasMicrosoftExtensions"> & { readonly extensions: Extension[] } {
+function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "extensions" | "ambiguities"> {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
-  let hasMicrosoftExtensions = false;
+  const ambiguities = new Set<string>();
   let count = 0;
   while (!reader.isAtEnd) {
     const attribute = reader.readSequence("Attribute");
@@ -95,7 +105,7 @@ function requestedExtensions(
     attribute.expectEnd();
     // An attribute without a value is work too.
     count += Math.max(1, values.length);
-    if (type === oids.microsoftExtensionRequest) hasMicrosoftExtensions = true;
+    if (type === oids.microsoftExtensionRequest) ambiguities.add(inMicrosoftAttribute);
     const [list] = values;
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
@@ -103,8 +113,11 @@ function requestedExtensions(
     if (extensions.length > maximumExtensions) throw new PkiError("x509: too many extensions");
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
-  return { extensions, hasMicrosoftExtensions };
+  return { extensions, ambiguities: [...ambiguities] };
 }
+
+/** OpenSSL and Microsoft's CAs read them there, Go and Signet do not. */
+const inMicrosoftAttribute = "it has extensions in Microsoft's attribute, which only some programs read";
 
 function readValues(set: Buffer, mostValues: number): DerElement[] {
   const reader = new DerReader(set);

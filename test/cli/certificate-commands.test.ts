@@ -140,7 +140,7 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
       [
         "microsoft",
         oids.microsoftExtensionRequest,
-        "the request has extensions in Microsoft's attribute, which are not shown here",
+        "other programs may read another request: it has extensions in Microsoft's attribute, which only some programs read",
       ],
     ] as const) {
       const pem = requestWithExtensions({ privateKey, subject, extensions, attributeType });

@@ -124,10 +124,26 @@ describe("the approval policy of a running server", () => {
     const extensions = [alternativeNames(dnsName("a.example.com"))];
     const attributeType = oids.microsoftExtensionRequest;
     const pem = requestWithExtensions({ privateKey, subject: { commonName: "w" }, extensions, attributeType });
-    assert.match(
-      await decisionOnRequest("microsoft", pem),
-      /: extensions: some are in Microsoft's attribute, which no rule checks\.$/,
-    );
+    assert.match(await decisionOnRequest("microsoft", pem), /: request: it has extensions in Microsoft's attribute/);
+  });
+
+  it("approves no request beside another, which OpenSSL reads and Go passes over", async () => {
+    const pemOf = (commonName: string) =>
+      requestWithExtensions({ privateKey, subject: { commonName }, extensions: [] });
+    const [mine, other] = [pemOf("w"), pemOf("other")];
+    const [begin, end] = ["BEGIN CERTIFICATE REQUEST-----", "END CERTIFICATE REQUEST-----"];
+    for (const [index, text] of [mine, `Subject: CN = w\n${mine}and more`, mine.replaceAll("\n", "\r\n")].entries()) {
+      assert.equal(await decisionOnRequest(`plain-${index}`, text), "approved");
+    }
+    for (const [index, text] of [
+      other.replace(begin, `${begin}\f`) + mine,
+      other.replace(end, `${end}\u0001`) + mine,
+      mine + other,
+      mine.replace(`${begin}\n`, `${begin}\nProc-Type: 4\n\n`),
+      mine.replace(/\n(?=-----END)/, "\n\n"),
+    ].entries()) {
+      assert.match(await decisionOnRequest(`odd-${index}`, text), /: request: it is not one plain PEM block/);
+    }
   });
 
   it("names its reasons for denying in a message of bounded length, however many names are wrong", async () => {

@@ -97,9 +97,7 @@ function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   const usages = [...new Set([...(spec.usages ?? []), ...requestedPowers(request)])];
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [
-    ...(request.hasMicrosoftExtensions
-      ? ["the request has extensions in Microsoft's attribute, which are not shown here"]
-      : []),
+    ...request.ambiguities.map((why) => `other programs may read another request: ${why}`),
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
     ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),

@@ -79,7 +79,7 @@ export interface ApprovalInput extends RequestIdentity {
 
 /** A requirement that a request does not meet: the field of the rule, and what is wrong. */
 export interface FailedRequirement {
-  readonly field: keyof RequestRequirements | "subject" | "serverNames" | "extensions";
+  readonly field: keyof RequestRequirements | "subject" | "serverNames" | "extensions" | "request";
   readonly message: string;
 }
 

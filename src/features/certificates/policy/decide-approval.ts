@@ -117,9 +117,8 @@ function otherFaults(
   if (countUnsupportedNames(input.request) > 0) {
     faults.push({ field: "extensions", message: "only DNS names, IP addresses, email addresses and URIs are allowed" });
   }
-  if (input.request.hasMicrosoftExtensions) {
-    faults.push({ field: "extensions", message: "some are in Microsoft's attribute, which no rule checks" });
-  }
+  // Somebody else's signer may read what no rule has checked.
+  faults.push(...input.request.ambiguities.map((message) => ({ field: "request" as const, message })));
   const { algorithm, sizeBits } = input.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {
     faults.push({ field: "keys", message: `${algorithm} with ${sizeBits} bits is not allowed` });

@@ -50,6 +50,18 @@ describe("the work of a server", () => {
     }
   });
 
+  it("is shown as the results of the health checks that were asked for, which /metrics/slis has alone", async () => {
+    await api.send("/livez");
+    await api.send("/readyz?exclude=ping");
+    const shown = String((await api.send("/metrics/slis")).body)
+      .split("\n")
+      .filter((line) => /^[^#].*name="ping"|nodejs/.test(line));
+    assert.deepEqual(shown, [
+      'kubernetes_healthcheck{name="ping",type="livez"} 1',
+      'kubernetes_healthchecks_total{name="ping",type="livez",status="success"} 1',
+    ]);
+  });
+
   it("is logged and counted once for each certificate that is approved, issued or denied", async () => {
     await decide("good", "Approved");
     await waitForObject(

@@ -3,6 +3,7 @@ import { createRequestChain } from "./request-chain.ts";
 import type { ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { addHealthMetrics, isHealthMetric } from "./health-metrics.ts";
 import { healthRoutes } from "./health-routes.ts";
 import type { HealthCheck } from "./health-routes.ts";
 import { Metrics } from "./metrics.ts";
@@ -66,8 +67,10 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
         checks: options.healthChecks,
         onFailure: ({ check, error, failures }) =>
           options.log.error({ err: error, check, failures }, "health check failed"),
+        onResult: addHealthMetrics(options.registry),
       }),
       ["/metrics", metricsRoute],
+      ["/metrics/slis", { methods: "any", handle: (request) => metrics.scrape(request, isHealthMetric) }],
       ...openApiRoutes(options.api),
       ...options.pathRoutes,
       ...versionRoutes(options.signetVersion),

@@ -22,6 +22,14 @@ export interface HealthOptions {
    * ask for checks, a thousand times a second.
    */
   readonly onFailure: (failure: HealthCheckFailure) => void;
+  /** Called with each result that is part of the answer of `/healthz`, `/livez` or `/readyz`. */
+  readonly onResult: (result: HealthCheckResult) => void;
+}
+
+export interface HealthCheckResult {
+  readonly check: string;
+  readonly endpoint: HealthEndpoint;
+  readonly hasPassed: boolean;
 }
 
 interface HealthCheckFailure {
@@ -34,7 +42,7 @@ const endpoints: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
 const ping: HealthCheck = { name: "ping", check: () => undefined };
 
 /** `/healthz`, `/livez`, `/readyz` and a path for each check (upstream: `healthz.InstallPathHandler`). */
-export function healthRoutes({ checks, onFailure }: HealthOptions): PathRoutes {
+export function healthRoutes({ checks, onFailure, onResult }: HealthOptions): PathRoutes {
   const routes = new Map<string, PathRoute>();
   const reports = new Map(
     checks.map(({ name }) => [
@@ -45,9 +53,14 @@ export function healthRoutes({ checks, onFailure }: HealthOptions): PathRoutes {
   for (const endpoint of endpoints) {
     const own = [ping, ...checks].filter((check) => check.endpoints?.includes(endpoint) ?? true);
     const run = (check: HealthCheck): Promise<boolean> => passes(check, (error) => reports.get(check.name)?.(error));
+    const runOfSummary = async (check: HealthCheck): Promise<boolean> => {
+      const hasPassed = await run(check);
+      onResult({ check: check.name, endpoint, hasPassed });
+      return hasPassed;
+    };
     routes.set(`/${endpoint}`, {
       methods: "any",
-      handle: (request) => summary(request, { endpoint, checks: own, run }),
+      handle: (request) => summary(request, { endpoint, checks: own, run: runOfSummary }),
     });
     for (const check of own) {
       const handle = async (): Promise<HttpResponse> =>

@@ -39,6 +39,13 @@ export function countersOf(text: string): string {
   return atOnce(textOf(counters));
 }
 
+/** The metrics of a text whose names are wanted. A generator: the text is long. */
+export function* onlyMetricsInSteps(text: string, isWanted: (name: string) => boolean): Generator<undefined, string> {
+  const families = new Map<string, Family>();
+  yield* addText(families, { text, aggregatorOf: () => "sum" });
+  return yield* textOf([...families].filter(([name]) => isWanted(name)).map(([, family]) => family));
+}
+
 function* textOf(families: Iterable<Family>): Generator<undefined, string> {
   let text = "";
   for (const { comments, values, exemplars } of families) {

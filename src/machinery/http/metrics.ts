@@ -6,7 +6,7 @@ import type { Sample } from "./collected-metric.ts";
 import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { withoutExemplars } from "./exemplar.ts";
-import { mergeMetricsInSteps } from "./merge-metrics.ts";
+import { mergeMetricsInSteps, onlyMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
@@ -166,13 +166,21 @@ export class Metrics {
     return text;
   }
 
-  /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
-  async scrape({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): Promise<HttpResponse> {
+  /**
+   * Answers with the metrics of all processes of this server together, or with those whose names are wanted. Only OpenMetrics has
+   * exemplars.
+   */
+  async scrape(
+    { headers, connection }: Pick<HttpRequest, "headers" | "connection">,
+    isWanted?: (name: string) => boolean,
+  ): Promise<HttpResponse> {
     await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
+    const work = new LongWork();
     const merging = mergeMetricsInSteps([own, ...others], (name) => this.#aggregatorOf(name));
-    const text = others.length === 0 ? own : await new LongWork().all(merging);
+    const all = others.length === 0 ? own : await work.all(merging);
+    const text = isWanted === undefined ? all : await work.all(onlyMetricsInSteps(all, isWanted));
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");

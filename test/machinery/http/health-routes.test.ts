@@ -9,6 +9,7 @@ it("a health check that fails is reported once, and not for each of a thousand c
   const routes = healthRoutes({
     checks: [fails("kms"), fails("store"), { name: "well", check: () => {} }],
     onFailure: ({ check, failures, error }) => reported.push(`${check} ${failures} ${String(error)}`),
+    onResult: () => {},
   });
   for (let index = 0; index < 1000; index++) {
     assert.equal((await routes.get("/readyz")?.handle(request()))?.status, 500);

@@ -61,7 +61,10 @@ const rolesOfUsers = ({
   clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
   clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
   clusterRole("system:monitoring", [
-    paths(["get"], ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"]),
+    paths(
+      ["get"],
+      ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz", "/readyz/*"],
+    ),
   ]),
   clusterRole("system:basic-user", [
     inAuthorization(["create"], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),

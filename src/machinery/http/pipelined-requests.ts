@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 import { isPausedByServer } from "./node-http.ts";
-import type { TlsConnection } from "./tls-connection.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 
 /**
@@ -21,6 +20,11 @@ export class PipelinedRequests extends WaitingRequests {
   }
 }
 
+export interface WaitingConnection {
+  /** Undefined until a request had to wait for a turn. */
+  waiting: WaitingRequests | undefined;
+}
+
 /** Those of a connection, which has none until the first one waits. */
-export const pipelinedRequests = (connection: TlsConnection, socket: Socket): WaitingRequests =>
+export const pipelinedRequests = (connection: WaitingConnection, socket: Socket): WaitingRequests =>
   (connection.waiting ??= new PipelinedRequests(socket));

@@ -1,12 +1,17 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { urlHost } from "../api/url-host.ts";
+import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
-import { closeServer, createServer, sendAnswer } from "./node-http.ts";
+import { closeServer, createServer, endWhileParsing, sendAnswer } from "./node-http.ts";
+import { pipelinedRequests } from "./pipelined-requests.ts";
+import type { WaitingConnection } from "./pipelined-requests.ts";
 import { plainText } from "./plain-text.ts";
+import { readInTurns } from "./read-in-turns.ts";
+import { takeListener } from "./take-listener.ts";
 import type { Log } from "../logging/log.ts";
 
 export interface PlainRequest {
@@ -49,11 +54,23 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
   const bound = new ConnectionBound(limits);
+  const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
-    if (!bound.admits(socket)) socket.destroy();
+    if (!bound.admits(socket)) return socket.destroy();
+    const connection: WaitingConnection = { waiting: undefined };
+    connections.set(socket, connection);
+    const parse = takeListener(socket, "data");
+    return readInTurns(socket, { waiting: () => pipelinedRequests(connection, socket), read: parse });
   });
   server.on("request", (request, response) => {
-    respond({ request, response }, answer).catch((error: unknown) => {
+    const { socket } = request;
+    const connection = connections.get(socket);
+    const isBehindAnother = response.socket === null;
+    const isWaiting = connection !== undefined && (isBehindAnother || mustWaitForTurn());
+    const waiting = isWaiting ? pipelinedRequests(connection, socket) : undefined;
+    // There is always room for one of each connection.
+    if (isBehindAnother && waiting?.hasRoom === false) return endWhileParsing(socket);
+    respond({ request, response, turn: waiting?.turn() }, answer).catch((error: unknown) => {
       log.error({ err: error }, "could not answer over plain HTTP");
       response.destroy();
     });
@@ -66,10 +83,18 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   return { url, close: () => closeServer(server) };
 }
 
+interface WaitingExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly turn: Promise<void> | undefined;
+}
+
 async function respond(
-  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  { request, response, turn }: WaitingExchange,
   answer: PlainListenerOptions["answer"],
 ): Promise<void> {
+  if (turn !== undefined) await turn;
+  if (response.destroyed) return;
   const head = http1Head(request, "http");
   if (head === undefined) return sendAnswer(response, plainText(400, "400 bad request\n"));
   const { method, target, headers } = head;

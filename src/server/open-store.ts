@@ -126,7 +126,10 @@ function unusableStoreReason(directory: string, cause: unknown): string {
 /** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
 interface ImportTarget {
   readonly store: Store;
-  /** Ends the import: from now on servers may use the store. */
+  /**
+   * Ends the import: from now on servers may use the store. A client that resumes a watch or continues a list from before must begin
+   * again.
+   */
   finish(): Promise<void>;
   /** Removes what was written, if it can. Never rejects: what stays keeps out the next attempt, which says how to remove it. */
   abandon(): Promise<void>;
@@ -197,9 +200,10 @@ export async function openImportTarget(
   { directory, profile, revision }: ImportTargetOptions,
 ): Promise<ImportTarget> {
   if (storage.type === "etcd") return await openEtcdForImport(storage, { profile, revision });
+  const store = orExplain(directory, () => new LmdbStore({ directory, profile, firstRevision: revision }));
   return {
-    store: orExplain(directory, () => new LmdbStore({ directory, profile, firstRevision: revision })),
-    finish: async () => {},
+    store,
+    finish: () => store.compact(store.latestRevision()),
     abandon: async () => removeIfPossible(directory),
   };
 }

@@ -43,9 +43,8 @@ async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedO
 }
 
 /**
- * Creates objects in a store that has none of them, and then forgets the revisions before the last one: a client
- * that resumes a watch or continues a list from before must begin again. Returns how many objects there are. Throws for a key that
- * exists, and UnreadableSource for an object that can't be decrypted.
+ * Creates objects in a store that has none of them. Returns how many there are. Throws for a key that exists, and UnreadableSource for an
+ * object that can't be decrypted.
  */
 export async function createObjects(store: Store, objects: AsyncIterable<CopiedObject>): Promise<number> {
   let count = 0;
@@ -66,7 +65,6 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
     if (writes.length === writesAtOnce || bytes > writtenBytesAtOnce) await settle();
   }
   await settle();
-  await store.compact(await store.latestRevision());
   return count;
 }
 

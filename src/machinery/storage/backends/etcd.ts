@@ -72,9 +72,9 @@ export class EtcdStore implements Store {
   /** Of the watch that ended last. */
   #leftCheck: WatchCheck | undefined;
   readonly #latest: SharedRead<number>;
-  #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined };
+  #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined, importedAt: 0 };
   #writer: EtcdWriter;
-  /** The newest compacted revision that this process knows: etcd's. */
+  /** The newest compacted revision that this process knows, or the end of the import: etcd's. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
@@ -106,6 +106,8 @@ export class EtcdStore implements Store {
 
   #use(opened: OpenedPrefix): number {
     this.#opened = opened;
+    // Clients that know revisions from before the import miss what was deleted there: they begin again.
+    this.#compactedRevision = Math.max(this.#compactedRevision, opened.importedAt);
     this.#writer = this.#writerFor(opened);
     return opened.shift;
   }

@@ -31,12 +31,15 @@ export interface OpenedPrefix {
   readonly shift: number;
   /** The key of the state, as long as it says this. Undefined for plain revisions. */
   readonly guard: GuardMessage | undefined;
+  /** etcd's revision at the end of the import: those before it are not of the server. 0: nothing was imported. */
+  readonly importedAt: number;
 }
 
 interface ReadState {
   readonly state: EtcdPrefixState;
   /** etcd's. */
   readonly modRevision: number;
+  readonly importedAt: number;
 }
 
 interface EtcdPrefixOptions {
@@ -76,9 +79,10 @@ export class EtcdPrefix {
       );
     }
     if (state === undefined) await this.#refuseLostState();
+    const { modRevision = 0, importedAt = 0 } = found ?? {};
     const shift = state?.shift ?? 0;
-    if (state?.type !== "grouped") return { form: plainRevisions, shift, guard: undefined };
-    return { form: groupedRevisions, shift, guard: this.#guard(found?.modRevision ?? 0) };
+    if (state?.type !== "grouped") return { form: plainRevisions, shift, guard: undefined, importedAt };
+    return { form: groupedRevisions, shift, guard: this.#guard(modRevision), importedAt };
   }
 
   #guard(revision: number): GuardMessage {
@@ -102,7 +106,7 @@ export class EtcdPrefix {
     }
     const form = isPlain ? plainRevisions : groupedRevisions;
     const shift = Math.max(0, revision - form.storeRevision(written));
-    return { form, shift, guard: isPlain ? undefined : this.#guard(written) };
+    return { form, shift, guard: isPlain ? undefined : this.#guard(written), importedAt: 0 };
   }
 
   async finishImport({ guard, shift }: OpenedPrefix): Promise<void> {
@@ -122,13 +126,13 @@ export class EtcdPrefix {
   async #begin(): Promise<ReadState | undefined> {
     const state: EtcdPrefixState = { type: "grouped", shift: 0 };
     const written = await this.#writeFirst(state);
-    return typeof written === "number" ? { state, modRevision: written } : this.#read();
+    return typeof written === "number" ? { state, modRevision: written, importedAt: 0 } : this.#read();
   }
 
   /** The state of a prefix that had none a moment ago. A server that begins an empty one meanwhile groups its writes. */
   async #readAgain(): Promise<ReadState | undefined> {
     if ((await this.#firstOf(this.#keys.watchedRange)) !== undefined) return this.#read();
-    return { state: { type: "grouped", shift: 0 }, modRevision: 0 };
+    return { state: { type: "grouped", shift: 0 }, modRevision: 0, importedAt: 0 };
   }
 
   /** Writes the state where the store has no key at all. Returns etcd's revision; undefined when it has one. */
@@ -174,7 +178,10 @@ export class EtcdPrefix {
 
   async #read(): Promise<ReadState | undefined> {
     const found = await this.#firstOf({ key: this.#keys.stateKey, rangeEnd: "" });
-    return found && { state: parseState(found), modRevision: found.modRevision };
+    if (found === undefined) return undefined;
+    const { createRevision, modRevision } = found;
+    // The first state of an import is another one.
+    return { state: parseState(found), modRevision, importedAt: createRevision === modRevision ? 0 : modRevision };
   }
 
   async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {

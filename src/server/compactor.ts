@@ -1,23 +1,23 @@
 import type { Log } from "../machinery/logging/log.ts";
 import type { Change, Store } from "../machinery/storage/store.ts";
 
-/** Like kube-apiserver: every five minutes, compact what is older than five minutes. */
-const keptMilliseconds = 5 * 60_000;
-
 export interface CompactorOptions {
   readonly store: Store;
   readonly log: Pick<Log, "error">;
+  /** How long the history is kept. 0: something else compacts the store. Default: five minutes, as in kube-apiserver. */
+  readonly keptMilliseconds?: number | undefined;
   /** How many bytes of keys and values the history may hold. Default: 1 GiB. */
   readonly maximumBytes?: number;
 }
 
 /**
- * Removes the history of the store up to the newest revision of the last time: every five minutes, and sooner once half of what the
+ * Removes the history of the store up to the newest revision of the last time: when that is old enough, and sooner once half of what the
  * history may hold was written. Otherwise who changes one large object again and again would fill the disk, or the quota of etcd.
  */
 export class Compactor {
   readonly #store: Store;
   readonly #log: Pick<Log, "error">;
+  readonly #keptMilliseconds: number;
   readonly #bytesAtOnce: number;
   /** Since the last time. */
   #bytes = 0;
@@ -27,14 +27,16 @@ export class Compactor {
   #isStarted = false;
   #isCompacting = false;
 
-  constructor({ store, log, maximumBytes = 2 ** 30 }: CompactorOptions) {
+  constructor({ store, log, keptMilliseconds = 5 * 60_000, maximumBytes = 2 ** 30 }: CompactorOptions) {
     this.#store = store;
     this.#log = log;
+    this.#keptMilliseconds = keptMilliseconds;
     this.#bytesAtOnce = maximumBytes / 2;
   }
 
   /** Notes the newest revision, and removes nothing yet. Does not keep the process alive. */
   start(): void {
+    if (this.#keptMilliseconds === 0) return;
     this.#isStarted = true;
     void this.#compact();
   }
@@ -50,7 +52,7 @@ export class Compactor {
     clearTimeout(this.#timer);
   }
 
-  /** After a failure it tries again when as much was written again, or in five minutes. */
+  /** After a failure it tries again when as much was written again, or the next time. */
   async #compact(): Promise<void> {
     if (this.#isCompacting) return;
     this.#isCompacting = true;
@@ -64,7 +66,7 @@ export class Compactor {
       this.#log.error({ err: error }, "compaction failed, will retry");
     } finally {
       this.#isCompacting = false;
-      if (this.#isStarted) this.#timer = setTimeout(() => void this.#compact(), keptMilliseconds).unref();
+      if (this.#isStarted) this.#timer = setTimeout(() => void this.#compact(), this.#keptMilliseconds).unref();
     }
   }
 }

@@ -109,7 +109,8 @@ interface CopiesOptions extends Pick<OpenServerOptions, "log" | "clock" | "openi
 /** Loads the copies in memory of what is stored, which follow the store from then on. */
 async function openCopies(config: ServerConfig, { store, log, clock, observation, opening }: CopiesOptions) {
   const { names, limits, storage } = config;
-  const compactor = new Compactor({ store, log });
+  const keptMilliseconds = storage.type === "etcd" ? storage.compactionMilliseconds : undefined;
+  const compactor = new Compactor({ store, log, keptMilliseconds });
   const feed = opening.adopt(
     new ChangeFeed({ store, outage: feedOutage(log), onChanges: (changes) => compactor.count(changes) }),
     (opened) => opened.close(),

@@ -21,6 +21,13 @@ export const storageFlags = {
     default: false,
     help: "Allow http:// for members of etcd on other machines: any machine between can read and change all objects.",
   },
+  "etcd-compaction-interval": {
+    type: "duration",
+    default: "5m",
+    help:
+      "How often this server lets etcd forget revisions that are older. 0: never, because something else compacts etcd, such as its " +
+      "--auto-compaction-retention.",
+  },
 } as const satisfies Flags;
 
 /** Where objects are stored. */
@@ -36,6 +43,8 @@ export type StorageSettings =
       readonly clientCertificate: KeyPairFiles | undefined;
       /** The prefix of all keys, without a slash at the end. */
       readonly prefix: string;
+      /** How often old revisions are removed. 0: something else does it. */
+      readonly compactionMilliseconds: number;
     };
 
 /** Throws UsageError for invalid settings. */
@@ -53,7 +62,14 @@ export function storageSettings(values: FlagValues<typeof storageFlags>): Storag
     authorityFile: values["etcd-cafile"],
     clientCertificate: keyPairFiles(values, { certificateFlag: "etcd-certfile", keyFlag: "etcd-keyfile" }),
     prefix: etcdPrefix(values["etcd-prefix"]),
+    compactionMilliseconds: compactionInterval(values["etcd-compaction-interval"]),
   };
+}
+
+/** Revisions that clients still use are kept, and the history does not grow without end. */
+function compactionInterval(milliseconds: number): number {
+  if (milliseconds === 0 || (milliseconds >= 60_000 && milliseconds <= 24 * 3_600_000)) return milliseconds;
+  throw new UsageError("--etcd-compaction-interval: must be 0, or from 1m to 24h");
 }
 
 function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly allowsPlaintext: boolean }): string[] {

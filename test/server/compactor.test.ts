@@ -4,18 +4,19 @@ import type { TestContext } from "node:test";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../src/machinery/storage/change-feed.ts";
 import { Compactor } from "../../src/server/compactor.ts";
+import type { CompactorOptions } from "../../src/server/compactor.ts";
 import { put } from "../machinery/storage/store-contract.ts";
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const fiveMinutes = 5 * 60_000;
 
 /** A started compactor of a store, for a history of 1,000 bytes, and what it reported. */
-async function compacted(t: TestContext) {
+async function compacted(t: TestContext, options: Pick<CompactorOptions, "keptMilliseconds"> = {}) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const store = new MemoryStore();
   const failures: unknown[] = [];
   const log = { error: ({ err }: Record<string, unknown>) => void failures.push(err) };
-  const compactor = new Compactor({ store, log, maximumBytes: 1_000 });
+  const compactor = new Compactor({ store, log, maximumBytes: 1_000, ...options });
   const feed = new ChangeFeed({ store, onChanges: (changes) => compactor.count(changes) });
   const ignored = { add() {}, finish() {} };
   await feed.join({ prefix: "/a/", beginLoad: () => ignored, apply() {}, progress() {}, end() {} }).started;
@@ -54,6 +55,14 @@ describe("compaction", () => {
     await write(1);
     await pass(fiveMinutes);
     assert.equal(store.compactedRevision(), old);
+  });
+
+  it("is left to others where the history is to be kept for no time", async (t) => {
+    const { store, write, pass } = await compacted(t, { keptMilliseconds: 0 });
+    for (let index = 0; index < 20; index++) await write(100);
+    await pass(fiveMinutes);
+    await pass(fiveMinutes);
+    assert.equal(store.compactedRevision(), 0);
   });
 
   it("keeps no more than the history may hold, however fast it grows", async (t) => {

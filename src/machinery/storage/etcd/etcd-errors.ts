@@ -80,7 +80,8 @@ const explanations: ReadonlyMap<string, string> = new Map([
     // Since 3.5.35, 3.6.16 or somewhat before.
     `${compactionPath}: ${denied}`,
     "etcd lets only users with the role root forget old revisions, and without that it grows until its space quota is used up: etcdctl " +
-      "user grant-role NAME root, for the user whom --etcd-certfile names",
+      "user grant-role NAME root, for the user whom --etcd-certfile names; or set etcd's --auto-compaction-retention, and " +
+      "--etcd-compaction-interval 0 here",
   ],
 ]);
 

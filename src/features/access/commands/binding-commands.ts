@@ -13,7 +13,7 @@ import type { RoleRef, Subject } from "../rbac/binding.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
 import { subjectsOf } from "../rbac/subjects-of.ts";
 import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
-import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import { createRbacObject, rbacCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 
 const subjectText = ({ kind, namespace, name }: Subject): string =>
@@ -26,48 +26,35 @@ const columns: readonly TextColumn<RoleBinding>[] = [
   { header: "CREATED", cell: ({ metadata }) => metadata.creationTimestamp ?? "", isWide: true },
 ];
 
-const roleBindingKind: RbacKind<RoleBinding> = {
-  word: "rolebinding",
-  noun: "role binding",
-  resource: roleBindingResource,
-  isNamespaced: true,
-  columns,
-  describe: describeBinding,
-};
-
-const clusterRoleBindingKind: RbacKind<RoleBinding> = {
-  word: "clusterrolebinding",
-  noun: "cluster role binding",
-  resource: clusterRoleBindingResource,
-  isNamespaced: false,
-  columns,
-  describe: describeBinding,
-};
+const ofBindings = { columns, describe: describeBinding, create, isFor };
 
 /** `signet rolebinding create|list|describe|delete`. */
 export const roleBinding = (): Command =>
-  bindingGroup(roleBindingKind, "make and show role bindings: who may do what a role says, in a namespace");
+  rbacCommand({
+    ...ofBindings,
+    word: "rolebinding",
+    noun: "role binding",
+    description: "make and show role bindings: who may do what a role says, in a namespace",
+    resource: roleBindingResource,
+    isNamespaced: true,
+  });
 
 /** `signet clusterrolebinding create|list|describe|delete`. */
 export const clusterRoleBinding = (): Command =>
-  bindingGroup(
-    clusterRoleBindingKind,
-    "make and show cluster role bindings: who may do what a cluster role says, everywhere",
-  );
-
-const bindingGroup = (kind: RbacKind<RoleBinding>, description: string): Command =>
-  new Command(kind.word)
-    .description(description)
-    .addCommand(create(kind))
-    .addCommand(listCommand(kind, isFor))
-    .addCommand(describeCommand(kind))
-    .addCommand(deleteCommand(kind));
+  rbacCommand({
+    ...ofBindings,
+    word: "clusterrolebinding",
+    noun: "cluster role binding",
+    description: "make and show cluster role bindings: who may do what a cluster role says, everywhere",
+    resource: clusterRoleBindingResource,
+    isNamespaced: false,
+  });
 
 /** Whether a binding names a subject. */
-const isFor = (binding: RoleBinding, wanted: string): boolean =>
-  subjectsOf(binding).some((subject) =>
-    namesOf(subject).includes(wanted.replace(/^(user|group|serviceaccount):/i, lowerCase)),
-  );
+function isFor(binding: RoleBinding, wanted: string): boolean {
+  const name = wanted.replace(/^(user|group|serviceaccount):/i, lowerCase);
+  return subjectsOf(binding).some((subject) => namesOf(subject).includes(name));
+}
 
 const lowerCase = (text: string): string => text.toLowerCase();
 

@@ -21,11 +21,24 @@ export interface RbacKind<T extends ApiObject> {
   readonly word: string;
   /** The name of the kind in sentences, such as `role binding`. */
   readonly noun: string;
+  readonly description: string;
   readonly resource: NamedResourceType<T>;
   readonly isNamespaced: boolean;
   readonly columns: readonly TextColumn<T>[];
   readonly describe: (object: T, flags: OutputFlags) => string;
+  readonly create: (kind: RbacKind<T>) => Command;
+  /** Whether an object is for a subject: with it, `list` has the flag --subject. */
+  readonly isFor?: (object: T, subject: string) => boolean;
 }
+
+/** The commands of a kind. */
+export const rbacCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
+  new Command(kind.word)
+    .description(kind.description)
+    .addCommand(kind.create(kind))
+    .addCommand(listCommand(kind))
+    .addCommand(describeCommand(kind))
+    .addCommand(deleteCommand(kind));
 
 /** The objects of a kind: in the namespace, in all of them ("", as for kinds that are in none). */
 const objectsOf = <T extends ApiObject>(
@@ -40,11 +53,8 @@ interface ListFlags extends RbacFlags {
 
 const allNamespaces = new Option("-A, --all-namespaces", "those of all namespaces");
 
-/** `list`. With `isFor`, it has the flag --subject. */
-export function listCommand<T extends ApiObject>(
-  kind: RbacKind<T>,
-  isFor?: (object: T, subject: string) => boolean,
-): Command {
+function listCommand<T extends ApiObject>(kind: RbacKind<T>): Command {
+  const { isFor } = kind;
   const command = withOutputFlag(withConnectionFlags(new Command("list"))).description(`list ${kind.noun}s`);
   if (kind.isNamespaced) command.addOption(allNamespaces);
   if (isFor !== undefined) {
@@ -74,7 +84,7 @@ export function listCommand<T extends ApiObject>(
       );
 }
 
-export const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
+const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description(`show a ${kind.noun}`)
@@ -92,7 +102,7 @@ export const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command
     ["As a file that kubectl apply takes", `signet ${kind.word} describe readers -o yaml`],
   );
 
-export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
+const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
   withExamples(
     withConnectionFlags(new Command("delete"))
       .description(`delete ${kind.noun}s`)

@@ -13,7 +13,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";
 import type { Role } from "../rbac/roles.ts";
 import { clusterRoleResource, roleResource } from "../resources.ts";
-import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import { createRbacObject, rbacCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
 import { findResource, knownResources } from "./known-resources.ts";
@@ -25,38 +25,29 @@ const columns: readonly TextColumn<Role>[] = [
   { header: "RULES", cell: ({ rules }) => String(rules?.length ?? 0), isWide: true },
 ];
 
-const roleKind: RbacKind<Role> = {
-  word: "role",
-  noun: "role",
-  resource: roleResource,
-  isNamespaced: true,
-  columns,
-  describe: describeRole,
-};
-
-const clusterRoleKind: RbacKind<Role> = {
-  word: "clusterrole",
-  noun: "cluster role",
-  resource: clusterRoleResource,
-  isNamespaced: false,
-  columns,
-  describe: describeRole,
-};
+const ofRoles = { columns, describe: describeRole, create };
 
 /** `signet role create|list|describe|delete`. */
-export const role = (): Command => roleGroup(roleKind, "make and show roles: what may be done in a namespace");
+export const role = (): Command =>
+  rbacCommand({
+    ...ofRoles,
+    word: "role",
+    noun: "role",
+    description: "make and show roles: what may be done in a namespace",
+    resource: roleResource,
+    isNamespaced: true,
+  });
 
 /** `signet clusterrole create|list|describe|delete`. */
 export const clusterRole = (): Command =>
-  roleGroup(clusterRoleKind, "make and show cluster roles: what may be done everywhere");
-
-const roleGroup = (kind: RbacKind<Role>, description: string): Command =>
-  new Command(kind.word)
-    .description(description)
-    .addCommand(create(kind))
-    .addCommand(listCommand(kind))
-    .addCommand(describeCommand(kind))
-    .addCommand(deleteCommand(kind));
+  rbacCommand({
+    ...ofRoles,
+    word: "clusterrole",
+    noun: "cluster role",
+    description: "make and show cluster roles: what may be done everywhere",
+    resource: clusterRoleResource,
+    isNamespaced: false,
+  });
 
 function describeRole({ metadata, rules }: Role, flags: OutputFlags): string {
   const fields = fieldsText([

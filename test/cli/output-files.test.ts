@@ -60,6 +60,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       signet("kubeconfig", "--service-account", "default", "--output-file", file),
     "bootstrap-token create --kubeconfig-file": (file) =>
       signet("bootstrap-token", "create", "--kubeconfig-file", file),
+    "token create --output-file": (file) => signet("token", "create", "default", "--output-file", file),
   };
   for (const [command, write] of Object.entries(secretWriters)) {
     it(`makes an existing file of mode 0644 private: ${command}`, async () => {
@@ -69,7 +70,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       const { code, stderr } = await write(file);
       assert.equal(code, 0, stderr);
       assert.equal(lstatSync(file).mode & 0o777, 0o600);
-      assert.match(readFileSync(file, "utf8"), /kind: Config|"kind": ?"Config"/);
+      assert.match(readFileSync(file, "utf8"), /kind: Config|"kind": ?"Config"|^eyJ[^\n]+\n$/);
     });
 
     it(`replaces a link without writing to its target: ${command}`, async () => {

@@ -11,6 +11,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { durationOption, repeatedOption, secondsOf } from "../../machinery/command-line/options.ts";
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
+import { outputFile, writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { plainName } from "../../machinery/command-line/plain-name.ts";
 import { revocationsCommand } from "../revocation/index.ts";
@@ -57,6 +58,7 @@ interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly boundObjectKind?: string;
   readonly boundObjectName?: string;
   readonly boundObjectUid?: string;
+  readonly outputFile?: string;
 }
 
 const create = (): Command =>
@@ -79,15 +81,21 @@ const create = (): Command =>
         "--bound-object-uid <uid>",
         "the uid of that object; default: the uid of the current object with that name",
       )
+      .option("--output-file <file>", "where to write it (0600); default: standard output")
       .action(async (name: string, flags: CreateFlags) => {
         const spec = tokenRequestSpec(flags);
+        const output = outputFile("--output-file", flags.outputFile);
         await withServer(flags, async (connection) => {
           const issued = await requestToken(connection, { account: name, spec });
-          print(issued.answer, { flags, text: () => issued.token });
+          if (output === undefined) print(issued.answer, { flags, text: () => issued.token });
+          else writePrivateOutput(output, `${issued.token}\n`);
         });
       }),
     ["A token for the API server", "signet token create robot --namespace team"],
-    ["A token for another program, for ten minutes", "signet token create robot --audience vault --duration 10m"],
+    [
+      "A token for another program, for ten minutes, in a file that only you can read",
+      "signet token create robot --audience vault --duration 10m --output-file robot.token",
+    ],
   );
 
 interface IssuedToken {

@@ -49,7 +49,7 @@ export const programs: Programs = {
     list: (config, flags) => onTokenKeys(config, (programs, keys) => programs.runListTokenKeys(keys, flags)),
     rotate: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRotateTokenKey(keys, options)),
     retire: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRetireTokenKey(keys, options)),
-    reseal: async (config) => (await import("./server/reseal-keys.ts")).runResealKeys(config),
+    reseal: async (config, confirm) => (await import("./server/reseal-keys.ts")).runResealKeys(config, confirm),
   },
   authorities: {
     list: (config, flags) =>

@@ -18,7 +18,8 @@ export interface TokenKeyPrograms {
     options: { readonly algorithm: KeyAlgorithm | undefined; readonly publishMilliseconds: number },
   ): Promise<void>;
   retire(config: ServerConfig, options: { readonly kid: string; readonly isForced: boolean }): Promise<void>;
-  reseal(config: ServerConfig): Promise<void>;
+  /** Calls `confirm` before it writes anything. */
+  reseal(config: ServerConfig, confirm: () => Promise<void>): Promise<void>;
 }
 
 const algorithms = ["ES256", "ES384", "RS256", "EdDSA"] as const;
@@ -108,12 +109,12 @@ const reseal = ({ reseal: run }: TokenKeyPrograms): Command =>
       )
       .option("-y, --yes", "do not ask", false)
       .action(
-        configAction(async (config, { yes }: { readonly yes: boolean }) => {
-          if (!yes && !(await confirm("Give up the private keys that only the lost sealing.key opens?"))) {
+        configAction((config, { yes }: { readonly yes: boolean }) =>
+          run(config, async () => {
+            if (yes || (await confirm("Give up the private keys that only the lost sealing.key opens?"))) return;
             throw new UsageError("nothing was changed: give --yes to give them up without being asked");
-          }
-          await run(config);
-        }),
+          }),
+        ),
       ),
     ["After sealing.key was lost for good, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
   );

@@ -29,8 +29,8 @@ import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } fr
 import { readKeyHolders, sealedKeys } from "./sealed-keys.ts";
 import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
 
-/** `signet keys reseal`. */
-export async function runResealKeys(location: StoreLocation): Promise<void> {
+/** `signet keys reseal`. `confirm` is called before anything is written, and rejects to end it there. */
+export async function runResealKeys(location: StoreLocation, confirm: () => Promise<void>): Promise<void> {
   const { dataDirectory, storage } = location;
   checkOwner(dataDirectory);
   checkDataDirectory(location);
@@ -46,7 +46,7 @@ export async function runResealKeys(location: StoreLocation): Promise<void> {
           refuseRunningServer(store, { sleep, signal, onWait: console.error }),
         );
       }
-      for (const line of await resealKeys({ store, dataDirectory, clock: systemClock })) console.log(line);
+      for (const line of await resealKeys({ store, dataDirectory, confirm, clock: systemClock })) console.log(line);
     });
   } finally {
     folder.release();
@@ -56,6 +56,8 @@ export async function runResealKeys(location: StoreLocation): Promise<void> {
 interface Reseal {
   readonly store: Store;
   readonly dataDirectory: string;
+  /** Called once it is known that there is something to give up. */
+  readonly confirm: () => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -64,7 +66,7 @@ interface Reseal {
  * server run. A kill in between does no harm: run it again. Resolves with what was done. Rejects with CommandFailure, before anything
  * is written, when nothing is lost, and when the key of a CA that signs is in no file.
  */
-export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promise<readonly string[]> {
+export async function resealKeys({ store, dataDirectory, confirm, clock }: Reseal): Promise<readonly string[]> {
   const { ring, authorities } = await readKeyHolders(store);
   const sharedId = await readSharedSealingKeyId(store);
   const file = join(dataDirectory, sealingKeyFile);
@@ -79,6 +81,7 @@ export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promi
   if (lost.size === 0 && (sharedId === undefined || sharedId === known?.id))
     throw commandRefused("no private key in the store is lost: there is nothing to do");
   const found = keysInFiles({ authorities, lost, dataDirectory });
+  await confirm();
   const sealingKey = known ?? SealingKey.open(dataDirectory);
   return [
     `${file}: ${known === undefined ? "made a new key" : "seals what is left"}`,

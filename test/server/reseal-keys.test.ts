@@ -58,7 +58,9 @@ describe("a server that has lost its sealing key", () => {
   const switchToPrepared = () => switchAuthority(keys(), { name, clock, isForced: true });
   const rotateKey = () => rotateTokenKey(keys(), { algorithm: undefined, publishMilliseconds: 0, clock });
   const file = (of: string): string => join(dataDirectory, of);
-  const reseal = (of: Store = store) => resealKeys({ store: of, dataDirectory, clock });
+  const refuse = (): Promise<never> => Promise.reject(new Error("not confirmed"));
+  const reseal = (of: Store = store, confirm: () => Promise<void> = async () => {}) =>
+    resealKeys({ store: of, dataDirectory, confirm, clock });
   const authority = async (): Promise<RotatedAuthority> =>
     (await readKeyRecord(store, authorityRecord)).value?.authorities[name] ?? assert.fail();
   const statesOf = ({ generations }: RotatedAuthority): [string, string][] =>
@@ -121,7 +123,7 @@ describe("a server that has lost its sealing key", () => {
   it("is left alone while its sealing key opens everything", async () => {
     await prepare();
     const [before, kept] = [await store.latestRevision(), readFileSync(file("sealing.key"))];
-    await assert.rejects(reseal(), /nothing to do/);
+    await assert.rejects(reseal(store, refuse), /nothing to do/);
     await abortRotation(keys(), { name, clock });
     await assert.rejects(reseal(), /nothing to do/);
     assert.deepEqual(readFileSync(file("sealing.key")), kept);

@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { unrenewedCertificates } from "../../../src/features/certificates/commands/unrenewed-certificates.ts";
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { encodeCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import type { KeyType } from "../../../src/pki/keys.ts";
+import { RevokedCertificates } from "../../../src/features/revocation/index.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 
 const names = namesFor("platform", { hasUpstreamNames: true });
@@ -39,12 +44,19 @@ describe("the recalled certificates that are not renewed", () => {
     bundle(services, { name: "example.com:services:future", recall: "2026-11-29T09:00:00Z" }),
     bundle(nodes, { name: "platform.io:apiserver-client-nodeagent:ca", recall: "2026-11-29T07:00:00Z" }),
   ];
+  const revoked = new RevokedCertificates();
+  revoked.add({
+    apiVersion: "signet.platform.io/v1",
+    kind: "Revocation",
+    metadata: { name: "r" },
+    spec: { certificate: { fingerprint: "revoked" } },
+  });
   const unrenewed = (...records: readonly IssuedCertificate[]): (string | undefined)[] =>
-    unrenewedCertificates(records, { names, bundles, now: Date.UTC(2026, 10, 29, 8) }).map(
+    unrenewedCertificates(records, { names, bundles, revoked, now: Date.UTC(2026, 10, 29, 8) }).map(
       ({ metadata }) => metadata.name,
     );
 
-  it("are those that are valid and were issued before the latest recall of their signer", () => {
+  it("are those that are valid, not revoked, and were issued before the latest recall of their signer", () => {
     const before = { created: "06:59:59" };
     assert.deepEqual(
       unrenewed(
@@ -52,6 +64,7 @@ describe("the recalled certificates that are not renewed", () => {
         record("after", { created: "07:00:00", subject: "CN=after" }),
         record("over", { ...before, subject: "CN=over", notAfter: "2026-11-29T07:59:59Z" }),
         record("other", { ...before, signerName: "example.com/other" }),
+        record("revoked", { ...before, subject: "CN=revoked", fingerprint: "revoked" }),
       ),
       ["before"],
     );
@@ -68,6 +81,28 @@ describe("the recalled certificates that are not renewed", () => {
         record("other machine", { ...web, username: "system:node:n2", created: "06:00:00" }),
       ),
       ["other name", "other machine"],
+    );
+  });
+
+  it("are those of a program whose other certificate with the same names, of another key type, was renewed", () => {
+    const certificateOf = (type: KeyType): string => {
+      const made = {
+        subject: { commonName: "web" },
+        privateKey: generatePrivateKey(type),
+        notBefore: 0,
+        notAfter: 1000,
+      };
+      const pem = encodeCertificatesPem([createCertificateAuthority(made).certificate]);
+      return Buffer.from(pem).toString("base64");
+    };
+    const [old, other] = [certificateOf("ECDSA P-256"), certificateOf("Ed25519")];
+    assert.deepEqual(
+      unrenewed(
+        record("old", { dnsNames: ["web"], certificate: old, created: "06:00:00" }),
+        record("old of the other type", { dnsNames: ["web"], certificate: other, created: "06:00:00" }),
+        record("new", { dnsNames: ["web"], certificate: certificateOf("ECDSA P-256"), created: "07:10:00" }),
+      ),
+      ["old of the other type"],
     );
   });
 

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { ApiList } from "../../../machinery/api/object-meta.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -12,7 +13,7 @@ import { printList, printObject, withOutputFlag } from "../../../machinery/comma
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { clusterTrustBundleResource, issuedCertificateResource } from "../resources.ts";
-import { revocationsCommand } from "../../revocation/index.ts";
+import { revocationResource, revocationsCommand, RevokedCertificates } from "../../revocation/index.ts";
 import { renewCertificates } from "./certificates-renew.ts";
 import { revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
@@ -95,7 +96,11 @@ async function findRecords(
   // Another user may have renewed what this one has got: a node after its bootstrap token.
   const found = await listAll(records, selectionOf(ofSigner));
   const { items: bundles } = await listAll(client.resource(clusterTrustBundleResource(names)), selectionOf(ofSigner));
-  const all = unrenewedCertificates(found.items, { names, bundles, now: Date.now() });
+  // Not everyone who may list certificates may list revocations.
+  const revocations = await ignoreCodes([403, 404], listAll(client.resource(revocationResource(names))));
+  const revoked = new RevokedCertificates();
+  for (const one of revocations?.items ?? []) revoked.add(one);
+  const all = unrenewedCertificates(found.items, { names, bundles, revoked, now: Date.now() });
   return { ...found, items: all.filter(({ spec }) => user === undefined || spec.username === user) };
 }
 

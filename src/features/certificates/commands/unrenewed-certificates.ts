@@ -1,6 +1,10 @@
 import type { Names } from "../../../machinery/api/names.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { keyTypeOf } from "../../../pki/keys.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { latestRecall } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
+import type { RevokedCertificates } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { joinsNodes } from "../signers/well-known-signers.ts";
@@ -8,42 +12,62 @@ import { joinsNodes } from "../signers/well-known-signers.ts";
 interface Recalls {
   readonly names: Names;
   readonly bundles: readonly ClusterTrustBundle[];
+  readonly revoked: RevokedCertificates;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * The records of the valid certificates that were issued before their signer recalled them, without those after which the same requester
- * has got another one of that signer with the same names. What is left was not renewed yet, or never will be. Keeps the order.
+ * The records of the valid certificates that were issued before their signer recalled them, without those that are revoked, and those after
+ * which the same requester has got another one of that signer with the same names. What is left was not renewed yet, or never will be.
+ * Keeps the order.
  */
 export function unrenewedCertificates(
   records: readonly IssuedCertificate[],
-  { names, bundles, now }: Recalls,
+  { names, bundles, revoked, now }: Recalls,
 ): IssuedCertificate[] {
   const ofSigners = Map.groupBy(bundles, ({ spec }) => ownSignerName(names, spec.signerName ?? ""));
   const recalls = new Map([...ofSigners].map(([signerName, own]) => [signerName, latestRecall(own, { names, now })]));
+  const recallOf = ({ spec }: IssuedCertificate): number => recalls.get(ownSignerName(names, spec.signerName)) ?? 0;
   const newest = new Map<string, IssuedCertificate>();
   for (const record of records) {
+    if (recallOf(record) === 0 || revoked.find(factsOf(record)) !== undefined) continue;
     const owner = ownerOf(record, names);
     if (issuedAt(record) >= issuedAt(newest.get(owner))) newest.set(owner, record);
   }
   const unreplaced = new Set(newest.values());
   return records.filter(
-    (record) =>
-      issuedAt(record) < (recalls.get(ownSignerName(names, record.spec.signerName)) ?? 0) &&
-      Date.parse(record.spec.notAfter) > now &&
-      unreplaced.has(record),
+    (record) => issuedAt(record) < recallOf(record) && Date.parse(record.spec.notAfter) > now && unreplaced.has(record),
   );
 }
+
+const factsOf = ({ spec: { fingerprint, serialNumber, issuer = "", subject = "", notBefore } }: IssuedCertificate) => ({
+  fingerprint,
+  serialNumber,
+  issuer,
+  subject,
+  notBefore: Date.parse(notBefore),
+});
 
 /** When it was recorded: a signer may let it begin long before. */
 const issuedAt = (record: IssuedCertificate | undefined): number =>
   Date.parse(record?.metadata.creationTimestamp ?? "") || 0;
 
-/** Who asks for a certificate, and for which names. A node's first client certificate was requested with a bootstrap token. */
+/**
+ * Who asks for a certificate, for which names, and for what: a program may have two, with keys of two types or for other usages. A node's
+ * first client certificate was requested with a bootstrap token.
+ */
 function ownerOf({ spec }: IssuedCertificate, names: Names): string {
   const { username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
   const signerName = ownSignerName(names, spec.signerName);
   const requester = joinsNodes(names, signerName) ? "" : username;
-  return JSON.stringify([signerName, requester, subject, dnsNames, ipAddresses, emailAddresses, uris]);
+  return JSON.stringify([signerName, requester, subject, dnsNames, ipAddresses, emailAddresses, uris, purposeOf(spec)]);
+}
+
+/** The type of its key, and its extended usages, where the record has the certificate. */
+function purposeOf({ certificate = "" }: IssuedCertificate["spec"]): unknown {
+  const parsed = orPkiError(() => parseCertificatesPem(Buffer.from(certificate, "base64")));
+  if (parsed instanceof PkiError || parsed[0] === undefined) return undefined;
+  const [{ publicKey, extendedKeyUsages }] = parsed;
+  return [keyTypeOf(publicKey), extendedKeyUsages];
 }

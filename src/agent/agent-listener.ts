@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { HurriedClients } from "../machinery/http/hurried-clients.ts";
 import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
 import { probeAnswer } from "../machinery/http/probe-answer.ts";
 import type { ProbedProgram } from "../machinery/http/probe-answer.ts";
@@ -31,6 +32,7 @@ export interface AgentListener {
  */
 export async function openAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { address, port, log } = options;
+  const hurried = new HurriedClients();
   const server = createServer(
     {
       minVersion: "TLSv1.2",
@@ -39,7 +41,9 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       headersTimeout: 10_000,
       handshakeTimeout: 10_000,
     },
-    ({ method = "", url = "" }, response) => {
+    (request, response) => {
+      if (!hurried.mayAnswer(request, response)) return;
+      const { method = "", url = "" } = request;
       const [path = ""] = url.split("?", 1);
       probeAnswer({ method, path }, options)
         .then((answer) => sendAnswer(response, answer))

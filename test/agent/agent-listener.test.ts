@@ -90,4 +90,20 @@ describe("the agent's listener", () => {
       code: "EADDRINUSE",
     });
   });
+
+  it("makes no more than two answers for a client that sends requests without waiting", async (context) => {
+    let made = 0;
+    const text = async (): Promise<string> => `metric ${++made}\n`;
+    const metrics = { contentType: "text/plain", text };
+    const listener = await openAgentListener({ address: "127.0.0.1", port: 0, faults: () => [], metrics, log });
+    context.after(() => listener.close());
+    listener.useCertificate(newPair());
+    const socket = connect({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    socket.on("error", () => undefined); // it may be reset
+    socket.write("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000));
+    socket.resume();
+    await once(socket, "close");
+    assert.ok(made <= 2, `${made}`);
+  });
 });

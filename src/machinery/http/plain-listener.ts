@@ -6,7 +6,8 @@ import { urlHost } from "../api/url-host.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
-import { closeServer, createServer, endWhileParsing, sendAnswer } from "./node-http.ts";
+import { HurriedClients } from "./hurried-clients.ts";
+import { closeServer, createServer, sendAnswer } from "./node-http.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
 import type { WaitingConnection } from "./pipelined-requests.ts";
 import { plainText } from "./plain-text.ts";
@@ -54,6 +55,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
   const bound = new ConnectionBound(limits);
+  const hurried = new HurriedClients();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
     if (!bound.admits(socket)) return socket.destroy();
@@ -63,13 +65,10 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     return readInTurns(socket, { waiting: () => pipelinedRequests(connection, socket), read: parse });
   });
   server.on("request", (request, response) => {
+    if (!hurried.mayAnswer(request, response)) return;
     const { socket } = request;
     const connection = connections.get(socket);
-    const isBehindAnother = response.socket === null;
-    const isWaiting = connection !== undefined && (isBehindAnother || mustWaitForTurn());
-    const waiting = isWaiting ? pipelinedRequests(connection, socket) : undefined;
-    // There is always room for one of each connection.
-    if (isBehindAnother && waiting?.hasRoom === false) return endWhileParsing(socket);
+    const waiting = connection !== undefined && mustWaitForTurn() ? pipelinedRequests(connection, socket) : undefined;
     respond({ request, response, turn: waiting?.turn() }, answer).catch((error: unknown) => {
       log.error({ err: error }, "could not answer over plain HTTP");
       response.destroy();

@@ -243,6 +243,16 @@ describe("a server, like upstream,", () => {
     }
   });
 
+  it("warns of a repeated key of YAML at the line of its value, after those in the value", async () => {
+    const body = Buffer.from("metadata:\n  name: repeated\ndata:\n  a: b\ndata:\n\n  x: y\n  x: z\n");
+    const headers = { "content-type": "application/yaml" };
+    const answered = await api.send({ method: "POST", path: `${objects}/configmaps?dryRun=All`, headers, body });
+    const repeated = ['line 8: key \\"x\\"', 'line 7: key \\"data\\"'].map(
+      (key) => `299 - "${key} already set in map"`,
+    );
+    assert.equal(answered.headers["warning"], repeated.join(", "));
+  });
+
   it("sorts the warnings of a merge patch, and removes null members of objects in its lists", async () => {
     const patch = async (path: string, body: unknown) => {
       const headers = { "content-type": "application/merge-patch+json" };

@@ -176,7 +176,7 @@ class JsonWriter {
     const last = new Map(members.map(({ name }, index) => [name, index]));
     return members
       .map(({ key, name, value }, index) => {
-        const written = this.#counted(this.#toLineOf(key) + JSON.stringify(name));
+        const written = this.#counted(this.#toLineOf(value ?? key) + JSON.stringify(name));
         return `${written}:${this.#value(last.get(name) === index ? value : null, depth + 1)}`;
       })
       .join(",");
@@ -217,7 +217,7 @@ class JsonWriter {
     return target;
   }
 
-  /** Keeps keys on their original lines, so that a fault in the JSON can name the line in the YAML. */
+  /** Puts each key where its value begins in the YAML: upstream names that line in the faults of repeated keys. */
   #toLineOf(node: ParsedNode): string {
     const { line } = this.#lines.linePos(node.range[0]);
     const missing = Math.max(0, line - this.#line);

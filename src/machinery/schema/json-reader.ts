@@ -150,12 +150,13 @@ export class JsonReader {
       this.#skipSpaceBeforeToken();
       if (!this.#take(":")) throw this.#fault("after object key");
       this.#path.push(key);
-      if ((merged ?? positions).has(key)) this.#addRepeated(key, start);
+      const repeated = (merged ?? positions).has(key) ? this.#repeatedKey(key, start) : undefined;
       merged?.add(key);
       if (!positions.has(key)) positions.set(key, start);
       this.#skipSpaceBeforeToken();
       const nested = this.#nestedValue(object, key);
       setMember(object, key, nested === undefined ? this.#readScalar(object, key) : yield* nested);
+      if (repeated !== undefined && this.#repeatedKeys.length < maximumStrictFaults) this.#repeatedKeys.push(repeated);
       if (this.#isStepOver()) yield;
       this.#path.pop();
       this.#skipSpaceBeforeToken();
@@ -164,14 +165,14 @@ export class JsonReader {
     }
   }
 
-  #addRepeated(key: string, start: number): void {
+  /** Notes a repeated member, and returns its key: upstream reads its value, with what is repeated in it, before it sees the key. */
+  #repeatedKey(key: string, start: number): RepeatedKey | undefined {
     if (this.#duplicateFields.size < maximumStrictFaults) {
       const path = this.#pathText();
       if (!this.#duplicateFields.has(path)) this.#duplicateFields.set(path, start);
     }
-    if (this.#repeatedKeys.length < maximumStrictFaults) {
-      this.#repeatedKeys.push({ key: shortened(key), line: this.#lineAt(start) });
-    }
+    if (this.#repeatedKeys.length === maximumStrictFaults) return undefined;
+    return { key: shortened(key), line: this.#lineAt(start) };
   }
 
   /** The path of the current value, as faults show it. */

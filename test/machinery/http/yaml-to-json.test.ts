@@ -118,8 +118,9 @@ describe("YAML", () => {
     assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":null,\n"a":2,\n"__proto__":"x"}');
   });
 
-  it("keeps the line of each key", () => {
+  it("puts each key on the line where its value begins", () => {
     assert.equal(yamlToJson("# a comment\n\na:\n  - b: 1\n    c: |\n      x\n      y\nd: 2\n").split("\n").length, 8);
+    assert.equal(yamlToJson("a:\n  b:\n    c: 1\n"), '{\n"a":{\n"b":{"c":1}}}');
   });
 
   it("reads non-string keys like upstream's converter", () => {

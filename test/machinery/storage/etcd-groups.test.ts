@@ -422,7 +422,12 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
         throw new TransactionsUnsupported();
       },
     });
-    assert.deepEqual(await prefix.open({ mayBegin: true }), { form: plainRevisions, shift: 0, guard: undefined });
+    assert.deepEqual(await prefix.open({ mayBegin: true }), {
+      form: plainRevisions,
+      shift: 0,
+      guard: undefined,
+      importedAt: 0,
+    });
     assert.equal(transactions.length, 1);
   });
 });

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
+import { answerAt } from "../answer-at.ts";
 import { WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
@@ -107,11 +108,7 @@ export class WriteQueue {
         const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
         this.committingRevision = undefined;
         await this.#options.onCommitted(changes);
-        for (const [index, { resolve, reject }] of batch.entries()) {
-          const ofTransaction = results[index];
-          if (ofTransaction === undefined) reject(new Error("a write was not planned"));
-          else resolve(ofTransaction);
-        }
+        for (const [index, { resolve }] of batch.entries()) resolve(answerAt(results, index));
       } catch (error) {
         this.#forgetBatch();
         const refusal = await commitFailure(this.#options.environment, error);

@@ -24,6 +24,7 @@ import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
+import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
 interface FoundHead {
@@ -98,9 +99,7 @@ export class LmdbStore implements Store {
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
-    const [result] = await this.writeTogether([request]);
-    if (result === undefined) throw new Error("a write has no result");
-    return result;
+    return answerAt(await this.writeTogether([request]), 0);
   }
 
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {

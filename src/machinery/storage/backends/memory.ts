@@ -11,6 +11,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
+import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
 /** A store for tests: those of this repository, and those that use `signet/testing`. */
@@ -48,9 +49,7 @@ export class MemoryStore implements Store {
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
-    const [result] = await this.writeTogether([request]);
-    if (result === undefined) throw new Error("a write has no result");
-    return result;
+    return answerAt(await this.writeTogether([request]), 0);
   }
 
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {

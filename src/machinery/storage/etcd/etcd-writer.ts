@@ -1,3 +1,4 @@
+import { answerAt } from "../answer-at.ts";
 import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
 import { transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
@@ -13,7 +14,7 @@ import {
 } from "./etcd-messages.ts";
 import type { GuardMessage, KeyValue, SwapAnswer, SwapMessage, TransactionAnswer } from "./etcd-messages.ts";
 import type { RevisionForm } from "./revision-form.ts";
-import { answerAt, WriteGroups } from "./write-groups.ts";
+import { WriteGroups } from "./write-groups.ts";
 import type { GroupedWrite } from "./write-groups.ts";
 
 export type SwapOutcome =

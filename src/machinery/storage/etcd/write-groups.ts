@@ -1,4 +1,5 @@
-import { WriteAbandoned, WriteOutcomeUnknown } from "../store.ts";
+import { answerAt } from "../answer-at.ts";
+import { WriteAbandoned } from "../store.ts";
 import type { SwapMessage } from "./etcd-messages.ts";
 import { groupedRevisions } from "./revision-form.ts";
 
@@ -75,11 +76,4 @@ export class WriteGroups<Answer> {
       for (const { reject } of group) reject(error);
     }
   }
-}
-
-/** The answer to one of the writes of a transaction. Throws WriteOutcomeUnknown when there are too few. */
-export function answerAt<Answer>(answers: readonly Answer[], index: number): Answer {
-  const answer = answers[index];
-  if (answer === undefined) throw new WriteOutcomeUnknown("etcd answered fewer writes than it was sent");
-  return answer;
 }

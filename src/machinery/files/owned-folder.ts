@@ -1,6 +1,8 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { parseJsonObject } from "../api/json-object.ts";
+import type { JsonObject } from "../api/json-object.ts";
 import { giveTo, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
@@ -137,15 +139,19 @@ export function removeUnfinishedFiles(folder: string): void {
 const writeOwner = (folder: string, address: string | undefined): void =>
   writePrivateFile(join(folder, ownerFile), `${JSON.stringify({ pid: process.pid, address })}\n`);
 
-function inUse(folder: string): UnusableFile {
-  let owner = "another process";
+/** What the owner calls itself: its process and address. Undefined where it has just started, or its disk is full. */
+export function ownerOf(folder: string): Readonly<JsonObject> | undefined {
   try {
-    const { pid, address } = JSON.parse(readFileSync(join(folder, ownerFile), "utf8")) as Record<string, unknown>; // writeOwner's
-    if (typeof pid === "number") owner = `the process ${pid}`;
-    if (typeof address === "string") owner += ` at ${JSON.stringify(address)}`;
+    return parseJsonObject(readFileSync(join(folder, ownerFile), "utf8"));
   } catch {
-    // The owner has just started, or its disk is full: the error then does not name it.
+    return undefined;
   }
+}
+
+function inUse(folder: string): UnusableFile {
+  const { pid, address } = ownerOf(folder) ?? {};
+  let owner = typeof pid === "number" ? `the process ${pid}` : "another process";
+  if (typeof address === "string") owner += ` at ${JSON.stringify(address)}`;
   return new UnusableFile(`${folder} is in use by ${owner}; end that one, or name another folder`);
 }
 

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
@@ -93,14 +91,5 @@ async function contentsOf(
     ];
   } finally {
     await close();
-  }
-}
-
-/** What a running server calls itself: its process and address. */
-export function ownerOf(dataDirectory: string): unknown {
-  try {
-    return JSON.parse(readFileSync(join(dataDirectory, "owner.json"), "utf8"));
-  } catch {
-    return undefined;
   }
 }

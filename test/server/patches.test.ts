@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { before, describe, it } from "node:test";
+import { before, describe, it, test } from "node:test";
 import { envelopeEnd, envelopeStart } from "../../src/machinery/schema/protobuf-envelope.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startTestServer } from "../test-server.ts";
@@ -399,13 +399,27 @@ describe("an integer that JavaScript cannot keep exactly", () => {
     assert.ok(JSON.stringify(answer).includes(fault));
   });
 
-  it("is kept in a quantity, or refused where a patch has rounded it", async () => {
+  it("is kept in a quantity, also by a patch", async () => {
     const body = `{"metadata":{"name":"exact"},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"memory":${beyond}}}}]}}`;
     const answer = await answerTo(`${namespace}/pods`, "POST", body);
     assert.match(JSON.stringify(answer), new RegExp(`"memory":"${beyond}"`));
     const operations = `[{"op":"add","path":"/status/allocatable","value":{}},{"op":"add","path":"/status/allocatable/memory","value":${beyond}}]`;
     await api.json("/api/v1/nodes", { method: "POST", body: { metadata: { name: "exact" } } });
     const patched = await answerTo("/api/v1/nodes/exact/status", "PATCH", operations, "json-patch+json");
-    assert.partialDeepStrictEqual(patched, { code: 422 });
+    assert.partialDeepStrictEqual(patched, { status: { allocatable: { memory: beyond } } });
   });
+});
+
+test("who owns the fields of an object does not depend on the keys that others send", async () => {
+  const key = 'k:{"name":"registry"}';
+  const textOfKey = JSON.stringify(key).slice(1, 1 + key.length);
+  const review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  const { kind } = await api.json(review, { method: "POST", body: { unknown: { ".": {}, [textOfKey]: {} } } });
+  assert.equal(kind, "SelfSubjectReview");
+  const account = { metadata: { name: "owned" }, secrets: [{ name: "registry" }] };
+  await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: account });
+  const change = { metadata: { labels: { a: "b" } } };
+  const { metadata } = await patch(`${namespace}/serviceaccounts/owned`, "merge-patch+json", change);
+  const secrets = { ".": {}, [key]: {} };
+  assert.partialDeepStrictEqual(metadata.managedFields, [{ fieldsV1: { "f:secrets": secrets } }]);
 });

@@ -9,6 +9,7 @@ import { yamlToJson } from "../http/yaml-to-json.ts";
 import { CompiledSchema } from "../registry/compiled-schema.ts";
 import { compiledPartialMetadata, compiledPartialMetadataList } from "../registry/partial-object-metadata.ts";
 import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
+import { parseExactly } from "../schema/parse-json.ts";
 import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { leaveManagedFieldsOut } from "./leave-managed-fields-out.ts";
 
@@ -66,8 +67,8 @@ export class AuditedBodies {
     if (value !== undefined) return value;
     const type = String(headers["content-type"] ?? "");
     if (!isWholeBody(body)) return undefined;
-    if (type.startsWith(contentTypes.json)) return JSON.parse(String(body));
-    if (type.startsWith(contentTypes.yaml)) return JSON.parse(yamlToJson(String(body)));
+    if (type.startsWith(contentTypes.json)) return parseExactly(String(body));
+    if (type.startsWith(contentTypes.yaml)) return parseExactly(yamlToJson(String(body)));
     if (!type.startsWith(contentTypes.protobuf) || !Buffer.isBuffer(body)) return undefined;
     const { apiVersion, kind, raw } = decodeEnvelope(body);
     const schema = this.#schemaOf(apiVersion, kind);

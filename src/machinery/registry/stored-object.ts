@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import { shortTextLength } from "../scheduling/request-turn.ts";
 import { serviceUnavailable } from "../api/api-error.ts";
+import { parseExactly } from "../schema/parse-json.ts";
 import { jsonMember } from "./json-member.ts";
 import type { TextsOfKind } from "./stored-texts.ts";
 
@@ -138,7 +139,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   get object(): T {
     const known = this.#object?.deref();
     if (known !== undefined) return known;
-    const object = JSON.parse(this.text) as T; // our own encoding of a T
+    const object = parseExactly(this.text) as T; // our own encoding of a T
     this.#object = new WeakRef(object);
     return object;
   }

@@ -1,5 +1,6 @@
-import { backslash, quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+import { quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { isUtf8 } from "node:buffer";
+import { isJsonObject } from "../api/json-object.ts";
 import { atOnce } from "../api/at-once.ts";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { endOfString } from "./end-of-value.ts";
@@ -92,11 +93,13 @@ function* parsePlainJson(text: string): Generator<undefined, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     yield;
+    const hasEscapes = text.includes("\\");
     // Well-formed text can contain half of a surrogate pair only as an escape.
-    const reading: Reading = { members: 0, hasSurrogates: /\\u[dD][89a-fA-F]/.test(text), isWellFormed: true };
+    const hasSurrogates = hasEscapes && /\\u[dD][89a-fA-F]/.test(text);
+    const reading: Reading = { members: 0, hasEscapes, hasSurrogates, isCertain: true };
     read(value, reading);
     // With duplicate members, the text has more members than the value.
-    return reading.members === memberCount && reading.isWellFormed ? value : undefined;
+    return reading.members === memberCount && reading.isCertain ? value : undefined;
   } catch {
     return undefined;
   }
@@ -108,12 +111,8 @@ function countMembersOfText(text: string): number | undefined {
   let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
     const code = text.charCodeAt(position);
-    if (code === quote) {
-      // V8 14 sometimes takes a key that is one escaped character, such as "\"", for the key "\\" of an earlier object.
-      if (text.charCodeAt(position + 1) === backslash && escapedCharacter.test(text.slice(position, position + 8)))
-        return undefined;
-      position = endOfString(text, position);
-    } else if (code === colon) members += 1;
+    if (code === quote) position = endOfString(text, position);
+    else if (code === colon) members += 1;
     else if (code === openBrace || code === openBracket) {
       depth += 1;
       if (depth > maximumJsonDepth) return undefined;
@@ -131,26 +130,51 @@ function countMembersOfText(text: string): number | undefined {
   return members;
 }
 
-const escapedCharacter = /^"\\(?:u.{4}|[^u])"/;
 const period = 0x2e;
 const lowerE = 0x65;
+
+/**
+ * Like JSON.parse, for a text whose nesting is bounded, such as our own encoding of an object. Throws a SyntaxError, or in rare cases a
+ * JsonSyntaxError.
+ */
+export function parseExactly(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (!text.includes("\\") || !hasKey(value, mayBeMisread)) return value;
+  return atOnce(new JsonReader(text, { replacesRepeated: true }).read()).value;
+}
+
+/**
+ * Whether JSON.parse may have read another key than this one. V8 14 compares the text of a key with the keys of earlier objects before it
+ * resolves escapes: after an object with the key `k:{\\"name\\":`, it takes the key `k:{"name":"a"}` of the next one for that, which has as many
+ * characters as the text of the other. So who sends the first could change what is read for others. Such a key always has a backslash.
+ */
+const mayBeMisread = (key: string): boolean => key.includes("\\");
+
+function hasKey(value: unknown, isWanted: (key: string) => boolean): boolean {
+  if (Array.isArray(value)) return value.some((item) => hasKey(item, isWanted));
+  if (!isJsonObject(value)) return false;
+  for (const key in value) if (isWanted(key) || hasKey(value[key], isWanted)) return true;
+  return false;
+}
 
 /** Findings about a parsed value. */
 interface Reading {
   members: number;
+  readonly hasEscapes: boolean;
   readonly hasSurrogates: boolean;
-  isWellFormed: boolean;
+  /** False: a string is not well-formed, or a key may be another one in the text (see `mayBeMisread`). */
+  isCertain: boolean;
 }
 
 function read(value: unknown, reading: Reading): void {
   if (typeof value === "string") {
-    if (reading.hasSurrogates) reading.isWellFormed &&= value.isWellFormed();
+    if (reading.hasSurrogates) reading.isCertain &&= value.isWellFormed();
   } else if (Array.isArray(value)) {
     for (const item of value) read(item, reading);
   } else if (typeof value === "object" && value !== null) {
     for (const key in value) {
       reading.members += 1;
-      if (reading.hasSurrogates) reading.isWellFormed &&= key.isWellFormed();
+      if (reading.hasEscapes) reading.isCertain &&= !mayBeMisread(key) && key.isWellFormed();
       read((value as Record<string, unknown>)[key], reading); // own keys only
     }
   }

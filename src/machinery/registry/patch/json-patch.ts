@@ -6,6 +6,7 @@ import type { NewValue } from "./patched-document.ts";
 import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
 import { maximumJsonDepth, numberLiteralAt, positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
+import { parseExactly } from "../../schema/parse-json.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { isDeeperThan, isSameJson, valueCount } from "./json-value.ts";
@@ -137,7 +138,7 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
         if (copiedBytes > maximumCopiedBytes) throw operationFailed();
         copiedValues += valueCount(copied);
         if (copiedValues > maximumValues) throw tooManyValues();
-        patched.add(tokensOf(path), { value: JSON.parse(json) });
+        patched.add(tokensOf(path), { value: parseExactly(json) });
         break;
       }
       default:

@@ -11,6 +11,7 @@ import { after, before, test } from "node:test";
 import { freePorts } from "../../bench/free-ports.ts";
 import { bundleProgram } from "../../tools/package/program-bundle.ts";
 import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs, wordReplacer } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
 import { pages, pythonPrograms } from "./pages.ts";
@@ -35,7 +36,14 @@ for (const page of pages) {
       const path = join(root, file);
       const markdown = readFileSync(path, "utf8");
       const folder = mkdtempSync(join(tmpdir(), "signet-documents-"));
-      context.after(() => rmSync(folder, { recursive: true, force: true }));
+      let server: TestServer | undefined;
+      let session: ConsoleSession | undefined;
+      // In this order: what still runs would write to the folder while it is removed.
+      context.after(async () => {
+        await session?.close();
+        await server?.stop();
+        rmSync(folder, { recursive: true, force: true });
+      });
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
       const free = await freePorts(ports.length);
       const ownPlaces: [string, string][] = ports.map((port, index) => [port, String(free[index])]);
@@ -45,11 +53,9 @@ for (const page of pages) {
       const asShown = wordReplacer(ownPlaces.map(([own, place]) => [place, own]));
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
       for (const copied of page.copies ?? []) cpSync(join(root, copied), join(folder, basename(copied)));
-      const server =
-        page.server === "started by the page"
-          ? undefined
-          : await startTestServer({ dataDirectory: join(folder, "server") });
-      context.after(() => server?.stop());
+      if (page.server !== "started by the page") {
+        server = await startTestServer({ dataDirectory: join(folder, "server") });
+      }
 
       const signet = join(folder, "signet");
       writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(install, "dist/main.js")}" "$@"\n`);
@@ -60,7 +66,7 @@ for (const page of pages) {
       for (const name of page.packages ?? []) {
         symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
       }
-      const session = new ConsoleSession(folder, {
+      session = new ConsoleSession(folder, {
         ...process.env,
         PATH: [folder, pythonPrograms, process.env["PATH"]].join(delimiter),
         HOME: folder,
@@ -68,7 +74,6 @@ for (const page of pages) {
         ...(server !== undefined && { KUBECONFIG: server.kubeconfigFile }),
         NODE_OPTIONS: "--conditions=signet-source",
       });
-      context.after(() => session.close());
 
       const commands = consoleCommands(markdown);
       assert.ok(commands.length > 0, "the page has a session");

@@ -42,6 +42,12 @@ export function setNumberLiteral(container: object, key: string, literal: string
   else numberLiterals.get(container)?.delete(key);
 }
 
+/** Notes for a copy of an object what is known of its numbers. */
+export function copyNumberLiterals(object: object, copy: object): void {
+  const literals = numberLiterals.get(object);
+  if (literals !== undefined) numberLiterals.set(copy, new Map(literals));
+}
+
 /** A member that strict decoding refuses. */
 export interface MemberPlace {
   /** `metadata.labels.d` */

@@ -254,6 +254,14 @@ describe("a patch", () => {
       await assert.rejects(patch(box, `{"metadata":{"generation":${literal}}}`), fault);
       await assert.rejects(patch(box, `[${add(literal)}]`, { type: "json" }), fault);
       await patch(box, `[${add(literal)},${add("2")}]`, { type: "json" });
+      const label = '{"op":"add","path":"/metadata/labels","value":{}}';
+      const all = `{"op":"add","path":"/metadata","value":{"name":"bear","generation":${literal}}}`;
+      await assert.rejects(patch(box, `[${all},${label}]`, { type: "json" }), fault);
+      for (const op of ["copy", "move"]) {
+        const take = `{"op":"${op}","from":"/metadata/other","path":"/metadata/generation"}`;
+        const other = `{"op":"add","path":"/metadata/other","value":${literal}}`;
+        await assert.rejects(patch(box, `[${other},${take}]`, { type: "json" }), fault);
+      }
     }
   });
 

@@ -2,7 +2,7 @@ import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
-import type { NewValue } from "./patched-document.ts";
+import type { PatchedValue } from "./patched-document.ts";
 import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
 import { maximumJsonDepth, numberLiteralAt, positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
@@ -13,7 +13,7 @@ import { isDeeperThan, isSameJson, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */
-export interface JsonPatchOperation extends NewValue {
+export interface JsonPatchOperation extends PatchedValue {
   readonly op: string;
   readonly path: string | undefined;
   readonly from: string | undefined;
@@ -121,24 +121,26 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
         patched.replace(tokensOf(path), operation);
         break;
       case "test":
-        if (!isSameJson(patched.get(tokensOf(path)) ?? null, value)) throw operationFailed();
+        if (!isSameJson(patched.get(tokensOf(path)).value ?? null, value)) throw operationFailed();
         break;
       case "move": {
-        const moved = patched.remove(tokensOf(from));
-        patched.add(tokensOf(path), { value: moved });
+        const source = tokensOf(from);
+        const moved = patched.get(source);
+        patched.remove(source);
+        patched.add(tokensOf(path), moved);
         break;
       }
       case "copy": {
         const source = tokensOf(from);
         if (source.length === 0) throw operationFailed();
-        const copied = patched.get(source) ?? null;
+        const { value: copied = null, literal } = patched.get(source);
         if (isDeeperThan(maximumJsonDepth, copied)) throw operationFailed();
         const json = JSON.stringify(copied);
         copiedBytes += Buffer.byteLength(json);
         if (copiedBytes > maximumCopiedBytes) throw operationFailed();
         copiedValues += valueCount(copied);
         if (copiedValues > maximumValues) throw tooManyValues();
-        patched.add(tokensOf(path), { value: parseExactly(json) });
+        patched.add(tokensOf(path), { value: parseExactly(json), literal });
         break;
       }
       default:

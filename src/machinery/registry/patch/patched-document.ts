@@ -1,7 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { maximumJsonDepth, setNumberLiteral } from "../../schema/json-reader.ts";
+import { copyNumberLiterals, maximumJsonDepth, numberLiteralAt, setNumberLiteral } from "../../schema/json-reader.ts";
 import { operationFailed } from "./patch-error.ts";
 
 /**
@@ -12,8 +12,8 @@ const maximumMovedItems = 20_000_000;
 
 type Container = JsonObject | unknown[];
 
-/** A value that a patch sets, with the literal of a number that is no plain integer. */
-export interface NewValue {
+/** A value, with the literal of a number that is no plain integer. */
+export interface PatchedValue {
   readonly value: unknown;
   readonly literal?: string | undefined;
 }
@@ -34,9 +34,11 @@ export class PatchedDocument {
   }
 
   /** The value at the pointer. Undefined for a missing member of an object. */
-  get(tokens: readonly string[]): unknown {
+  get(tokens: readonly string[]): PatchedValue {
     let value = this.root;
+    let literal: string | undefined;
     for (const [depth, token] of tokens.entries()) {
+      literal = isJsonObject(value) ? numberLiteralAt(value, token) : undefined;
       if (Array.isArray(value)) {
         value = value[existingIndex(value, token)];
       } else if (isJsonObject(value)) {
@@ -46,10 +48,10 @@ export class PatchedDocument {
         throw operationFailed();
       }
     }
-    return value;
+    return { value, literal };
   }
 
-  add(tokens: readonly string[], added: NewValue): void {
+  add(tokens: readonly string[], added: PatchedValue): void {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) {
       // The position of a new entry: -1 means after the last one.
@@ -62,21 +64,20 @@ export class PatchedDocument {
     }
   }
 
-  /** Returns the removed value. */
-  remove(tokens: readonly string[]): unknown {
+  remove(tokens: readonly string[]): void {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) {
       const index = existingIndex(container, last);
       this.#countMoves(container.length - index);
-      return container.splice(index, 1)[0];
+      container.splice(index, 1);
+      return;
     }
     if (!Object.hasOwn(container, last)) throw operationFailed();
-    const removed = container[last];
     delete container[last];
-    return removed;
+    setNumberLiteral(container, last, undefined);
   }
 
-  replace(tokens: readonly string[], replacement: NewValue): void {
+  replace(tokens: readonly string[], replacement: PatchedValue): void {
     const { value } = replacement;
     if (tokens.length === 0) {
       if (typeof value !== "object" || value === null) throw operationFailed();
@@ -115,13 +116,14 @@ export class PatchedDocument {
     if (!Array.isArray(value) && !isJsonObject(value)) throw operationFailed();
     if (this.#own.has(value)) return value;
     const copy = Array.isArray(value) ? [...(value as unknown[])] : { ...value };
+    if (!Array.isArray(value)) copyNumberLiterals(value, copy);
     this.#own.add(copy);
     return copy;
   }
 }
 
 // oxlint-disable-next-line max-params -- as setMember
-function setNewMember(container: JsonObject, key: string, { value, literal }: NewValue): void {
+function setNewMember(container: JsonObject, key: string, { value, literal }: PatchedValue): void {
   setMember(container, key, value);
   setNumberLiteral(container, key, literal);
 }

@@ -49,10 +49,11 @@ export function parseCertificateRequestPem(pem: string | Uint8Array): Certificat
 
 const notOnePlainBlock = "it is not one plain PEM block, and programs disagree about which they read";
 
-/** OpenSSL finds blocks that Go passes over, such as one with a control character behind its first line. */
+/** OpenSSL and keytool find blocks that Go passes over, such as one with a control character or a colon in its first line. */
 function isOnePlainBlock(pem: string): boolean {
-  const [, block = "", ...others] = pem.split("-----BEGIN ");
-  const plain = /^CERTIFICATE REQUEST-----\r?\n(?:[A-Za-z0-9+/=]+\r?\n)+-----END CERTIFICATE REQUEST-----(?:\r?\n|$)/;
+  const [, block = "", ...others] = pem.split("-----BEGIN");
+  const plain =
+    /^ CERTIFICATE REQUEST-----[ \t]*\r?\n(?:[A-Za-z0-9+/=]+[ \t]*\r?\n)+-----END CERTIFICATE REQUEST-----[ \t]*(?:\r?\n|$)/;
   return others.length === 0 && plain.test(block);
 }
 

@@ -127,17 +127,24 @@ describe("the approval policy of a running server", () => {
     assert.match(await decisionOnRequest("microsoft", pem), /: request: it has extensions in Microsoft's attribute/);
   });
 
-  it("approves no request beside another, which OpenSSL reads and Go passes over", async () => {
+  it("approves no request beside another, which OpenSSL or keytool reads and Go passes over", async () => {
     const pemOf = (commonName: string) =>
       requestWithExtensions({ privateKey, subject: { commonName }, extensions: [] });
     const [mine, other] = [pemOf("w"), pemOf("other")];
     const [begin, end] = ["BEGIN CERTIFICATE REQUEST-----", "END CERTIFICATE REQUEST-----"];
-    for (const [index, text] of [mine, `Subject: CN = w\n${mine}and more`, mine.replaceAll("\n", "\r\n")].entries()) {
+    const plain = [
+      mine,
+      `Subject: CN = w\n${mine}and more`,
+      mine.replaceAll("\n", "\r\n"),
+      mine.replaceAll("\n", " \n"),
+    ];
+    for (const [index, text] of plain.entries()) {
       assert.equal(await decisionOnRequest(`plain-${index}`, text), "approved");
     }
     for (const [index, text] of [
       other.replace(begin, `${begin}\f`) + mine,
       other.replace(end, `${end}\u0001`) + mine,
+      other.replaceAll(" CERTIFICATE REQUEST-----", ":REQUEST") + mine,
       mine + other,
       mine.replace(`${begin}\n`, `${begin}\nProc-Type: 4\n\n`),
       mine.replace(/\n(?=-----END)/, "\n\n"),

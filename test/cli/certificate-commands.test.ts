@@ -221,6 +221,20 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     }
   });
 
+  it("warn who may not list revocations that revoked certificates may be among those that are not renewed", async () => {
+    const resources = "issuedcertificates,clustertrustbundles";
+    await succeed("clusterrole", "create", "records", "--verb", "list", "--resource", resources);
+    await succeed("clusterrolebinding", "create", "records", "--clusterrole", "records", "--user", "viewer");
+    const unrenewed = ["certificates", "list", "--unrenewed"];
+    const { code, stderr } = await signet(...unrenewed, "--as", "viewer");
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /^warning: revoked certificates may be in the list, because this user may not list revocations$/m,
+    );
+    assert.doesNotMatch((await signet(...unrenewed)).stderr, /revo/);
+  });
+
   it("publish trust bundles and decode them", async () => {
     const file = folder.write("anchors.pem", newAuthority("one").certificate, newAuthority("two").certificate);
     await succeed("trust", "create", "example.com:signer:main", "--signer", "example.com/signer", "--from-file", file);

@@ -98,6 +98,9 @@ async function findRecords(
   const { items: bundles } = await listAll(client.resource(clusterTrustBundleResource(names)), selectionOf(ofSigner));
   // Not everyone who may list certificates may list revocations.
   const revocations = await ignoreCodes([403, 404], listAll(client.resource(revocationResource(names))));
+  if (revocations === undefined) {
+    console.error("warning: revoked certificates may be in the list, because this user may not list revocations");
+  }
   const revoked = new RevokedCertificates();
   for (const one of revocations?.items ?? []) revoked.add(one);
   const all = unrenewedCertificates(found.items, { names, bundles, revoked, now: Date.now() });

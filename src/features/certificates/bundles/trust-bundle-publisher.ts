@@ -39,6 +39,8 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const recallKey = recallAnnotation(names);
       /** What was last seen in each signer's bundle. Another process does not know it. */
       const recalls = new Map<string, string | undefined>();
+      /** The names of the bundles whose deletion was not heard of: changes before it may bring a recall. */
+      const heard = new Set<string>();
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
@@ -53,13 +55,14 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           const existing = bundles.get(publishedBundle(signerName));
           const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
+            // Once: a change may never come, such as one that was lost.
+            if (heard.delete(publishedBundle(signerName))) return "waits for the last changes of the deleted bundle";
             const recall = recalls.get(signerName);
             if (recall !== undefined)
               bundle.metadata.annotations = { ...bundle.metadata.annotations, [recallKey]: recall };
             await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";
           }
-          recalls.set(signerName, existing.metadata.annotations?.[recallKey]);
           if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
           await writer.update(bundle);
           return "updated the bundle";
@@ -72,11 +75,29 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           known.add(signerName);
         }
       };
-      const add = ({ spec }: ClusterTrustBundle): void => {
-        if (spec.signerName !== undefined && options.signerNames().includes(spec.signerName))
-          queue.add(spec.signerName);
+      /** Notes the recall of a bundle, and returns its signer. A deleted one has it still. */
+      const noteRecall = ({ metadata, spec: { signerName = "" } }: ClusterTrustBundle): string => {
+        if (metadata.name === publishedBundle(signerName)) recalls.set(signerName, metadata.annotations?.[recallKey]);
+        return signerName;
       };
-      bundles.addHandler({ onUpdate: add, onDelete: add });
+      const add = (bundle: ClusterTrustBundle): void => {
+        const signerName = noteRecall(bundle);
+        if (options.signerNames().includes(signerName)) queue.add(signerName);
+      };
+      bundles.addHandler({
+        onAdd(bundle) {
+          heard.add(bundle.metadata.name ?? "");
+          noteRecall(bundle);
+        },
+        onUpdate(bundle) {
+          heard.add(bundle.metadata.name ?? "");
+          add(bundle);
+        },
+        onDelete(bundle) {
+          heard.delete(bundle.metadata.name ?? "");
+          add(bundle);
+        },
+      });
       return {
         queue,
         onSynced: addNewSigners,

@@ -75,6 +75,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           known.add(signerName);
         }
       };
+      const isOwnSigner = (signerName: string): boolean => options.signerNames().includes(signerName);
       /** Notes the recall of a bundle, and returns its signer. A deleted one has it still. */
       const noteRecall = ({ metadata, spec: { signerName = "" } }: ClusterTrustBundle): string => {
         if (metadata.name === publishedBundle(signerName)) recalls.set(signerName, metadata.annotations?.[recallKey]);
@@ -82,7 +83,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       };
       const add = (bundle: ClusterTrustBundle): void => {
         const signerName = noteRecall(bundle);
-        if (options.signerNames().includes(signerName)) queue.add(signerName);
+        if (isOwnSigner(signerName)) queue.add(signerName);
       };
       bundles.addHandler({
         onAdd(bundle) {
@@ -96,6 +97,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         onDelete(bundle) {
           heard.delete(bundle.metadata.name ?? "");
           add(bundle);
+          const { signerName = "" } = bundle.spec;
+          // Nobody publishes another one.
+          if (!isOwnSigner(signerName)) recalls.delete(signerName);
         },
       });
       return {

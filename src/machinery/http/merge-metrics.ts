@@ -16,34 +16,35 @@ interface Family {
 
 type AggregatorOf = (name: string) => Aggregator;
 
-/** Makes one text in Prometheus' format of the texts of the processes of one server. Default: all values are added up. */
-export const mergeMetrics = (texts: readonly string[], aggregatorOf?: AggregatorOf): string =>
-  atOnce(mergeMetricsInSteps(texts, aggregatorOf));
+const sum: AggregatorOf = () => "sum";
 
-/** The same, and yields after each sample. */
+/** Makes one text in Prometheus' format of the texts of the processes of one server. Default: all values are added up. */
+export const mergeMetrics = (texts: readonly string[], aggregatorOf: AggregatorOf = sum): string =>
+  atOnce(mergeMetricsInSteps(texts, { aggregatorOf, isWanted: undefined }));
+
+interface Merging {
+  readonly aggregatorOf: AggregatorOf;
+  /** By the name of a metric. Undefined: all are. */
+  readonly isWanted: ((name: string) => boolean) | undefined;
+}
+
+/** The same of the wanted metrics, and yields after each sample. */
 export function* mergeMetricsInSteps(
   texts: readonly string[],
-  aggregatorOf: AggregatorOf = () => "sum",
+  { aggregatorOf, isWanted = () => true }: Merging,
 ): Generator<undefined, string> {
   const families = new Map<string, Family>();
   for (const text of texts) yield* addText(families, { text, aggregatorOf });
-  return yield* textOf(families.values());
+  return yield* textOf([...families].filter(([name]) => isWanted(name)).map(([, family]) => family));
 }
 
 /** What a process has counted: the metrics that still hold when it has ended. Without exemplars. */
 export function countersOf(text: string): string {
   const families = new Map<string, Family>();
-  atOnce(addText(families, { text, aggregatorOf: () => "sum" }));
+  atOnce(addText(families, { text, aggregatorOf: sum }));
   const counters = [...families.values()].filter(({ comments }) => !comments.some((line) => line.endsWith(" gauge")));
   for (const { exemplars } of counters) exemplars.clear();
   return atOnce(textOf(counters));
-}
-
-/** The metrics of a text whose names are wanted. A generator: the text is long. */
-export function* onlyMetricsInSteps(text: string, isWanted: (name: string) => boolean): Generator<undefined, string> {
-  const families = new Map<string, Family>();
-  yield* addText(families, { text, aggregatorOf: () => "sum" });
-  return yield* textOf([...families].filter(([name]) => isWanted(name)).map(([, family]) => family));
 }
 
 function* textOf(families: Iterable<Family>): Generator<undefined, string> {

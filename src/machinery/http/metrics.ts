@@ -6,7 +6,7 @@ import type { Sample } from "./collected-metric.ts";
 import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { withoutExemplars } from "./exemplar.ts";
-import { mergeMetricsInSteps, onlyMetricsInSteps } from "./merge-metrics.ts";
+import { mergeMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
@@ -177,10 +177,11 @@ export class Metrics {
     await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
-    const work = new LongWork();
-    const merging = mergeMetricsInSteps([own, ...others], (name) => this.#aggregatorOf(name));
-    const all = others.length === 0 ? own : await work.all(merging);
-    const text = isWanted === undefined ? all : await work.all(onlyMetricsInSteps(all, isWanted));
+    const merging = { aggregatorOf: (name: string) => this.#aggregatorOf(name), isWanted };
+    const text =
+      others.length === 0 && isWanted === undefined
+        ? own
+        : await new LongWork().all(mergeMetricsInSteps([own, ...others], merging));
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");

@@ -21,6 +21,12 @@ export interface TrustBundlePublisherOptions {
   isRetired(anchor: Certificate): boolean;
 }
 
+interface HeardBundle {
+  readonly recall: string | undefined;
+  /** False: changes that were not heard yet may bring another recall. */
+  readonly isDeleted: boolean;
+}
+
 /** How often the CAs are checked. */
 const intervalMilliseconds = 5_000;
 
@@ -37,10 +43,8 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const bundles = informers.of(clusterTrustBundleResource(names));
       const replacedKey = replacedAnnotation(names);
       const recallKey = recallAnnotation(names);
-      /** What was last seen in each signer's bundle. Another process does not know it. */
-      const recalls = new Map<string, string | undefined>();
-      /** The names of the bundles whose deletion was not heard of: changes before it may bring a recall. */
-      const heard = new Set<string>();
+      /** What was last heard of the published bundle of each signer. Another process does not know it. */
+      const heard = new Map<string, HeardBundle>();
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
@@ -55,9 +59,13 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           const existing = bundles.get(publishedBundle(signerName));
           const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
-            // Once: a change may never come, such as one that was lost.
-            if (heard.delete(publishedBundle(signerName))) return "waits for the last changes of the deleted bundle";
-            const recall = recalls.get(signerName);
+            const last = heard.get(signerName);
+            if (last?.isDeleted === false) {
+              // Once: a change may never come, such as one that was lost.
+              heard.set(signerName, { ...last, isDeleted: true });
+              return "waits for the last changes of the deleted bundle";
+            }
+            const recall = last?.recall;
             if (recall !== undefined)
               bundle.metadata.annotations = { ...bundle.metadata.annotations, [recallKey]: recall };
             await ignoreCodes([409], writer.create(bundle));
@@ -76,30 +84,27 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         }
       };
       const isOwnSigner = (signerName: string): boolean => options.signerNames().includes(signerName);
-      /** Notes the recall of a bundle, and returns its signer. A deleted one has it still. */
-      const noteRecall = ({ metadata, spec: { signerName = "" } }: ClusterTrustBundle): string => {
-        if (metadata.name === publishedBundle(signerName)) recalls.set(signerName, metadata.annotations?.[recallKey]);
-        return signerName;
+      const hear = (
+        { metadata, spec: { signerName = "" } }: ClusterTrustBundle,
+        { isDeleted }: Pick<HeardBundle, "isDeleted">,
+      ): void => {
+        if (metadata.name !== publishedBundle(signerName)) return;
+        // Nobody publishes another one for a signer that is not the server's.
+        if (isDeleted && !isOwnSigner(signerName)) heard.delete(signerName);
+        else heard.set(signerName, { recall: metadata.annotations?.[recallKey], isDeleted });
       };
-      const add = (bundle: ClusterTrustBundle): void => {
-        const signerName = noteRecall(bundle);
+      const add = ({ spec: { signerName = "" } }: ClusterTrustBundle): void => {
         if (isOwnSigner(signerName)) queue.add(signerName);
       };
       bundles.addHandler({
-        onAdd(bundle) {
-          heard.add(bundle.metadata.name ?? "");
-          noteRecall(bundle);
-        },
+        onAdd: (bundle) => hear(bundle, { isDeleted: false }),
         onUpdate(bundle) {
-          heard.add(bundle.metadata.name ?? "");
+          hear(bundle, { isDeleted: false });
           add(bundle);
         },
         onDelete(bundle) {
-          heard.delete(bundle.metadata.name ?? "");
+          hear(bundle, { isDeleted: true });
           add(bundle);
-          const { signerName = "" } = bundle.spec;
-          // Nobody publishes another one.
-          if (!isOwnSigner(signerName)) recalls.delete(signerName);
         },
       });
       return {

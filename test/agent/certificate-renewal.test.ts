@@ -16,7 +16,7 @@ import {
   wantedServingCertificate,
 } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { recallOf } from "../../src/features/certificates/bundles/recall.ts";
+import { latestRecall } from "../../src/features/certificates/bundles/recall.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
 import { certificateFor } from "./issued-certificate.ts";
@@ -89,7 +89,10 @@ describe("a certificate", () => {
 
   it("is recalled by no time without an offset from UTC, which each machine would read in its own time zone", () => {
     const recalledBy = (text: string): number =>
-      recallOf({ metadata: { annotations: { "signet.platform.io/renew-issued-before": text } } }, platformNames);
+      latestRecall([{ metadata: { annotations: { "signet.platform.io/renew-issued-before": text } } }], {
+        names: platformNames,
+        now: Infinity,
+      });
     assert.equal(recalledBy("2026-11-29T07:00:00Z"), Date.UTC(2026, 10, 29, 7));
     assert.equal(recalledBy("2026-11-29T08:00:00.5+01:00"), Date.UTC(2026, 10, 29, 7) + 500);
     for (const text of [

@@ -9,7 +9,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
 
 /** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
-export const recallOf = ({ metadata }: Pick<ApiObject, "metadata">, names: Names): number =>
+const recallOf = ({ metadata }: Pick<ApiObject, "metadata">, names: Names): number =>
   parseTimestamp(metadata.annotations?.[recallAnnotation(names)] ?? "") ?? 0;
 
 /**

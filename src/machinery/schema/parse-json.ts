@@ -139,7 +139,7 @@ const lowerE = 0x65;
  */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (!text.includes("\\") || !hasKey(value, mayBeMisread)) return value;
+  if (!text.includes("\\") || !hasMisreadKey(value)) return value;
   return atOnce(new JsonReader(text, { replacesRepeated: true }).read()).value;
 }
 
@@ -150,10 +150,10 @@ export function parseExactly(text: string): unknown {
  */
 const mayBeMisread = (key: string): boolean => key.includes("\\");
 
-function hasKey(value: unknown, isWanted: (key: string) => boolean): boolean {
-  if (Array.isArray(value)) return value.some((item) => hasKey(item, isWanted));
+function hasMisreadKey(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasMisreadKey);
   if (!isJsonObject(value)) return false;
-  for (const key in value) if (isWanted(key) || hasKey(value[key], isWanted)) return true;
+  for (const key in value) if (mayBeMisread(key) || hasMisreadKey(value[key])) return true;
   return false;
 }
 

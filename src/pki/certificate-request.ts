@@ -97,7 +97,7 @@ const maximumAttributeValues = 256;
 function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "extensions" | "ambiguities"> {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
-  const ambiguities = new Set<string>();
+  let hasMicrosoftExtensions = false;
   let count = 0;
   while (!reader.isAtEnd) {
     const attribute = reader.readSequence("Attribute");
@@ -106,7 +106,7 @@ function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "exte
     attribute.expectEnd();
     // An attribute without a value is work too.
     count += Math.max(1, values.length);
-    if (type === oids.microsoftExtensionRequest) ambiguities.add(inMicrosoftAttribute);
+    hasMicrosoftExtensions ||= type === oids.microsoftExtensionRequest;
     const [list] = values;
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
@@ -114,7 +114,7 @@ function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "exte
     if (extensions.length > maximumExtensions) throw new PkiError("x509: too many extensions");
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
-  return { extensions, ambiguities: [...ambiguities] };
+  return { extensions, ambiguities: hasMicrosoftExtensions ? [inMicrosoftAttribute] : [] };
 }
 
 /** OpenSSL and Microsoft's CAs read them there, Go and Signet do not. */

@@ -19,7 +19,7 @@ import { openApprovalPolicy } from "../features/certificates/policy/approval-pol
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { revokedIn } from "./administrator.ts";
 import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
-import { openCertificateAuthorities } from "./certificate-authorities.ts";
+import { openServerAuthorities } from "./server-authorities.ts";
 import { openServerStore } from "./encryption/open-encryption.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { isExemptFromQuota } from "./loopback-users.ts";
@@ -64,7 +64,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
 
   const sealingKey = SealingKey.open(dataDirectory, { makesKey: !holdsSealedKeys(records) });
   const keyStore = { store, records, sealingKey };
-  const authorities = await openCertificateAuthorities(config, {
+  const authorities = await openServerAuthorities(config, {
     ...shared,
     ...keyStore,
     observer: observation.outsideKeys,

@@ -9,9 +9,9 @@ import {
   authorityFileName,
   authorityFiles,
   serverAuthorityName,
-} from "../features/certificates/authorities/cluster-authorities.ts";
-import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
+} from "../features/certificates/authorities/data-directory-authorities.ts";
+import type { DataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
+import type { RotatableAuthority } from "../features/certificates/authorities/rotatable-authority.ts";
 import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
 import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
 import type { AccountSettings } from "../features/accounts/settings.ts";
@@ -26,7 +26,7 @@ import { serverRuns } from "./refuse-running-server.ts";
  * The CAs and keys that all replicas of a server must share, so that they trust each other's tokens and certificates.
  */
 export interface ReplicaIdentity {
-  readonly authorities: ClusterAuthorities;
+  readonly authorities: DataDirectoryAuthorities;
   readonly sealingKey: SealingKey;
   readonly tokenKeys: TokenKeys;
   /** They say whether the key that signs tokens is in a file of the operator's. Otherwise it is in the store. */
@@ -110,7 +110,7 @@ const fingerprintsOf = ({
 });
 
 /** What tells CAs apart. One that was rotated is in the store: all replicas have the same. */
-const identityOf = (authority: FollowedAuthority): string =>
+const identityOf = (authority: RotatableAuthority): string =>
   authority.isInStore ? inStore : fingerprintOf(authority.current().certificate);
 
 function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authorities" | "sealingKey">): void {

@@ -8,7 +8,7 @@ import {
   withoutLost,
 } from "../features/certificates/authorities/authority-record.ts";
 import type { AuthorityRecord, Generation } from "../features/certificates/authorities/authority-record.ts";
-import { authorityFiles } from "../features/certificates/authorities/cluster-authorities.ts";
+import { authorityFiles } from "../features/certificates/authorities/data-directory-authorities.ts";
 import { subjectOf } from "../features/certificates/authorities/rotate-authority.ts";
 import { systemClock, sleep } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { readRing, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
-import { authorityFileName } from "../../src/features/certificates/authorities/cluster-authorities.ts";
+import { authorityFileName } from "../../src/features/certificates/authorities/data-directory-authorities.ts";
 import { bySigner } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { fingerprintOf } from "../../src/pki/certificate.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";

@@ -2,7 +2,10 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs
 import type { Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
-import { authorityFileName, serverAuthorityName } from "../../features/certificates/authorities/cluster-authorities.ts";
+import {
+  authorityFileName,
+  serverAuthorityName,
+} from "../../features/certificates/authorities/data-directory-authorities.ts";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";

@@ -3,8 +3,8 @@ import { basename, dirname, join } from "node:path";
 import pino from "pino";
 import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
 import { readTokenKeyFile } from "../../features/accounts/keys/stored-token-keys.ts";
-import { authorityFiles } from "../../features/certificates/authorities/cluster-authorities.ts";
-import { openClusterAuthority } from "../../features/certificates/authorities/cluster-authority.ts";
+import { authorityFiles } from "../../features/certificates/authorities/data-directory-authorities.ts";
+import { openAuthorityInFiles } from "../../features/certificates/authorities/authority-in-files.ts";
 import { readReplacedAuthorities } from "../../features/certificates/authorities/replaced-authorities.ts";
 import { replacedAuthoritiesFile } from "../../features/certificates/authorities/signing-authorities.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
@@ -34,7 +34,7 @@ export async function examineKeyFiles(store: Store, dataDirectory: string): Prom
   const log = pino({ level: "silent" });
   const reads: readonly (() => unknown)[] = [
     ...inFiles.map((file) => () => {
-      openClusterAuthority({ dataDirectory: dirname(file), baseName: basename(file), clock: systemClock, log });
+      openAuthorityInFiles({ dataDirectory: dirname(file), baseName: basename(file), clock: systemClock, log });
     }),
     ...tokenKeys.map((file) => () => readTokenKeyFile(join(dataDirectory, file))),
     // Otherwise the look at what it opens says what is wrong with it.

@@ -6,7 +6,7 @@ import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ListenerTls } from "../../machinery/http/listener.ts";
 import type { ServingCertificate, TlsProtocol } from "../../machinery/http/serving-context.ts";
-import type { FollowedAuthority } from "../../features/certificates/authorities/followed-authority.ts";
+import type { RotatableAuthority } from "../../features/certificates/authorities/rotatable-authority.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import type { RevocationSettings } from "../../features/certificates/settings.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
@@ -44,7 +44,7 @@ const renewalMilliseconds = 60_000;
 
 interface TlsCertificateOptions {
   readonly dataDirectory: string;
-  readonly authority: Pick<FollowedAuthority, "current" | "onChange">;
+  readonly authority: Pick<RotatableAuthority, "current" | "onChange">;
   readonly clock: Clock;
   readonly log: Log;
   readonly followed: FollowedFiles;
@@ -138,7 +138,7 @@ function certificateOfDirectory(
   return {
     current: () => inUse.current,
     identity: () => inUse.identity,
-    caCertificates: () => authority.current().trustedPem,
+    caCertificates: () => authority.current().bundlePem,
     onCaChange: (listener) => authority.onChange(listener),
     onRenewed: (listener) => inUse.onReplaced(listener),
     renewRevoked() {

@@ -1,9 +1,9 @@
 import { systemClock } from "../../../src/machinery/api/clock.ts";
-import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import { openAuthorityInFiles } from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import type {
-  ClusterAuthority,
-  ClusterAuthorityOptions,
-} from "../../../src/features/certificates/authorities/cluster-authority.ts";
+  AuthorityInFiles,
+  AuthorityInFilesOptions,
+} from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
@@ -13,9 +13,9 @@ import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 /** A CA of a data directory, made where there is none. Default: the server's own. */
 export const directoryAuthority = (
   dataDirectory: string,
-  given: Partial<Pick<ClusterAuthorityOptions, "baseName" | "commonName" | "clock">> = {},
-): ClusterAuthority =>
-  openClusterAuthority({
+  given: Partial<Pick<AuthorityInFilesOptions, "baseName" | "commonName" | "clock">> = {},
+): AuthorityInFiles =>
+  openAuthorityInFiles({
     dataDirectory,
     baseName: "ca",
     clock: systemClock,

@@ -9,7 +9,7 @@ import pino from "pino";
 import type { Logger } from "pino";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
-import type { ClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import type { AuthorityInFiles } from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
@@ -22,7 +22,7 @@ import { directoryAuthority, issuePair } from "../../features/certificates/direc
 
 interface Opening {
   readonly dataDirectory: string;
-  readonly own: ClusterAuthority;
+  readonly own: AuthorityInFiles;
   /** Gets what tells the certificate that its CA has changed. */
   readonly onChange?: (listener: () => void) => void;
   readonly clock?: Clock;
@@ -43,7 +43,7 @@ function open(
 ): Promise<TlsCertificate> {
   return openTlsCertificate(parseServerConfig({ commandLine, file: {} }).listener, {
     dataDirectory,
-    authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange },
+    authority: { current: () => ({ ...rootSigningAuthority(own), bundlePem: own.pem }), onChange },
     clock,
     log,
     followed,

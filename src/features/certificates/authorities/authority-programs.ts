@@ -15,7 +15,7 @@ import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { readKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { authorityRecord } from "./authority-record.ts";
-import { authorityFiles, authorityFileName, readAuthorityCertificate } from "./cluster-authorities.ts";
+import { authorityFiles, authorityFileName, readAuthorityCertificate } from "./data-directory-authorities.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
-import { FollowedAuthority } from "./followed-authority.ts";
-import type { RotationContext } from "./followed-authority.ts";
+import { RotatableAuthority } from "./rotatable-authority.ts";
+import type { RotationContext } from "./rotatable-authority.ts";
 
 export interface GeneratedAuthoritiesOptions extends RotationContext {
   readonly dataDirectory: string;
@@ -28,7 +28,7 @@ const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/")
 export class GeneratedAuthorities {
   readonly #options: GeneratedAuthoritiesOptions;
   /** Every CA that was asked for, by the name of its signer. They follow the store until the process ends. */
-  readonly #opened = new Map<string, FollowedAuthority>();
+  readonly #opened = new Map<string, RotatableAuthority>();
 
   constructor(options: GeneratedAuthoritiesOptions) {
     this.#options = options;
@@ -40,13 +40,13 @@ export class GeneratedAuthorities {
   }
 
   /** Throws UnusableFile, UsageError or PkiError for files that can't be used. */
-  of({ signerName, ...generate }: GeneratedAuthority): FollowedAuthority {
+  of({ signerName, ...generate }: GeneratedAuthority): RotatableAuthority {
     const known = this.#opened.get(signerName);
     if (known !== undefined) return known;
     const folder = join(this.#options.dataDirectory, generatedAuthoritiesFolder);
     makePrivateFolder(folder);
     const files = { dataDirectory: folder, baseName: fileNameOf(signerName), name: signerName };
-    const opened = new FollowedAuthority({ ...this.#options, ...generate, ...files });
+    const opened = new RotatableAuthority({ ...this.#options, ...generate, ...files });
     this.#opened.set(signerName, opened);
     return opened;
   }

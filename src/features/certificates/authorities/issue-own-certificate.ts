@@ -6,7 +6,7 @@ import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../
 import { encodePem } from "../../../pki/pem.ts";
 import { certificateUrls } from "../status/addresses.ts";
 import type { RevocationSettings } from "../settings.ts";
-import { clockSkewMilliseconds } from "./cluster-authority.ts";
+import { clockSkewMilliseconds } from "./authority-in-files.ts";
 
 /** A certificate with its private key, both PEM. */
 export interface PemKeyPair {

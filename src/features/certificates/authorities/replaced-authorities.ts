@@ -33,7 +33,7 @@ interface KnownAuthority {
 
 /**
  * The CAs that signed client certificates in the past. They stay trusted as long as a certificate of theirs may be
- * valid, so rotating a CA locks out no client. One that `signet ca retire` ends is another thing: `FollowedAuthority.isRetired`.
+ * valid, so rotating a CA locks out no client. One that `signet ca retire` ends is another thing: `RotatableAuthority.isRetired`.
  */
 export class ReplacedAuthorities {
   readonly #options: ReplacedAuthoritiesOptions;

@@ -14,9 +14,9 @@ import {
   withSigning,
 } from "./authority-record.ts";
 import type { AuthorityRecord, Generation, RotatedAuthority } from "./authority-record.ts";
-import { authorityFiles, readAuthorityCertificate } from "./cluster-authorities.ts";
-import { createSuccessor } from "./cluster-authority.ts";
-import { newGeneration } from "./followed-authority.ts";
+import { authorityFiles, readAuthorityCertificate } from "./data-directory-authorities.ts";
+import { createSuccessor } from "./authority-in-files.ts";
+import { newGeneration } from "./rotatable-authority.ts";
 import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem } from "../../../pki/keys.ts";

@@ -9,7 +9,7 @@ import type { SigningAuthority } from "./signing-authority.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
-import type { ClusterAuthorities } from "./cluster-authorities.ts";
+import type { DataDirectoryAuthorities } from "./data-directory-authorities.ts";
 import { ReplacedAuthorities } from "./replaced-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
@@ -67,16 +67,16 @@ export const replacedAuthoritiesFile = (dataDirectory: string): string =>
 /** How often requests with a client certificate check the CA files for changes. */
 const pollMilliseconds = 1000;
 
-export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
+export interface OpenSigningAuthoritiesOptions extends OpenSigningAuthorityOptions {
   readonly settings: CertificateSettings;
   readonly dataDirectory: string;
   readonly names: Names;
   /** The CAs of the data directory. They sign when no files are configured. */
-  readonly own: ClusterAuthorities["ofSigner"];
+  readonly own: DataDirectoryAuthorities["ofSigner"];
   readonly log: Pick<Log, "info" | "error">;
 }
 
-export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
+export function openSigningAuthorities(options: OpenSigningAuthoritiesOptions): SigningAuthorities {
   const { names, clock, own } = options;
   const fallback = (shortName: SignerShortName) => () => own[shortName].current();
   const authorities = openAuthorities({ ...options, fallback });
@@ -118,7 +118,12 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
 }
 
 /** The CAs of client certificates that signed before, as the data directory has them. The log tells when there are more. */
-function openReplacedAuthorities({ settings, dataDirectory, clock, log }: ServerAuthorityOptions): ReplacedAuthorities {
+function openReplacedAuthorities({
+  settings,
+  dataDirectory,
+  clock,
+  log,
+}: OpenSigningAuthoritiesOptions): ReplacedAuthorities {
   const file = replacedAuthoritiesFile(dataDirectory);
   return new ReplacedAuthorities({
     file,

@@ -1,5 +1,5 @@
 import type { Log } from "../../../machinery/logging/log.ts";
-import type { ClusterAuthorities } from "../authorities/cluster-authorities.ts";
+import type { DataDirectoryAuthorities } from "../authorities/data-directory-authorities.ts";
 import { withOtherGenerations } from "../authorities/signing-authority.ts";
 import type { SigningAuthorities } from "../authorities/signing-authorities.ts";
 import type { ConfiguredSigner } from "../signers/signer-configuration.ts";
@@ -40,7 +40,7 @@ export interface CertificateStatusOptions {
   readonly stores: Stores;
   readonly signing: SigningAuthorities;
   /** The CAs of the data directory, which sign the server's and the administrator's certificates in any case. */
-  readonly own: ClusterAuthorities;
+  readonly own: DataDirectoryAuthorities;
   readonly configuredSigners: () => readonly ConfiguredSigner[];
   readonly client: () => ApiClient;
 }

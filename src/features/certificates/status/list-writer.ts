@@ -8,7 +8,7 @@ import type { RevocationList } from "../../../pki/certificate-revocation-list.ts
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
-import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { authorityId, listAddress, revocationPath } from "./addresses.ts";

@@ -7,7 +7,7 @@ import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { OcspResponder } from "../../../pki/ocsp-response.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { authorityId } from "./addresses.ts";
 

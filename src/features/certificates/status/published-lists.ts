@@ -8,7 +8,7 @@ import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts
 import { checkSignature } from "../../../pki/check-signature.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { ConfigMap } from "../../core/index.ts";
-import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
 import { authorityId } from "./addresses.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
 

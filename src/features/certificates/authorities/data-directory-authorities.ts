@@ -5,19 +5,19 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
-import { readAuthorityFile } from "./cluster-authority.ts";
+import { readAuthorityFile } from "./authority-in-files.ts";
 import { generatedAuthorityFiles } from "./generated-authorities.ts";
-import { FollowedAuthority } from "./followed-authority.ts";
-import type { FollowedAuthorityOptions } from "./followed-authority.ts";
+import { RotatableAuthority } from "./rotatable-authority.ts";
+import type { RotatableAuthorityOptions } from "./rotatable-authority.ts";
 
 /** The CAs of a data directory. They change when they are rotated: ask each time. */
-export interface ClusterAuthorities {
+export interface DataDirectoryAuthorities {
   /** Signs the server's own certificate: what clients verify the server with. */
-  readonly server: FollowedAuthority;
+  readonly server: RotatableAuthority;
   /** Signs the client certificate in `admin.kubeconfig`. */
-  readonly administrator: FollowedAuthority;
+  readonly administrator: RotatableAuthority;
   /** Signs requests when the settings configure no other CA. */
-  readonly ofSigner: Readonly<Record<SignerShortName, FollowedAuthority>>;
+  readonly ofSigner: Readonly<Record<SignerShortName, RotatableAuthority>>;
   /** Whether one of them was retired by command. */
   isRetired(certificate: Certificate): boolean;
 }
@@ -31,10 +31,10 @@ export const serverAuthorityName = "ca";
  * only the server's CA; it is then used for everything. Throws UsageError when a signer's CA is missing, and PkiError
  * when a certificate and key do not match.
  */
-export function openClusterAuthorities(
-  options: Pick<FollowedAuthorityOptions, "dataDirectory" | "clock" | "records" | "sealingKey" | "log">,
-): ClusterAuthorities {
-  const open = (baseName: string): FollowedAuthority => new FollowedAuthority({ ...options, baseName });
+export function openDataDirectoryAuthorities(
+  options: Pick<RotatableAuthorityOptions, "dataDirectory" | "clock" | "records" | "sealingKey" | "log">,
+): DataDirectoryAuthorities {
+  const open = (baseName: string): RotatableAuthority => new RotatableAuthority({ ...options, baseName });
   if (hasOneAuthority(options.dataDirectory)) {
     const server = open(serverAuthorityName);
     const isRetired = (certificate: Certificate): boolean => server.isRetired(certificate);

@@ -18,7 +18,7 @@ import { encodePem } from "../../../pki/pem.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA and its certificate as PEM. */
-export interface ClusterAuthority extends CertificateAuthority {
+export interface AuthorityInFiles extends CertificateAuthority {
   readonly pem: string;
 }
 
@@ -27,7 +27,7 @@ const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 /** Certificates become valid a little in the past, for clients whose clocks are slow. */
 export const clockSkewMilliseconds = 5 * 60_000;
 
-export interface ClusterAuthorityOptions {
+export interface AuthorityInFilesOptions {
   readonly dataDirectory: string;
   readonly clock: Clock;
   /** The name of its files without extension: `ca`. */
@@ -38,7 +38,7 @@ export interface ClusterAuthorityOptions {
   readonly lifetimeMilliseconds?: number;
 }
 
-interface OpenAuthorityOptions extends ClusterAuthorityOptions {
+interface OpenAuthorityInFilesOptions extends AuthorityInFilesOptions {
   readonly log: Pick<Log, "warn">;
 }
 
@@ -47,14 +47,14 @@ interface OpenAuthorityOptions extends ClusterAuthorityOptions {
  * there, so what the key has signed stays good. Throws UsageError when the key is missing, and UnusableFile when certificate and key
  * cannot be used, or do not match.
  */
-export function openClusterAuthority({
+export function openAuthorityInFiles({
   dataDirectory,
   clock,
   baseName,
   commonName = `signet-${baseName}`,
   lifetimeMilliseconds = defaultLifetimeMilliseconds,
   log,
-}: OpenAuthorityOptions): ClusterAuthority {
+}: OpenAuthorityInFilesOptions): AuthorityInFiles {
   const certificateFile = join(dataDirectory, `${baseName}.crt`);
   const keyFile = join(dataDirectory, `${baseName}.key`);
   if (!existsSync(certificateFile)) {

@@ -1,8 +1,8 @@
 import type { Log } from "../machinery/logging/log.ts";
 import { openConfiguredAuthorities } from "../features/access/feature.ts";
 import type { ConfiguredAuthorities } from "../features/access/feature.ts";
-import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
+import { openDataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
+import type { DataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
 import { GeneratedAuthorities } from "../features/certificates/authorities/generated-authorities.ts";
 import type { GeneratedAuthoritiesOptions } from "../features/certificates/authorities/generated-authorities.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
@@ -17,9 +17,9 @@ import { checkReplicaFiles } from "./replica-identity.ts";
 import type { ServerConfig } from "./server-config.ts";
 
 /** The CAs that a server signs with, and those that it trusts. They change with their files and with `signet ca`: ask each time. */
-export interface CertificateAuthorities {
+export interface ServerAuthorities {
   /** The CAs of the data directory. */
-  readonly own: ClusterAuthorities;
+  readonly own: DataDirectoryAuthorities;
   readonly signing: SigningAuthorities;
   /** The CAs of clients and front proxies in files. */
   readonly configuredAuthorities: ConfiguredAuthorities;
@@ -28,7 +28,7 @@ export interface CertificateAuthorities {
   isRetired(certificate: Certificate): boolean;
 }
 
-export interface CertificateAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
+export interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
   readonly store: Store;
   readonly log: Log;
   readonly followed: FollowedFiles;
@@ -36,13 +36,13 @@ export interface CertificateAuthoritiesOptions extends Omit<GeneratedAuthorities
 }
 
 /** Rejects with UsageError for CAs that cannot be used, and for a replica that has others than the first one. */
-export async function openCertificateAuthorities(
+export async function openServerAuthorities(
   { dataDirectory, names, storage, access, controllers: { certificates: settings } }: ServerConfig,
-  { store, ...options }: CertificateAuthoritiesOptions,
-): Promise<CertificateAuthorities> {
+  { store, ...options }: ServerAuthoritiesOptions,
+): Promise<ServerAuthorities> {
   const { sealingKey, clock, log, followed, observer } = options;
   const isReplica = storage.type === "etcd";
-  const own = openClusterAuthorities({ ...options, dataDirectory });
+  const own = openDataDirectoryAuthorities({ ...options, dataDirectory });
   // First of all: nothing may be recorded of CAs that differ from those of the other replicas.
   if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
   const signing = openSigningAuthorities({

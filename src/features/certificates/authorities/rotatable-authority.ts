@@ -12,16 +12,16 @@ import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { authorityRecord, generationThat, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
-import { openClusterAuthority, readAuthorityFile } from "./cluster-authority.ts";
-import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
+import { openAuthorityInFiles, readAuthorityFile } from "./authority-in-files.ts";
+import type { AuthorityInFilesOptions } from "./authority-in-files.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-authority.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA of a data directory with those that are trusted beside it. */
-export interface DirectoryAuthority extends SigningAuthorityInProcess {
+export interface AuthorityWithBundle extends SigningAuthorityInProcess {
   /** PEM of every CA that is trusted: the one that signs, one that will, and those that did. */
-  readonly trustedPem: string;
+  readonly bundlePem: string;
 }
 
 /** What every CA that `signet ca` rotates needs. */
@@ -31,7 +31,7 @@ export interface RotationContext {
   readonly log: Log;
 }
 
-export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, RotationContext {
+export interface RotatableAuthorityOptions extends AuthorityInFilesOptions, RotationContext {
   /** Its name in the store and for `signet ca`. Default: the name of its files. */
   readonly name?: string;
 }
@@ -40,16 +40,16 @@ export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, Rotat
  * A CA of the data directory. It is in its files until it is rotated for the first time, and in the store from then on;
  * the files are then a copy for people and earlier versions.
  */
-export class FollowedAuthority {
+export class RotatableAuthority {
   readonly name: string;
-  readonly #options: FollowedAuthorityOptions;
+  readonly #options: RotatableAuthorityOptions;
   readonly #listeners = new Set<() => void>();
   #rotated: RotatedAuthority | undefined;
   #seen: string | undefined;
-  #current: DirectoryAuthority;
+  #current: AuthorityWithBundle;
 
   /** Throws UnusableFile, UsageError or PkiError for files that can't be used, and for a key that can't be opened. */
-  constructor(options: FollowedAuthorityOptions) {
+  constructor(options: RotatableAuthorityOptions) {
     this.name = options.name ?? options.baseName;
     this.#options = options;
     this.#rotated = this.#read();
@@ -60,7 +60,7 @@ export class FollowedAuthority {
   }
 
   /** The CA that signs now: the same object until something changes. */
-  current(): DirectoryAuthority {
+  current(): AuthorityWithBundle {
     return this.#current;
   }
 
@@ -119,7 +119,7 @@ export class FollowedAuthority {
     for (const listener of this.#listeners) listener();
   }
 
-  #opened(rotated: RotatedAuthority): DirectoryAuthority {
+  #opened(rotated: RotatedAuthority): AuthorityWithBundle {
     const signing = generationThat(rotated, "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
     const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthorityInProcess => {
@@ -131,7 +131,7 @@ export class FollowedAuthority {
       ...open(signing),
       otherGenerations: others.map(open),
       anchors: [signing, ...others].flatMap((one) => parseCertificatesPem(one.certificate)),
-      trustedPem: [signing, ...others].map((one) => one.certificate).join(""),
+      bundlePem: [signing, ...others].map((one) => one.certificate).join(""),
     };
   }
 
@@ -140,18 +140,18 @@ export class FollowedAuthority {
     const { dataDirectory, baseName, sealingKey } = this.#options;
     const signing = this.#rotated && generationThat(this.#rotated, "signing");
     const certificateFile = join(dataDirectory, `${baseName}.crt`);
-    if (signing === undefined || isFile(certificateFile, this.#current.trustedPem)) return;
+    if (signing === undefined || isFile(certificateFile, this.#current.bundlePem)) return;
     const keyFile = join(dataDirectory, `${baseName}.key`);
     writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedAuthorityName(signing.fingerprint)));
-    writePublicFile(certificateFile, this.#current.trustedPem);
+    writePublicFile(certificateFile, this.#current.bundlePem);
   }
 }
 
 const isFile = (file: string, text: string): boolean => existsSync(file) && readAuthorityFile(file) === text;
 
-function authorityOfFiles(options: FollowedAuthorityOptions): DirectoryAuthority {
-  const authority = openClusterAuthority(options);
-  return { ...rootSigningAuthority(authority), trustedPem: authority.pem };
+function authorityOfFiles(options: RotatableAuthorityOptions): AuthorityWithBundle {
+  const authority = openAuthorityInFiles(options);
+  return { ...rootSigningAuthority(authority), bundlePem: authority.pem };
 }
 
 /** A generation of a CA as the record has it. */

@@ -12,7 +12,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
   "machinery/scheduling": ["machinery/api"],
   "machinery/logging": ["machinery/api"],
-  "machinery/files": ["machinery/api", "machinery/scheduling/seen-due", "machinery/logging"],
+  "machinery/files": ["machinery/api", "machinery/scheduling/deletion-delays", "machinery/logging"],
   "machinery/service-manager": ["machinery/command-line", "type machinery/logging/log"],
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": ["machinery/api", "machinery/http2"],

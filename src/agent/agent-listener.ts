@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { HurriedClients } from "../machinery/http/hurried-clients.ts";
+import { PipeliningBound } from "../machinery/http/pipelining-bound.ts";
 import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
 import { probeAnswer } from "../machinery/http/probe-answer.ts";
 import type { ProbedProgram } from "../machinery/http/probe-answer.ts";
@@ -32,7 +32,7 @@ export interface AgentListener {
  */
 export async function openAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { address, port, log } = options;
-  const hurried = new HurriedClients();
+  const pipelining = new PipeliningBound();
   const server = createServer(
     {
       minVersion: "TLSv1.2",
@@ -42,7 +42,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       handshakeTimeout: 10_000,
     },
     (request, response) => {
-      if (!hurried.mayAnswer(request, response)) return;
+      if (!pipelining.mayAnswer(request, response)) return;
       const { method = "", url = "" } = request;
       const [path = ""] = url.split("?", 1);
       probeAnswer({ method, path }, options)

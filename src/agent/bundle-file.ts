@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
-import { checkWay } from "../machinery/files/check-way.ts";
+import { checkParentFolders } from "../machinery/files/check-parent-folders.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
@@ -11,7 +11,7 @@ import type { OpenFailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
 import type { JoinedAnchors } from "./joined-anchors.ts";
-import { RewrittenFiles } from "./rewritten-files.ts";
+import { ChangedFilesReport } from "./changed-files-report.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 export interface BundleFileOptions {
@@ -52,7 +52,7 @@ type WantedAnchors = JoinedAnchors | { readonly fault: string };
 /** A file of trust anchors. What a look has found is kept for the next one: many anchors take seconds to read, and to compare. */
 export class BundleFile {
   readonly #options: BundleFileOptions;
-  readonly #rewritten: RewrittenFiles;
+  readonly #changedFiles: ChangedFilesReport;
   /** What the server has now, until it is in the file. */
   #wanted: WantedAnchors | undefined;
   /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
@@ -61,7 +61,7 @@ export class BundleFile {
 
   constructor(options: BundleFileOptions) {
     this.#options = options;
-    this.#rewritten = new RewrittenFiles(options);
+    this.#changedFiles = new ChangedFilesReport(options);
   }
 
   /** Whether the last look could not make the file right. */
@@ -89,7 +89,7 @@ export class BundleFile {
     const digest = found && digestOf(found);
     const isKnown = this.#compared !== undefined && this.#compared.digest === digest;
     const wasRight = this.#compared?.isRight === true;
-    if (isKnown && wasRight) return this.#rewritten.looked([]);
+    if (isKnown && wasRight) return this.#changedFiles.looked([]);
     this.#wanted ??= wantedAnchors(bundles());
     const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found?.toString("utf8"));
     this.#report(outcome, { wasRight });
@@ -99,7 +99,7 @@ export class BundleFile {
       this.#compared = "contents" in outcome ? { digest: digestOf(outcome.contents), isRight: true } : undefined;
       this.#wanted = undefined; // it may be large
     }
-    if (wasRight) this.#rewritten.looked(outcome.state === "written" ? [file] : []);
+    if (wasRight) this.#changedFiles.looked(outcome.state === "written" ? [file] : []);
   }
 
   /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
@@ -123,7 +123,7 @@ export class BundleFile {
       return { state: "right", contents: found };
     }
     try {
-      checkWay(dirname(file), {});
+      checkParentFolders(dirname(file), {});
       makeFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, pem);
       removeUnfinished(file);
@@ -133,7 +133,7 @@ export class BundleFile {
       return { state: "failed", fault };
     }
     onAnchors(file, { anchors });
-    onContents(file, { pem, isRepaired: !this.#rewritten.foundChanges });
+    onContents(file, { pem, isRepaired: !this.#changedFiles.foundChanges });
     return { state: "written", contents: pem, anchors };
   }
 

@@ -12,7 +12,7 @@ import {
   writeFileAtomically,
 } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
-import { checkWay } from "../machinery/files/check-way.ts";
+import { checkParentFolders } from "../machinery/files/check-parent-folders.ts";
 import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
@@ -61,7 +61,7 @@ export const outputFolder = (output: CertificateOutput): string =>
 /** Throws UnusableFile when another user decides where an output is written, or it would replace something else than a file. */
 export function checkPlace(output: CertificateOutput): void {
   const folder = outputFolder(output);
-  checkWay(folder, output.ownership);
+  checkParentFolders(folder, output.ownership);
   if (output.type !== "folder") checkReplaceable(output.file);
   else if (existsSync(folder)) checkFolder(folder);
 }

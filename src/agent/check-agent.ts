@@ -22,7 +22,7 @@ import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
 import { checkReplaceable, openReplacement } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
-import { checkWay } from "../machinery/files/check-way.ts";
+import { checkParentFolders } from "../machinery/files/check-parent-folders.ts";
 import { removeFile } from "../machinery/files/remove-file.ts";
 import { fileFailureReason, linkFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
@@ -133,7 +133,7 @@ function checkOutput(output: CertificateOutput): Finding {
 function checkBundleFile(file: string): Finding {
   checkReplaceable(file);
   checkNotMounted(file);
-  checkWay(dirname(file), {});
+  checkParentFolders(dirname(file), {});
   return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
 }
 

@@ -9,7 +9,7 @@ import type { OpenFailureLog } from "./failure-log.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { lookMilliseconds, RewrittenFiles, rewriteMilliseconds } from "./rewritten-files.ts";
+import { lookMilliseconds, ChangedFilesReport, rewriteMilliseconds } from "./changed-files-report.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 export interface PublishedCertificateOptions {
@@ -33,7 +33,7 @@ export interface PublishedCertificateOptions {
 /** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed or were repaired. */
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
-  readonly #rewritten: RewrittenFiles;
+  readonly #changedFiles: ChangedFilesReport;
   /** The digest of what all files had after the last look. */
   #written: string | undefined;
   #fault: string | undefined;
@@ -42,7 +42,7 @@ export class PublishedCertificate {
 
   constructor(options: PublishedCertificateOptions) {
     this.#options = options;
-    this.#rewritten = new RewrittenFiles(options);
+    this.#changedFiles = new ChangedFilesReport(options);
   }
 
   /** Why the files are not written. */
@@ -78,8 +78,8 @@ export class PublishedCertificate {
     }
     const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
     const hookFile = changedFile ?? outputs.map(outputPath)[0] ?? file;
-    if (changed.length > 0 && !this.#rewritten.foundChanges) hooks.repaired(hookFile);
-    if (digest === this.#written) this.#rewritten.looked(changed);
+    if (changed.length > 0 && !this.#changedFiles.foundChanges) hooks.repaired(hookFile);
+    if (digest === this.#written) this.#changedFiles.looked(changed);
     else if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
     this.#written = faults.length === 0 ? digest : undefined;
     if (faults.length > 0) return this.#fail(faults.join("; "));

@@ -12,7 +12,7 @@ import { largestAnswerBytes } from "./agent-clients.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import { BundleFile } from "./bundle-file.ts";
 import type { BundleFileOptions } from "./bundle-file.ts";
-import { lookMilliseconds, rewriteMilliseconds } from "./rewritten-files.ts";
+import { lookMilliseconds, rewriteMilliseconds } from "./changed-files-report.ts";
 
 interface TrustBundleFollowerOptions extends BundleFileOptions {
   readonly names: Names;

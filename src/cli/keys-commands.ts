@@ -3,7 +3,7 @@ import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { durationOption } from "../machinery/command-line/options.ts";
-import { plainName } from "../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../machinery/command-line/name-without-kind.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
@@ -81,7 +81,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
   );
 
 /** Of the name that `-o name` shows too. */
-const keyId = plainName("tokenkey");
+const keyId = nameWithoutKind("tokenkey");
 
 const retire = ({ retire: run }: TokenKeyPrograms): Command =>
   withExamples(

@@ -22,7 +22,7 @@ import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { administratorFile } from "./lock-data-directory.ts";
-import { keptCertificate } from "./kept-certificate.ts";
+import { loadOrIssueCertificate } from "./load-or-issue-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
@@ -147,7 +147,7 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
 function adminCredentials({ dataDirectory, authority: current, ...options }: AdminKubeconfigOptions): PemKeyPair {
   const { clock, lifetimeMilliseconds } = options;
   const authority = current();
-  return keptCertificate(
+  return loadOrIssueCertificate(
     {
       subject: { commonName: "admin", organizations: [mastersGroup] },
       extendedKeyUsages: ["clientAuth"],

@@ -13,7 +13,7 @@ import { print, withAnswerOutputFlag } from "../../machinery/command-line/output
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import { plainName } from "../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../machinery/command-line/name-without-kind.ts";
 import { revocationsCommand } from "../revocation/index.ts";
 import { readTokenInput } from "./read-token-input.ts";
 import { revokeToken } from "./token-revoke-command.ts";
@@ -65,7 +65,7 @@ const create = (): Command =>
   withExamples(
     withAnswerOutputFlag(withConnectionFlags(new Command("create")))
       .description("issue a token for a service account")
-      .argument("<service-account>", "the account's name", plainName("serviceaccount"))
+      .argument("<service-account>", "the account's name", nameWithoutKind("serviceaccount"))
       .addOption(repeatedOption("--audience <audience>", "an audience of the token; default: the API server"))
       .addOption(
         durationOption("--duration <duration>", "the lifetime, such as 10m or 30d; default: the server decides"),

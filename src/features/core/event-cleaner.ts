@@ -1,7 +1,7 @@
 import type { Event } from "./event-schema.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
-import { deleteSeen } from "../../machinery/loops/delete-seen.ts";
+import { deleteWithUid } from "../../machinery/loops/delete-with-uid.ts";
 import { objectKey } from "../../machinery/loops/informer.ts";
 import { eventResource } from "./resources.ts";
 
@@ -35,7 +35,7 @@ export const eventCleaner: Controller = {
           queue.addAfter(key, Math.min(wait, keptMilliseconds));
           return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
         }
-        await deleteSeen(client.resource(eventResource(names), event.metadata.namespace), event);
+        await deleteWithUid(client.resource(eventResource(names), event.metadata.namespace), event);
         return "removed the event: it has expired";
       },
     });

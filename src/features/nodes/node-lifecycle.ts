@@ -1,7 +1,7 @@
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
-import { deleteSeen } from "../../machinery/loops/delete-seen.ts";
+import { deleteWithUid } from "../../machinery/loops/delete-with-uid.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
@@ -17,7 +17,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";
 import type { Log } from "../../machinery/logging/log.ts";
-import { seenDueMilliseconds } from "../../machinery/scheduling/seen-due.ts";
+import { deletionDelayMilliseconds } from "../../machinery/scheduling/deletion-delays.ts";
 
 const controllerName = "nodelifecycle";
 
@@ -151,7 +151,8 @@ class NodeLifecycle {
     const [now, monotonicNow] = [this.#clock.now(), this.#monotonic.now()];
     const end = (lostSince(this.#names, node) ?? now) + retentionMilliseconds;
     // This process has heard nothing of the node since.
-    const seenEnd = (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, seenDueMilliseconds);
+    const seenEnd =
+      (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, deletionDelayMilliseconds);
     const wait = Math.max(end - now, seenEnd - monotonicNow);
     if (wait > 0) {
       this.#queue.addAfter(name, wait);
@@ -159,7 +160,7 @@ class NodeLifecycle {
     }
     const message = `Node ${name} event: Removing Node ${name} from Controller`;
     await this.#record(node, { reason: "RemovingNode", message });
-    await deleteSeen(this.#resource, node);
+    await deleteWithUid(this.#resource, node);
     this.#log.info({ node: name }, "deleted the Node: it was lost for as long as --node-retention says");
     return "deleted the Node of a machine that stays away";
   }

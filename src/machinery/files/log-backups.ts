@@ -4,7 +4,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../api/clock.ts";
-import { SeenDue } from "../scheduling/seen-due.ts";
+import { DeletionDelays } from "../scheduling/deletion-delays.ts";
 import type { SqliteLock } from "./sqlite-lock.ts";
 
 export interface LogBackupsOptions {
@@ -26,11 +26,11 @@ const backupTime = /^-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 /** The files to which a log was moved. */
 export class LogBackups {
   readonly #options: LogBackupsOptions;
-  readonly #seenTooOld: SeenDue;
+  readonly #deletionDelays: DeletionDelays;
 
   constructor(options: LogBackupsOptions) {
     this.#options = options;
-    this.#seenTooOld = new SeenDue(options.monotonic);
+    this.#deletionDelays = new DeletionDelays(options.monotonic);
   }
 
   /**
@@ -47,8 +47,8 @@ export class LogBackups {
         await rm(join(folder, name), { force: true });
       const whole = backups.filter(({ isPartial }) => !isPartial);
       const tooOld = await this.#tooOld(whole);
-      this.#seenTooOld.keep(tooOld);
-      const removed = new Set([...tooOld].filter((name) => this.#seenTooOld.wait(name) <= 0));
+      this.#deletionDelays.keep(tooOld);
+      const removed = new Set([...tooOld].filter((name) => this.#deletionDelays.wait(name) <= 0));
       for (const [index, { name, plainName, isPacked }] of whole.entries()) {
         const isOneTooMany = maximumCount > 0 && index >= maximumCount;
         const file = join(folder, name);

@@ -6,7 +6,7 @@ import { urlHost } from "../api/url-host.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
-import { HurriedClients } from "./hurried-clients.ts";
+import { PipeliningBound } from "./pipelining-bound.ts";
 import { closeServer, createServer, sendAnswer } from "./node-http.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
 import type { WaitingConnection } from "./pipelined-requests.ts";
@@ -55,7 +55,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
   const bound = new ConnectionBound(limits);
-  const hurried = new HurriedClients();
+  const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
     if (!bound.admits(socket)) return socket.destroy();
@@ -65,7 +65,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     return readInTurns(socket, { waiting: () => pipelinedRequests(connection, socket), read: parse });
   });
   server.on("request", (request, response) => {
-    if (!hurried.mayAnswer(request, response)) return;
+    if (!pipelining.mayAnswer(request, response)) return;
     const { socket } = request;
     const connection = connections.get(socket);
     const waiting = connection !== undefined && mustWaitForTurn() ? pipelinedRequests(connection, socket) : undefined;

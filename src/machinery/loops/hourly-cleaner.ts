@@ -1,10 +1,10 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { NamedResourceType } from "../api/resource-type.ts";
 import { LongWork } from "../scheduling/long-work.ts";
-import { seenDueMilliseconds } from "../scheduling/seen-due.ts";
+import { deletionDelayMilliseconds } from "../scheduling/deletion-delays.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller, ControllerContext } from "./controller.ts";
-import { deleteSeen } from "./delete-seen.ts";
+import { deleteWithUid } from "./delete-with-uid.ts";
 
 interface HourlyCleanerOptions<T extends ApiObject> {
   readonly name: string;
@@ -34,7 +34,7 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     const queue = controllerQueue(context, {
       name: options.name,
       reconcile: async () => {
-        queue.addAfter(everything, seenDueMilliseconds);
+        queue.addAfter(everything, deletionDelayMilliseconds);
         const work = new LongWork();
         const over = new Set<string>();
         let removed = 0;
@@ -44,7 +44,7 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
           const { uid = "" } = object.metadata;
           over.add(uid);
           if (!overBefore.has(uid)) continue;
-          await deleteSeen(client.resource(type), object);
+          await deleteWithUid(client.resource(type), object);
           removed++;
         }
         overBefore = over;

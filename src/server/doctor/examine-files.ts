@@ -14,7 +14,7 @@ import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { splitKeyPair } from "../kept-certificate.ts";
+import { splitKeyPair } from "../load-or-issue-certificate.ts";
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
 import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";

@@ -6,7 +6,7 @@ import type {
   PemKeyPair,
 } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import type { Certificate } from "../../pki/certificate.ts";
-import { keptCertificate } from "../kept-certificate.ts";
+import { loadOrIssueCertificate } from "../load-or-issue-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */
@@ -34,7 +34,7 @@ export interface ServingCertificateOptions extends Omit<OwnCertificateOptions, "
 /** The data directory's serving certificate (`serving.pem`). */
 export function openServingCertificate({ dataDirectory, names, ...options }: ServingCertificateOptions): PemKeyPair {
   const wanted = servingNames(names);
-  return keptCertificate(
+  return loadOrIssueCertificate(
     {
       subject: { commonName: "signet" },
       extendedKeyUsages: ["serverAuth"],

@@ -9,7 +9,7 @@ import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 
@@ -88,7 +88,7 @@ const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description(`show a ${kind.noun}`)
-      .argument("<name>", `the ${kind.noun}'s name`, plainName(kind.word))
+      .argument("<name>", `the ${kind.noun}'s name`, nameWithoutKind(kind.word))
       .action((name: string, flags: RbacFlags) =>
         withServer(flags, async (connection) => {
           const object = await objectsOf(kind, connection).get(name);
@@ -109,7 +109,7 @@ const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
       .argument("<name...>", "the names")
       .action((given: readonly string[], flags: ConnectionFlags) =>
         withServer(flags, (connection) =>
-          forEachName(given.map(plainName(kind.word)), async (name) => {
+          forEachName(given.map(nameWithoutKind(kind.word)), async (name) => {
             await objectsOf(kind, connection).delete(name);
             console.log(`${kind.noun} ${printable(name)} deleted`);
           }),

@@ -3,14 +3,14 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 
 /** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
-export type Replaced = ReadonlyMap<string, number>;
+export type RemovalTimes = ReadonlyMap<string, number>;
 
 interface PublishedState {
   /** The CA certificates that the signer uses now. */
   readonly current: readonly Certificate[];
   /** The certificates in the bundle. */
   readonly published: readonly Certificate[];
-  readonly replaced: Replaced;
+  readonly replaced: RemovalTimes;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly overlapMilliseconds: number;
@@ -19,7 +19,7 @@ interface PublishedState {
 /** The anchors to publish: the current ones, then the replaced ones that are not due for removal. */
 export function publishedAnchors({ current, published, replaced, now, overlapMilliseconds }: PublishedState): {
   readonly anchors: readonly Certificate[];
-  readonly replaced: Replaced;
+  readonly replaced: RemovalTimes;
 } {
   const currentFingerprints = new Set(current.map(fingerprintOf));
   const next = new Map<string, number>();
@@ -35,11 +35,11 @@ export function publishedAnchors({ current, published, replaced, now, overlapMil
 }
 
 /** The annotation of a bundle that stores it: `FINGERPRINT=TIME,…`. */
-export const formatReplaced = (replaced: Replaced): string =>
+export const formatRemovalTimes = (replaced: RemovalTimes): string =>
   [...replaced].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
 
 /** Reads that annotation. Leaves out what it cannot read. */
-export function parseReplaced(text = ""): Replaced {
+export function parseRemovalTimes(text = ""): RemovalTimes {
   const entries = text.split(",").map((entry) => entry.split("="));
   return new Map(
     entries.flatMap(([key = "", until = ""]) => (Number.isNaN(Date.parse(until)) ? [] : [[key, Date.parse(until)]])),

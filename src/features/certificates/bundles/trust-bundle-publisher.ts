@@ -8,7 +8,7 @@ import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { recallAnnotation } from "./recall.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
-import { formatReplaced, parseReplaced, publishedAnchors } from "./published-anchors.ts";
+import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
 
 export interface TrustBundlePublisherOptions {
   /** Called at each interval: there may be new ones. */
@@ -135,7 +135,7 @@ function bundleOf(signerName: string, { existing, anchors, names, now, options }
   const wanted = publishedAnchors({
     current: anchors,
     published: published.filter((anchor) => !options.isRetired(anchor)),
-    replaced: parseReplaced(existing?.metadata.annotations?.[replacedKey]),
+    replaced: parseRemovalTimes(existing?.metadata.annotations?.[replacedKey]),
     now,
     overlapMilliseconds: options.overlapMilliseconds(signerName),
   });
@@ -146,7 +146,7 @@ function bundleOf(signerName: string, { existing, anchors, names, now, options }
     metadata: {
       name: publishedBundle(signerName),
       ...existing?.metadata,
-      annotations: { ...existing?.metadata.annotations, [replacedKey]: formatReplaced(wanted.replaced) },
+      annotations: { ...existing?.metadata.annotations, [replacedKey]: formatRemovalTimes(wanted.replaced) },
     },
     spec: {
       signerName,

@@ -11,7 +11,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { clusterTrustBundleResource, issuedCertificateResource } from "../resources.ts";
 import { revocationResource, revocationsCommand, RevokedCertificates } from "../../revocation/index.ts";
 import { renewCertificates } from "./certificates-renew.ts";
@@ -122,7 +122,7 @@ const describe = (): Command =>
       .argument(
         "<name>",
         "the record's name, or the certificate's serial number in hexadecimal digits",
-        plainName("issuedcertificate"),
+        nameWithoutKind("issuedcertificate"),
       )
       .action((name: string, flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {

@@ -8,7 +8,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import { parseSettingsFile } from "../../../machinery/command-line/settings-files.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { serialNumberHex } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
@@ -37,7 +37,7 @@ export const revokeCertificates = (): Command =>
       .argument(
         "[name]",
         "the record's name, or the certificate's serial number in hexadecimal digits",
-        plainName("issuedcertificate"),
+        nameWithoutKind("issuedcertificate"),
       )
       .option("--file <file>", "the first certificate in a PEM file")
       .option("--subject <name>", "all certificates of a whole subject, such as CN=ann,O=ops; there are no patterns")

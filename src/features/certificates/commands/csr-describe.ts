@@ -5,7 +5,7 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { objectName, print, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { nodeResource } from "../../nodes/index.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -22,7 +22,7 @@ import type { TextField } from "../../../machinery/command-line/text-table.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 
 /** Reads the name of a request. */
-export const requestName = plainName("certificatesigningrequest");
+export const requestName = nameWithoutKind("certificatesigningrequest");
 
 export const describeCertificateRequest = (): Command =>
   withExamples(

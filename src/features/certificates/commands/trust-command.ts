@@ -19,7 +19,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { atOnce } from "../../../machinery/api/at-once.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
@@ -91,7 +91,7 @@ const describe = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description("decode the CAs of a trust bundle")
-      .argument("<name>", "the bundle's name", plainName("clustertrustbundle"))
+      .argument("<name>", "the bundle's name", nameWithoutKind("clustertrustbundle"))
       .action((name: string, flags: CommonFlags) =>
         withServer(flags, async ({ client, names }) => {
           const type = clusterTrustBundleResource(names);

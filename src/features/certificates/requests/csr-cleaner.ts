@@ -3,7 +3,7 @@ import { certificateRequestState } from "./certificate-request-state.ts";
 import { readIssuedText } from "./issued-text.ts";
 import { requestQueue } from "./request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
-import { deleteSeen } from "../../../machinery/loops/delete-seen.ts";
+import { deleteWithUid } from "../../../machinery/loops/delete-with-uid.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
 const hourMilliseconds = 3_600_000;
@@ -57,7 +57,7 @@ export const csrCleaner: Controller = {
           queue.addAfter(request.metadata.name ?? "", wait);
           return "waits: the request's retention period has not passed";
         }
-        await deleteSeen(client.resource(certificateSigningRequestResource(names)), request);
+        await deleteWithUid(client.resource(certificateSigningRequestResource(names)), request);
         return "removed the request: its retention period has passed";
       },
     });

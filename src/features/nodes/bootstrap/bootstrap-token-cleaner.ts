@@ -1,15 +1,15 @@
 import type { Secret } from "../../core/index.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
-import { deleteSeen } from "../../../machinery/loops/delete-seen.ts";
+import { deleteWithUid } from "../../../machinery/loops/delete-with-uid.ts";
 import { objectKey } from "../../../machinery/loops/informer.ts";
-import { SeenDue } from "../../../machinery/scheduling/seen-due.ts";
+import { DeletionDelays } from "../../../machinery/scheduling/deletion-delays.ts";
 import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
 
 /**
- * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits for what `SeenDue` says: a clock that
- * is ahead for a moment would take the tokens of machines that have yet to join.
+ * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits as `DeletionDelays` says: a clock
+ * that is ahead for a moment would take the tokens of machines that have yet to join.
  */
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
@@ -17,7 +17,7 @@ export const bootstrapTokenCleaner: Controller = {
     const { client, clock, monotonic, informers, names } = context;
     const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
-    const seenExpired = new SeenDue(monotonic);
+    const delays = new DeletionDelays(monotonic);
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (key) => {
@@ -26,19 +26,19 @@ export const bootstrapTokenCleaner: Controller = {
         const secret = found !== undefined && isBootstrapSecret(names, found) ? found : undefined;
         const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
         const left = (end ?? Infinity) - clock.now();
-        if (secret === undefined || left > 0) seenExpired.forget(key);
+        if (secret === undefined || left > 0) delays.forget(key);
         if (secret === undefined) return "nothing to do: the token is gone";
         if (end === undefined) return "nothing to do: the token never expires";
         if (left > 0) {
           queue.addAfter(key, left);
           return `waits: the token expires in ${Math.ceil(left / 1000)} s`;
         }
-        const wait = seenExpired.wait(key);
+        const wait = delays.wait(key);
         if (wait > 0) {
           queue.addAfter(key, wait);
           return `waits: the token has expired, and is removed in ${Math.ceil(wait / 1000)} s`;
         }
-        await deleteSeen(client.resource(secretResource(names), namespace), secret);
+        await deleteWithUid(client.resource(secretResource(names), namespace), secret);
         return "removed the token: it has expired";
       },
     });

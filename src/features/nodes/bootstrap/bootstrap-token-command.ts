@@ -30,7 +30,7 @@ import {
   withOutputFlag,
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
@@ -159,7 +159,7 @@ const remove = (): Command =>
       .argument("<token-or-id...>", "the tokens, or their IDs, which are the part before the dot")
       .action(async (given: readonly string[], flags: ConnectionFlags) => {
         const ids = given.map((one) => {
-          const id = tokenIdOf(plainName("secret")(one));
+          const id = tokenIdOf(nameWithoutKind("secret")(one));
           if (id !== undefined) return id;
           throw new UsageError("not a bootstrap token: give its ID (six lowercase letters and digits) or ID.SECRET");
         });

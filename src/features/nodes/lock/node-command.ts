@@ -7,7 +7,7 @@ import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { plainName } from "../../../machinery/command-line/plain-name.ts";
+import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { nodeLockResource, nodeResource } from "../resources.ts";
@@ -22,7 +22,7 @@ export const node = (): Command =>
     .addCommand(locks());
 
 /** Reads the name of a node, or of its lock. */
-const nodeName = (given: string): string => plainName("node")(plainName("nodelock")(given));
+const nodeName = (given: string): string => nameWithoutKind("node")(nameWithoutKind("nodelock")(given));
 
 interface LockFlags extends ConnectionFlags {
   readonly reason?: string;

@@ -10,7 +10,7 @@ export const rewriteMilliseconds = 10_000;
  * Tells people of files that were as the agent wrote them, and are not at its next look. Once, somebody has removed or changed them. At
  * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written.
  */
-export class RewrittenFiles {
+export class ChangedFilesReport {
   readonly #log: Log;
   readonly #sharing: FailureLog;
   /** How many looks in a row found files that something else had written. */

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { checkWay } from "../../../src/machinery/files/check-way.ts";
+import { checkParentFolders } from "../../../src/machinery/files/check-parent-folders.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 
 const skip = process.getuid?.() === 0 ? false : "only root can give files to others";
@@ -20,21 +20,21 @@ describe("the way to a folder", () => {
   afterEach(() => rmSync(top, { recursive: true }));
   const refuses = (path: string, why: RegExp): void =>
     assert.throws(
-      () => checkWay(path, {}),
+      () => checkParentFolders(path, {}),
       (error) => error instanceof UnusableFile && why.test(error.message),
     );
 
   it("is safe below a sticky folder, as the temporary one is", () => {
-    checkWay(folder, {});
+    checkParentFolders(folder, {});
     chmodSync(join(top, "srv"), 0o1777);
-    checkWay(folder, {});
+    checkParentFolders(folder, {});
   });
 
   it("is safe where nothing is there yet, and where links lead to each other", () => {
-    checkWay(join(folder, "keys", "of", "web"), {});
+    checkParentFolders(join(folder, "keys", "of", "web"), {});
     symlinkSync("there", join(folder, "back"));
     symlinkSync("back", join(folder, "there"));
-    checkWay(join(folder, "there"), {});
+    checkParentFolders(join(folder, "there"), {});
   });
 
   it("is refused below a folder in which all may rename, also where the folder is not there yet", () => {
@@ -46,13 +46,13 @@ describe("the way to a folder", () => {
   it("is refused below another user's folder, unless the file is for that user", { skip }, () => {
     chownSync(join(top, "srv"), other, other);
     refuses(folder, /srv belongs to another user \(uid 4711\)/);
-    checkWay(folder, { uid: other });
+    checkParentFolders(folder, { uid: other });
   });
 
   it("is refused over another user's link, and where a link leads through such a place", { skip }, () => {
     const link = join(top, "link");
     symlinkSync("srv/web", link);
-    checkWay(link, {});
+    checkParentFolders(link, {});
     lchownSync(link, other, other);
     refuses(link, /link belongs to another user/);
     refuses(join(link, "keys"), /link belongs to another user/);
@@ -63,12 +63,12 @@ describe("the way to a folder", () => {
 
   it("is not refused for who may write to the folder itself: nobody of them can move it", () => {
     chmodSync(folder, 0o777);
-    checkWay(folder, {});
+    checkParentFolders(folder, {});
   });
 
   it("is refused for the owner of the folder itself only where all may make folders", { skip }, () => {
     chownSync(folder, other, other);
-    checkWay(folder, {});
+    checkParentFolders(folder, {});
     chmodSync(join(top, "srv"), 0o1777);
     refuses(folder, /web belongs to another user/);
   });
@@ -80,6 +80,6 @@ describe("the way to a folder", () => {
       symlinkSync(way, link);
       way = link;
     }
-    checkWay(way, {});
+    checkParentFolders(way, {});
   });
 });

@@ -10,7 +10,7 @@ import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 
-interface KeptCertificateOptions extends OwnCertificateOptions {
+interface LoadOrIssueOptions extends OwnCertificateOptions {
   /** It has the key and the certificate, so that they always match. */
   readonly file: string;
   readonly isRevoked: (certificate: Certificate) => boolean;
@@ -19,9 +19,9 @@ interface KeptCertificateOptions extends OwnCertificateOptions {
 }
 
 /** The certificate in a file of the data directory (0600). Another one when it is revoked, of another CA or not good any more. */
-export function keptCertificate(
+export function loadOrIssueCertificate(
   identity: Identity,
-  { file, isRevoked, isStillGood, ...issuing }: KeptCertificateOptions,
+  { file, isRevoked, isStillGood, ...issuing }: LoadOrIssueOptions,
 ): PemKeyPair {
   const now = issuing.clock.now();
   const kept = splitKeyPair(readPrivateFile(file) ?? "");

@@ -6,7 +6,7 @@ import { endWhileParsing } from "./node-http.ts";
  * Bounds what the clients of one listener get without reading: one connection can send a thousand requests at once, and all their answers
  * would be in memory. For listeners that answer all requests alike, whose clients have no reason to send more without waiting.
  */
-export class HurriedClients {
+export class PipeliningBound {
   /** The connections that have sent a request before the answer to the one before it has left. */
   readonly #sockets = new WeakSet<Socket>();
 

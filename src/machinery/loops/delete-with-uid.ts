@@ -3,7 +3,7 @@ import type { ResourceClient } from "../client/api-client.ts";
 import { ignoreCodes } from "../client/ignore-codes.ts";
 
 /** Deletes an object that a loop has seen. When it is gone, another of its name stays. */
-export async function deleteSeen<T extends ApiObject>(
+export async function deleteWithUid<T extends ApiObject>(
   resource: ResourceClient<T>,
   { metadata: { name = "", uid = "" } }: ApiObject,
 ): Promise<void> {

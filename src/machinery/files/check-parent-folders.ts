@@ -8,7 +8,7 @@ import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
  * put another folder, or a link to one, in its place. Root, the process's own user and `uid` may (sshd: `StrictModes`). Groups may,
  * too: many systems give each user a group of its own. What is missing on the way is not looked for.
  */
-export function checkWay(folder: string, { uid }: { readonly uid?: number }): void {
+export function checkParentFolders(folder: string, { uid }: { readonly uid?: number }): void {
   const user = process.geteuid?.();
   if (user === undefined) return; // Windows has no file modes
   try {

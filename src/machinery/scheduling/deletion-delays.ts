@@ -4,10 +4,10 @@ import type { Clock } from "../api/clock.ts";
  * How long a process must have seen that something is due before it deletes it for its age: a clock that is ahead for less, as after a
  * start, deletes nothing.
  */
-export const seenDueMilliseconds = 3_600_000;
+export const deletionDelayMilliseconds = 3_600_000;
 
 /** Since when this process has seen that things are due, by their keys and the monotonic clock. */
-export class SeenDue {
+export class DeletionDelays {
   readonly #monotonic: Clock;
   readonly #since = new Map<string, number>();
 
@@ -20,7 +20,7 @@ export class SeenDue {
     const now = this.#monotonic.now();
     const since = this.#since.get(key) ?? now;
     this.#since.set(key, since);
-    return since + seenDueMilliseconds - now;
+    return since + deletionDelayMilliseconds - now;
   }
 
   /** Nothing else is due, or it is gone. */

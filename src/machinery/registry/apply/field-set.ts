@@ -89,40 +89,26 @@ function intersectionOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefi
 }
 
 /** The members of `left` that are not members of `right`; what is below a member of `right` stays. */
-export function difference(left: FieldSet, right: FieldSet): FieldSet {
-  if (isEmpty(left) || isEmpty(right)) return left;
-  return differenceOfNodes(left, right) ?? emptySet;
-}
-
-function differenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefined {
-  const children: FieldSet = {};
-  for (const element in left) {
-    const mine = left[element];
-    if (element === ownMark || mine === undefined) continue;
-    const theirs = right[element];
-    const rest = theirs === undefined ? mine : differenceOfNodes(mine, theirs);
-    if (rest !== undefined) children[element] = rest;
-  }
-  return isMember(left) && !isMemberForMany(right) ? withMember(children) : withoutMember(children);
-}
+export const difference = differenceThat({ isRecursive: false });
 
 /** The members of `left` that are neither members of `right` nor below a member of `right`. */
-export function recursiveDifference(left: FieldSet, right: FieldSet): FieldSet {
-  if (isEmpty(left) || isEmpty(right)) return left;
-  return recursiveDifferenceOfNodes(left, right) ?? emptySet;
-}
+export const recursiveDifference = differenceThat({ isRecursive: true });
 
-function recursiveDifferenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefined {
-  const children: FieldSet = {};
-  for (const element in left) {
-    const mine = left[element];
-    if (element === ownMark || mine === undefined) continue;
-    const theirs = right[element];
-    if (theirs !== undefined && isMemberForMany(theirs)) continue;
-    const rest = theirs === undefined ? mine : recursiveDifferenceOfNodes(mine, theirs);
-    if (rest !== undefined) children[element] = rest;
-  }
-  return isMember(left) ? withMember(children) : withoutMember(children);
+function differenceThat({ isRecursive }: { readonly isRecursive: boolean }) {
+  const ofNodes = (left: FieldSet, right: FieldSet): FieldSet | undefined => {
+    const children: FieldSet = {};
+    for (const element in left) {
+      const mine = left[element];
+      if (element === ownMark || mine === undefined) continue;
+      const theirs = right[element];
+      if (isRecursive && theirs !== undefined && isMemberForMany(theirs)) continue;
+      const rest = theirs === undefined ? mine : ofNodes(mine, theirs);
+      if (rest !== undefined) children[element] = rest;
+    }
+    return isMember(left) && !isMemberForMany(right) ? withMember(children) : withoutMember(children);
+  };
+  return (left: FieldSet, right: FieldSet): FieldSet =>
+    isEmpty(left) || isEmpty(right) ? left : (ofNodes(left, right) ?? emptySet);
 }
 
 /** The node of an element below the root: whether it is a member, and what is below it. */

@@ -68,16 +68,12 @@ export interface SwapMessage {
   readonly expectedRevision: number;
 }
 
-export interface SwapAnswer {
-  readonly isWritten: boolean;
-  readonly revision: number;
+export interface SwapAnswer extends Omit<TransactionAnswer, "current"> {
   /**
    * The value of the key when the write was refused. `encodeSwap` asks for it only when the write expects a revision; kine also
    * sets it after a delete.
    */
   readonly current: KeyValue | undefined;
-  /** How many keys etcd says it has deleted. */
-  readonly deletedCount: number;
 }
 
 /**
@@ -127,11 +123,7 @@ export interface GuardMessage {
 export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
   encodeGuarded(
     { guard, swaps },
-    swaps.map((swap) => (writer) => {
-      writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
-      writer.messageField(2, () => writeOperation(writer, swap));
-      writer.messageField(1, () => writeComparison(writer, swap));
-    }),
+    swaps.map((swap) => (writer) => writeTransaction(writer, [swap])),
   );
 
 /** Does the same as `encodeTransaction`, with a guard. Only etcd supports guards. */
@@ -235,6 +227,8 @@ export interface TransactionAnswer {
   readonly revision: number;
   /** The values of the keys, in their order, when nothing was written. */
   readonly current: readonly (KeyValue | undefined)[];
+  /** How many keys etcd says it has deleted. */
+  readonly deletedCount: number;
 }
 
 export const decodeTransaction = (message: Uint8Array): TransactionAnswer =>
@@ -243,31 +237,28 @@ export const decodeTransaction = (message: Uint8Array): TransactionAnswer =>
 function readTransaction(reader: ProtobufReader): TransactionAnswer {
   let revision = 0;
   let isWritten = false;
+  let deletedCount = 0;
   const current: (KeyValue | undefined)[] = [];
   while (reader.nextField()) {
     if (reader.field === 1) revision = revisionIn(reader.message());
     else if (reader.field === 2) isWritten = reader.boolean();
-    else if (reader.field === 3) current.push(readResponse(reader.message()).current);
+    else if (reader.field === 3) {
+      const response = readResponse(reader.message());
+      current.push(response.current);
+      deletedCount += response.deletedCount;
+    }
   }
-  return { isWritten, revision, current };
+  return { isWritten, revision, current, deletedCount };
 }
 
 export const decodeSwap = (message: Uint8Array): SwapAnswer => readSwap(new ProtobufReader(message));
 
 function readSwap(reader: ProtobufReader): SwapAnswer {
-  let revision = 0;
-  let isWritten = false;
-  let current: KeyValue | undefined;
-  let deletedCount = 0;
-  while (reader.nextField()) {
-    if (reader.field === 1) revision = revisionIn(reader.message());
-    else if (reader.field === 2) isWritten = reader.boolean();
-    else if (reader.field === 3) ({ current, deletedCount } = readResponse(reader.message()));
-  }
-  return { isWritten, revision, current, deletedCount };
+  const { current, ...answer } = readTransaction(reader);
+  return { ...answer, current: current[0] };
 }
 
-/** Reads the result of the single operation in a transaction's branch. */
+/** Reads the result of one operation of a transaction. */
 function readResponse(reader: ProtobufReader): Pick<SwapAnswer, "current" | "deletedCount"> {
   let current: KeyValue | undefined;
   let deletedCount = 0;

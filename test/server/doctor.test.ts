@@ -29,7 +29,8 @@ import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/cha
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { examineDisk, examinePermissions } from "../../src/server/doctor/examine-files.ts";
+import { examineDisk } from "../../src/server/doctor/examine-data-directory.ts";
+import { examinePermissions } from "../../src/server/doctor/examine-permissions.ts";
 import { examineEtcdAlarms, examineEtcdClocks } from "../../src/server/doctor/examine-etcd.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";

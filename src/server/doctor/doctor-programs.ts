@@ -14,7 +14,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openExistingStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
-import { dataDirectoryPaths } from "./examine-files.ts";
+import { dataDirectoryPaths } from "./data-directory-paths.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
 import { shellWord } from "../../machinery/command-line/shell-word.ts";
 

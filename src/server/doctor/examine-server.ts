@@ -8,16 +8,10 @@ import type { ServerConfig } from "../server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
 import { examineEtcdAlarms, examineEtcdClocks } from "./examine-etcd.ts";
 import { examineBindings, examineStorage } from "./examine-storage.ts";
-import {
-  examineCertificates,
-  examineClock,
-  examineDisk,
-  examineOddFiles,
-  examineNamedFiles,
-  examinePermissions,
-  examineOwnCertificates,
-  namedFiles,
-} from "./examine-files.ts";
+import { examineCertificates, examineOwnCertificates } from "./examine-certificates.ts";
+import { examineClock, examineDisk, examineOddFiles } from "./examine-data-directory.ts";
+import { examineNamedFiles, examinePermissions } from "./examine-permissions.ts";
+import { namedFiles } from "./named-files.ts";
 import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
 import { examineKeyFiles } from "./examine-key-files.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";

@@ -1,0 +1,64 @@
+import { lstatSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+import type { NamedFiles } from "./named-files.ts";
+import { dataDirectoryPaths } from "./data-directory-paths.ts";
+
+/** Certificates and public keys may be read by everybody; all other files may hold secrets. */
+const publicFile = /\.crt$|\.pub$|^client-authorities\.json$/;
+
+/** Who owns the data directory and who can read the secrets in it. */
+export function examinePermissions(directory: string): Finding[] {
+  const subject = "permissions";
+  const { uid, mode } = statSync(directory);
+  const findings: Finding[] = [];
+  if ((mode & 0o022) !== 0) {
+    findings.push(
+      bad(subject, { found: `others can write to ${directory}`, advice: `chmod 700 ${shellWord(directory)}` }),
+    );
+  }
+  for (const path of dataDirectoryPaths(directory)) {
+    const file = join(directory, path);
+    const status = statSync(file, { throwIfNoEntry: false });
+    if (status === undefined) continue;
+    // Root may own what a link leads to: a server takes such a file too.
+    const isOfRoot = status.uid === 0 && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    if (status.uid !== uid && !isOfRoot) {
+      findings.push(
+        bad(subject, {
+          found: `${file} belongs to uid ${status.uid}, the folder to ${uid}`,
+          advice: `chown ${uid} ${shellWord(file)}`,
+        }),
+      );
+    }
+    const isOpen = (status.mode & 0o077) !== 0;
+    if (isOpen && !publicFile.test(path)) {
+      const advice = `chmod 600 ${shellWord(file)}; if others may have read it, replace what is in it (docs/break-in.md)`;
+      findings.push(bad(subject, { found: `others can read ${file}`, advice }));
+    }
+  }
+  return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
+}
+
+/** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
+export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
+  const subject = "permissions";
+  return [...certificates, ...secrets].flatMap((file) => {
+    const status = statSync(file, { throwIfNoEntry: false });
+    // Certificates that cannot be read have a finding of their own.
+    if (status?.isFile() !== true) {
+      const found = status === undefined ? `${file} does not exist` : `${file} is no file`;
+      return secrets.includes(file) ? [bad(subject, { found, advice: "restore it, or change the setting" })] : [];
+    }
+    const findings: Finding[] = [];
+    if ((status.mode & 0o002) !== 0)
+      findings.push(bad(subject, { found: `others can write to ${file}`, advice: `chmod o-w ${shellWord(file)}` }));
+    if (secrets.includes(file) && (status.mode & 0o004) !== 0) {
+      const advice = `chmod o-r ${shellWord(file)}; if others may have read it, replace what is in it (docs/break-in.md)`;
+      findings.push(bad(subject, { found: `others can read ${file}`, advice }));
+    }
+    return findings;
+  });
+}

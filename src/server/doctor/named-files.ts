@@ -1,0 +1,67 @@
+import type { ServerConfig } from "../server-config.ts";
+import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
+import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
+
+/** The files that settings name. */
+export interface NamedFiles {
+  /** PEM files with certificates. */
+  readonly certificates: readonly string[];
+  /** Private keys, tokens, and kubeconfigs with one of them. */
+  readonly secrets: readonly string[];
+  /** `pkcs11:` URIs in place of files. */
+  readonly keysInTokens: readonly string[];
+}
+
+export function namedFiles({ listener, access, accounts, federation, controllers, storage }: ServerConfig): NamedFiles {
+  const etcd = storage.type === "etcd" ? storage : undefined;
+  const { authority, authorityOf, signerConfigurationFile } = controllers.certificates;
+  const pairs = [
+    ...[listener.certificate, authority, ...Object.values(authorityOf), etcd?.clientCertificate],
+    ...listener.namedCertificates,
+    ...signerFiles(signerConfigurationFile),
+  ].filter((pair) => pair !== undefined);
+  const { issuers, webhook } = federation;
+  const { signingKey } = accounts;
+  const signing = "file" in signingKey ? signingKey.file : "inToken" in signingKey ? signingKey.inToken : undefined;
+  return {
+    certificates: given([
+      ...pairs.map(({ certificateFile }) => certificateFile),
+      ...[access.clientAuthorityFile, access.frontProxy.authorityFile, etcd?.authorityFile],
+      issuers?.type === "flags" ? issuers.authorityFile : undefined,
+    ]),
+    secrets: given([
+      ...[...pairs.map(({ keyFile }) => keyFile), signing].map((key) =>
+        key !== undefined && isPkcs11Uri(key) ? pinFileOf(key) : key,
+      ),
+      ...[access.tokenFile, webhook?.file],
+    ]),
+    keysInTokens: given(
+      [...pairs, { keyFile: signing, certificateFile: undefined }].map(({ keyFile }) => keyFile),
+    ).filter(isPkcs11Uri),
+  };
+}
+
+const given = (files: readonly (string | undefined)[]): string[] => [
+  ...new Set(files.filter((file) => file !== undefined)),
+];
+
+/** Undefined for an invalid URI: `examineOutsideKeys` reports it. */
+function pinFileOf(uri: string): string | undefined {
+  try {
+    return parsePkcs11Uri(uri).pinFile;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The CAs of `--signer-config`. None where the file cannot be used: the server's start says why. */
+function signerFiles(file: string | undefined): { readonly certificateFile: string; readonly keyFile: string }[] {
+  if (file === undefined) return [];
+  try {
+    const signers = parseSignerConfiguration(readSettingsFile("signer-config", file), file);
+    return signers.flatMap(({ certificateAuthority: from }) => (from.type === "files" ? [from] : []));
+  } catch {
+    return [];
+  }
+}

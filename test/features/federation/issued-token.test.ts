@@ -115,16 +115,30 @@ describe("a token of an OpenID Connect issuer", () => {
     assert.equal(await uid({ claim: "oid" }, { oid: "" }), undefined);
   });
 
-  it("gives its user what expressions say of it, but for empty lists, and the token's id only where it has one", async () => {
-    const extra = ["list", "none"].map((claim) => ({
+  it("gives its user what expressions say of it, but for empty texts and lists, and the token's id only where it has one", async () => {
+    const extra = ["list", "none", "blank"].map((claim) => ({
       key: `example.com/${claim}`,
       valueExpression: `claims.${claim}`,
     }));
-    const claimMappings = { username: { expression: "claims.sub" }, extra };
+    const claimMappings = {
+      username: { expression: "claims.sub" },
+      groups: { expression: "claims.groups" },
+      extra,
+    };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
-    const answer = await issuers.verify(await tokenOf({ list: ["a", "b"], none: [] }), api);
+    const claims = { groups: ["dev", ""], list: ["a", "", "b"], none: [], blank: "" };
+    const answer = await issuers.verify(await tokenOf(claims), api);
     assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual(answer.user.groups, ["dev"]);
     assert.deepEqual(answer.user.extra, { "example.com/list": ["a", "b"] });
+  });
+
+  it("may keep claims elsewhere that its user is not made of", async () => {
+    using issuers = disposable(await ready());
+    const claims = { _claim_names: { address: "a" }, _claim_sources: { a: { endpoint: "https://claims.example/" } } };
+    const answer = await issuers.verify(await tokenOf(claims), api);
+    assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual(answer.user.groups, []);
   });
 
   it("is known by its id and its time, by which it can be revoked", async () => {

@@ -456,7 +456,7 @@ describe("an issuer", () => {
     assert.equal(issuer.fetches - fetches, 2);
   });
 
-  it("has at most a hundred tokens with unknown keys wait for it, and one more is not called bad", async () => {
+  it("has at most a hundred tokens with unknown keys wait for it at a time, and one more is not called bad", async () => {
     using issuers = disposable(await ready());
     const [forged, good] = [await new TestIssuer(issuer.url).sign({}, clock.now()), await tokenOf()];
     clock.passSeconds(60);
@@ -464,6 +464,7 @@ describe("an issuer", () => {
     await assert.rejects(async () => issuers.verify(forged, api), { code: 429, retryAfterSeconds: 1 });
     assert.equal((await issuers.verify(good, api)).outcome, "authenticated");
     for (const one of await Promise.all(waiting)) assert.match(messageOf(one), /failed to verify/);
+    assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
   });
 
   it("is asked again at once after the clock was set back", async () => {

@@ -182,6 +182,8 @@ describe(
         ["a read-only place", asAdmin("kubeconfig --user x --output-file /proc/x"), "unwritable", /--output-file: cannot write \/proc\/x: /],
         ["a file name of ages", asAdmin("csr get x --output-file", file("x".repeat(300))), "unwritable", /the name is too long; name a shorter one/],
         ["- for standard output", asAdmin("csr get x --output-file -"), "usage", /- is not a file name; write .\/- /],
+        ["a format for a file of PEM", asAdmin("csr get x -o yaml --output-file x.crt"), "usage", /--output-file <file>' cannot be used with option '-o, --output/],
+        ["a format for a file of a token", asAdmin("token create x -o json --output-file x.token"), "usage", /--output-file <file>' cannot be used with option '-o, --output/],
       ]);
     });
 

@@ -81,7 +81,9 @@ const create = (): Command =>
         "--bound-object-uid <uid>",
         "the uid of that object; default: the uid of the current object with that name",
       )
-      .option("--output-file <file>", "where to write it (0600); default: standard output")
+      .addOption(
+        new Option("--output-file <file>", "where to write it (0600); default: standard output").conflicts("output"),
+      )
       .action(async (name: string, flags: CreateFlags) => {
         const spec = tokenRequestSpec(flags);
         const output = outputFile("--output-file", flags.outputFile);

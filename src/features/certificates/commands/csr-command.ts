@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
@@ -196,7 +196,7 @@ const get = (): Command =>
     withOutputFlag(withConnectionFlags(new Command("get")))
       .description("write the certificate of a request: PEM, with its chain")
       .argument("<name>", "the request's name", requestName)
-      .option("--output-file <file>", "where to write it; default: standard output")
+      .addOption(new Option("--output-file <file>", "where to write it; default: standard output").conflicts("output"))
       .option("--wait", "wait until the certificate is issued")
       .action(async (name: string, flags: GetFlags) => {
         const output = outputFile("--output-file", flags.outputFile);

@@ -6,7 +6,7 @@ import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
-import { recallAnnotation } from "./recall.ts";
+import { PublishedRecalls } from "./published-recalls.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
 
@@ -21,19 +21,13 @@ export interface TrustBundlePublisherOptions {
   isRetired(anchor: Certificate): boolean;
 }
 
-interface HeardBundle {
-  readonly recall: string | undefined;
-  /** False: changes that were not heard yet may bring another recall. */
-  readonly isDeleted: boolean;
-}
-
 /** How often the CAs are checked. */
 const intervalMilliseconds = 5_000;
 
 /**
  * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
  * certificate that it signed may be valid. An annotation stores when it is removed. A bundle that takes the place of a deleted one has its
- * recall: who may delete bundles, but not `attest`, must not take one back.
+ * recall (`PublishedRecalls`).
  */
 export function trustBundlePublisher(options: TrustBundlePublisherOptions): Controller {
   return {
@@ -42,9 +36,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
       const replacedKey = replacedAnnotation(names);
-      const recallKey = recallAnnotation(names);
-      /** What was last heard of the published bundle of each signer. Another process does not know it. */
-      const heard = new Map<string, HeardBundle>();
+      const recalls = new PublishedRecalls(options, names);
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
@@ -59,16 +51,8 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           const existing = bundles.get(publishedBundle(signerName));
           const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
-            const last = heard.get(signerName);
-            if (last?.isDeleted === false) {
-              // Once: a change may never come, such as one that was lost.
-              heard.set(signerName, { ...last, isDeleted: true });
-              return "waits for the last changes of the deleted bundle";
-            }
-            const recall = last?.recall;
-            if (recall !== undefined)
-              bundle.metadata.annotations = { ...bundle.metadata.annotations, [recallKey]: recall };
-            await ignoreCodes([409], writer.create(bundle));
+            if (recalls.mustWaitOnce(signerName)) return "waits for the last changes of the deleted bundle";
+            await ignoreCodes([409], writer.create(recalls.carriedOver(signerName, bundle)));
             return "published the signer's CA in a new bundle";
           }
           if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
@@ -83,34 +67,21 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           known.add(signerName);
         }
       };
-      const isOwnSigner = (signerName: string): boolean => options.signerNames().includes(signerName);
-      const hear = (
-        { metadata, spec: { signerName = "" } }: ClusterTrustBundle,
-        { isDeleted }: Pick<HeardBundle, "isDeleted">,
-      ): void => {
-        if (metadata.name !== publishedBundle(signerName)) return;
-        // Nobody publishes another one for a signer that is not the server's.
-        if (isDeleted && !isOwnSigner(signerName)) heard.delete(signerName);
-        else heard.set(signerName, { recall: metadata.annotations?.[recallKey], isDeleted });
-      };
       const add = ({ spec: { signerName = "" } }: ClusterTrustBundle): void => {
-        if (isOwnSigner(signerName)) queue.add(signerName);
+        if (options.signerNames().includes(signerName)) queue.add(signerName);
       };
       bundles.addHandler({
-        onAdd: (bundle) => hear(bundle, { isDeleted: false }),
+        onAdd: (bundle) => recalls.observe(bundle, { isDeleted: false }),
         onUpdate(bundle) {
-          hear(bundle, { isDeleted: false });
+          recalls.observe(bundle, { isDeleted: false });
           add(bundle);
         },
         onDelete(bundle) {
-          hear(bundle, { isDeleted: true });
+          recalls.observe(bundle, { isDeleted: true });
           add(bundle);
         },
       });
-      return {
-        queue,
-        onSynced: addNewSigners,
-      };
+      return { queue, onSynced: addNewSigners };
     },
   };
 }

@@ -37,7 +37,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
-  "machinery/expressions": ["machinery/api", "pki/ip-address"],
+  "machinery/expressions": ["machinery/api", "pki/ip-address", "pki/parse-url"],
   "machinery/http2": ["machinery/api/byte-accumulator"],
   "machinery/http": [
     "machinery/api",

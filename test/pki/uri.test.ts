@@ -66,6 +66,7 @@ describe("readUri", () => {
       "http://[::ffff:192.168.0.1000]/",
       "http://[not-an-ip]/",
       "http://[fe80::1%foo]/",
+      "http://[fe80::1%25]/",
       "http://[fe80::1",
       "http://fe80::1]/",
       "http://[test.com]/",

@@ -4,7 +4,7 @@ import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validatio
 import { validateDns1035LabelName, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions } from "../add-functions.ts";
-import { parseUrl } from "./parse-url.ts";
+import { parseGoUrl } from "./url-functions.ts";
 
 const matching =
   (pattern: RegExp, fault: string) =>
@@ -27,7 +27,7 @@ const isDateTime = (text: string): boolean =>
 
 function uriFaults(text: string): string[] {
   try {
-    parseUrl(text, { isRequest: true });
+    parseGoUrl(text, { isRequest: true });
     return [];
   } catch (error) {
     return [messageOf(error)];

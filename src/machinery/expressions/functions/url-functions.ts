@@ -1,12 +1,22 @@
 import { unescape } from "node:querystring";
 import type { Environment } from "@marcbachmann/cel-js";
+import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
-import { parseUrl } from "./parse-url.ts";
-import type { ParsedUrl } from "./parse-url.ts";
+import { parseUrl } from "../../../pki/parse-url.ts";
+import type { ParsedUrl } from "../../../pki/parse-url.ts";
 
 /** Reading one parameter of a query takes as long as this many steps: some microseconds. */
 const stepsOfParameter = 100;
+
+/** Parses as `parseUrl` does. Throws an Error with Go's words. */
+export function parseGoUrl(text: string, options: Parameters<typeof parseUrl>[1]): ParsedUrl {
+  try {
+    return parseUrl(text, options);
+  } catch (error) {
+    throw new Error(`parse ${JSON.stringify(text)}: ${messageOf(error)}`, { cause: error });
+  }
+}
 
 /** An absolute URL, or an absolute path. */
 class CelUrl {
@@ -16,11 +26,10 @@ class CelUrl {
   constructor(text: string) {
     try {
       // As upstream: the second takes the fragment off.
-      parseUrl(text, { isRequest: true });
-      this.#parts = parseUrl(text, { isRequest: false });
+      parseGoUrl(text, { isRequest: true });
+      this.#parts = parseGoUrl(text, { isRequest: false });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : "";
-      throw new Error(`URL parse error during conversion from string: ${reason}`, { cause: error });
+      throw new Error(`URL parse error during conversion from string: ${messageOf(error)}`, { cause: error });
     }
     this.text = text;
   }

@@ -163,20 +163,6 @@ describe("a token of an OpenID Connect issuer", () => {
     }
   });
 
-  it("may be signed with the algorithms of --oidc-signing-algs alone", async () => {
-    const verified = async (...signingAlgorithms: readonly ("RS256" | "ES256" | "ES384")[]): Promise<string> => {
-      const flags = { type: "flags", issuerUrl: issuer.url, clientId: "signet", signingAlgorithms } as const;
-      const claims = { usernameClaim: "sub", usernamePrefix: "", groupsClaim: undefined, groupsPrefix: "" };
-      using issuers = disposable(
-        openIssuers({ ...flags, ...claims, authorityFile: undefined, requiredClaims: [] }, optionsOf(true)),
-      );
-      await settled();
-      return messageOf(await issuers.verify(await tokenOf(), api));
-    };
-    assert.equal(await verified("RS256", "ES256"), "authenticated");
-    assert.match(await verified("RS256", "ES384"), /signed with unsupported algorithm$/);
-  });
-
   it("is refused when an expression gives something else than a text, or a list of texts", async () => {
     const answer = async (claimMappings: object): Promise<string> => {
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));

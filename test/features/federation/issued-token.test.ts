@@ -656,6 +656,18 @@ describe("the authentication configuration", () => {
     assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
   });
 
+  it("has no tokens accepted by the keys of an issuer that was at another address", async () => {
+    const moved = { url: "https://other.example.com", audiences: ["signet"] };
+    const elsewhere = { ...moved, url: issuer.url, discoveryURL: "https://intern.example.com/document" };
+    for (const next of [moved, elsewhere]) {
+      issuer.isAway = false;
+      using issuers = disposable(await ready());
+      issuer.isAway = true;
+      change({ jwt: [entry(next.url, { issuer: next })] });
+      assert.match(messageOf(await issuers.verify(await tokenOf({ iss: next.url }), api)), /not initialized/);
+    }
+  });
+
   it("has the last keys of an issuer used also when its CAs change again before the first attempt has ended", async () => {
     using issuers = disposable(await ready());
     issuer.isAway = true;
@@ -682,6 +694,8 @@ describe("the authentication configuration", () => {
     assert.deepEqual(["/livez", "/livez/", "/livez/ping", "/api"].map(may), [true, false, false, false]);
     change({ anonymous: { enabled: false } });
     assert.equal(may("/livez"), false);
+    change({ anonymous: { enabled: true } });
+    assert.equal(may("/api"), true);
     change({});
     assert.equal(may("/api"), true);
   });

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import { describe, it } from "node:test";
+import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import type { Flag, Flags } from "../../src/machinery/command-line/flag.ts";
+import { parseServerConfig, serveFlags } from "../../src/server/server-config.ts";
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** Flags that say nothing alone, and what is given beside them. */
+const beside: readonly (readonly [flags: RegExp, given: Given])[] = [
+  [/^etcd-/, { "etcd-servers": ["https://127.0.0.1:2379"] }],
+  [/^etcd-(?:cert|key)file$/, { "etcd-certfile": "/certificate", "etcd-keyfile": "/key" }],
+  [/^encryption-provider/, { "encryption-provider-config": "/configuration" }],
+  [/^tls-(?:cert|private-key)-file$/, { "tls-cert-file": "/certificate", "tls-private-key-file": "/key" }],
+  [/^requestheader-/, { "requestheader-client-ca-file": "/ca" }],
+  [/^authorization-webhook-/, { "authorization-mode": ["Webhook"], "authorization-webhook-config-file": "/webhook" }],
+  [/^oidc-/, { "oidc-issuer-url": "https://login.example.com", "oidc-client-id": "signet" }],
+  [/^authentication-token-webhook-/, { "authentication-token-webhook-config-file": "/webhook" }],
+  [/^(?:crl-|revocation-)/, { "revocation-url": "http://pki.example.com" }],
+  [/^audit-/, { "audit-log-path": "/log", "audit-webhook-config-file": "/webhook" }],
+  [/^audit-log-batch-/, { "audit-log-mode": "batch", "audit-log-batch-throttle-enable": true }],
+  [/^audit-log-truncate-/, { "audit-log-truncate-enabled": true }],
+  [/^audit-log-(?:chain-|checkpoint-)/, { "audit-log-chain": true }],
+  [/^audit-webhook-truncate-/, { "audit-webhook-truncate-enabled": true }],
+];
+
+const pairOf = (flag: string): Given => {
+  const [, start = ""] = /^(.*-)(?:cert|key)-file$/.exec(flag) ?? [];
+  return { [`${start}cert-file`]: "/certificate", [`${start}key-file`]: "/key" };
+};
+
+function givenBeside(flag: string): Given {
+  const pair = /^cluster-signing-.*file$/.test(flag) ? pairOf(flag) : {};
+  return Object.assign({}, pair, ...beside.filter(([flags]) => flags.test(flag)).map(([, given]) => given));
+}
+
+/** Values that a flag of this type may take; no flag takes all of them. */
+function valuesOf(flag: Flag): unknown[] {
+  const texts = ["2", "other.example.com", "https://other.example.com", "127.0.0.9:80", "/other"];
+  switch (flag.type) {
+    case "boolean":
+      return [true, false];
+    case "integer":
+      return [flag.minimum, flag.maximum];
+    case "duration":
+      return ["90m", "30h"];
+    case "file":
+      return ["/other"];
+    case "string":
+      return [...(flag.choices ?? []), ...texts];
+    case "strings": {
+      const ofOneFlag = [
+        "https://127.0.0.1:1",
+        "claim=value",
+        "/a,/b",
+        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+        "29",
+        "-*",
+      ];
+      return [...(flag.choices ?? []), ...texts, ...ofOneFlag].map((text) => [text]);
+    }
+  }
+}
+
+function changesSettings(name: string, flag: Flag): boolean {
+  const given = givenBeside(name);
+  const parsed = (more: Given): object => {
+    // Names are functions, which are never equal.
+    const { names: _, ...settings } = parseServerConfig({ commandLine: { ...given, ...more }, file: {} });
+    return settings;
+  };
+  const before = parsed({});
+  return valuesOf(flag).some((value) => {
+    try {
+      return !isDeepStrictEqual(parsed({ [name]: value }), before);
+    } catch (error) {
+      assert.ok(error instanceof UsageError, String(error));
+      return false;
+    }
+  });
+}
+
+describe("each flag of signet serve", () => {
+  it("changes the settings, unless it permits others, chooses names or has a single value", () => {
+    const flags: Flags = serveFlags;
+    const unheard = Object.entries(flags).filter(([name, flag]) => !changesSettings(name, flag));
+    assert.deepEqual(
+      unheard.map(([name]) => name),
+      ["etcd-allow-plaintext", "profile", "upstream-names", "audit-log-version", "audit-webhook-version"],
+    );
+  });
+});

@@ -171,6 +171,23 @@ describe("an encrypted store", () => {
     );
   });
 
+  it("decrypts values beside those of kinds without a rule, in one page and in one batch of changes", async () => {
+    const source = new ChangedSource();
+    source.next = new EncryptionRules({ rules: [{ prefix: "/secrets/", transformers: [derivedAesGcm(key)] }] });
+    source.refreshed();
+    const store = new EncryptedStore(new MemoryStore(), source);
+    const changes = takeChanges(store, { afterRevision: 1, count: 2 });
+    const written = { value: plain, expectedRevision: 0 };
+    await store.writeTogether(["/configmaps/a", "/secrets/a"].map((storageKey) => ({ key: storageKey, ...written })));
+    const { entries } = await store.range({ start: "/", end: "0" });
+    for (const read of [entries, await changes])
+      assert.deepEqual(
+        read.map(({ value }) => value),
+        [plain, plain],
+      );
+    await store.close();
+  });
+
   it("looks for a newer key before it reports a value as unreadable, and before it writes", async () => {
     const inner = new MemoryStore();
     await put(encrypting(inner, derivedAesGcm(otherKey)), "/a", plain.toString());

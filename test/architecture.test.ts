@@ -84,7 +84,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/api",
     "machinery/client",
     "machinery/files",
-    "machinery/http/yaml-to-json",
+    "machinery/http/yaml/yaml-to-json",
     "machinery/schema",
     "pki",
   ],

@@ -5,7 +5,7 @@ import { credentialWarnings } from "../machinery/authentication/presented-creden
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
-import type { ExchangeMetrics } from "../machinery/http/metrics.ts";
+import type { ExchangeMetrics } from "../machinery/http/metrics/metrics.ts";
 import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { servedDefinitions } from "../machinery/registry/resource-definition.ts";

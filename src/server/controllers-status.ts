@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
-import { addCollectedMetric } from "../machinery/http/collected-metric.ts";
+import { addCollectedMetric } from "../machinery/http/metrics/collected-metric.ts";
 import { probeAnswer } from "../machinery/http/probe-answer.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";

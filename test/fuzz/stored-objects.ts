@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
-import { yamlToJson } from "../../src/machinery/http/yaml-to-json.ts";
+import { yamlToJson } from "../../src/machinery/http/yaml/yaml-to-json.ts";
 import { Administrator } from "./administrator.ts";
 import { faultOf } from "./oracle.ts";
 import type { ServedKinds, StoredKind } from "./served-kinds.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mergeMetrics } from "../../src/machinery/http/merge-metrics.ts";
+import { mergeMetrics } from "../../src/machinery/http/metrics/merge-metrics.ts";
 import { answerMilliseconds, MetricsExchange } from "../../src/server/workers/metrics-exchange.ts";
 
 interface FakeWorker {

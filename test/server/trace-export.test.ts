@@ -7,7 +7,7 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readText } from "../../src/machinery/client/transport.ts";
-import { mergeMetrics } from "../../src/machinery/http/merge-metrics.ts";
+import { mergeMetrics } from "../../src/machinery/http/metrics/merge-metrics.ts";
 import { traced } from "../../src/machinery/tracing/loop-trace.ts";
 import { exportTraces } from "../../src/machinery/trace-export/export-traces.ts";
 import { traceExportSettings } from "../../src/machinery/trace-export/trace-export-settings.ts";

@@ -5,7 +5,7 @@ import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { contentTypes } from "../http/negotiation.ts";
 import { compiledStatus } from "../http/response.ts";
-import { yamlToJson } from "../http/yaml-to-json.ts";
+import { yamlToJson } from "../http/yaml/yaml-to-json.ts";
 import { CompiledSchema } from "../registry/compiled-schema.ts";
 import { compiledPartialMetadata, compiledPartialMetadataList } from "../registry/partial-object-metadata.ts";
 import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";

@@ -1,7 +1,7 @@
 import { firstFaults, formatFaults } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import { isJsonObject } from "../api/json-object.ts";
-import { yamlToJson } from "../http/yaml-to-json.ts";
+import { yamlToJson } from "../http/yaml/yaml-to-json.ts";
 import type { Decoded } from "../schema/compile-decoder.ts";
 import { parseJson } from "../schema/parse-json.ts";
 import { strictFaults } from "../schema/decode-faults.ts";

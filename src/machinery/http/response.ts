@@ -7,7 +7,7 @@ import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
-import { writeYaml } from "./write-yaml.ts";
+import { writeYaml } from "./yaml/write-yaml.ts";
 
 /** JSON like upstream's: one line with a line feed, or indented by two spaces without one. */
 const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>

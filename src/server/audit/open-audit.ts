@@ -29,7 +29,7 @@ import { parseSettingsFile, readFollowedFile } from "../../machinery/command-lin
 import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
-import type { AuditCounts } from "../../machinery/http/metrics.ts";
+import type { AuditCounts } from "../../machinery/http/metrics/metrics.ts";
 import type { RequestAudit } from "../../machinery/http/request-audit.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";

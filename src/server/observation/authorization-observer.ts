@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/metrics/collected-metric.ts";
 import type { DecisionCount } from "../authorizers.ts";
 
 const prefix = "apiserver_authorization";

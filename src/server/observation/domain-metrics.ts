@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
-import type { Sample } from "../../machinery/http/collected-metric.ts";
+import { addCollectedMetric, onlySample } from "../../machinery/http/metrics/collected-metric.ts";
+import type { Sample } from "../../machinery/http/metrics/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { StorageQuota } from "../../machinery/registry/storage-quota.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";

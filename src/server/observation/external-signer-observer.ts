@@ -1,7 +1,7 @@
 import { Counter, Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
+import { addCollectedMetric, onlySample } from "../../machinery/http/metrics/collected-metric.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 
 /** Upper bounds in seconds, upstream's: 1 ms, doubled fourteen times. */

@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
-import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
-import type { CollectedMetric } from "../../machinery/http/collected-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/metrics/collected-metric.ts";
+import type { CollectedMetric } from "../../machinery/http/metrics/collected-metric.ts";
 import type { QueueCount, QueueCounts } from "../../machinery/loops/work-queue.ts";
 
 interface QueueMetric extends Pick<CollectedMetric<"name">, "type" | "name" | "help"> {

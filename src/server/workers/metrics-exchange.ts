@@ -1,4 +1,4 @@
-import { countersOf, mergeMetrics } from "../../machinery/http/merge-metrics.ts";
+import { countersOf, mergeMetrics } from "../../machinery/http/metrics/merge-metrics.ts";
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 
 /** What a worker told before stands for one that does not answer in this time. */

@@ -13,7 +13,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { tableOf, tableRow } from "../../registry/table.ts";
 import type { TableOptions } from "../../registry/table.ts";
 import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
-import { yamlParts } from "../write-yaml.ts";
+import { yamlParts } from "../yaml/write-yaml.ts";
 
 /** A list as a client asked for it. */
 export interface ListForm {

@@ -15,7 +15,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { textResponse, yamlResponse } from "../response.ts";
-import { yamlParts } from "../write-yaml.ts";
+import { yamlParts } from "../yaml/write-yaml.ts";
 
 export interface Representation {
   readonly request: HttpRequest;

@@ -19,7 +19,7 @@ import { inTurns, pauseInTurn, requestTurn, smallObjectLength } from "../../sche
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
-import { YamlFault } from "../yaml-to-json.ts";
+import { YamlFault } from "../yaml/yaml-to-json.ts";
 import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";

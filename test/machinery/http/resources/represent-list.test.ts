@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { startTestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";
-import { writeYaml } from "../../../../src/machinery/http/write-yaml.ts";
+import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 
 it("a list of a few large objects is encoded in parts, because it may be too long for a string", async () => {

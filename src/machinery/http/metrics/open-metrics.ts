@@ -1,4 +1,4 @@
-import { parseAccept } from "./accept-header.ts";
+import { parseAccept } from "../accept-header.ts";
 
 export const openMetricsContentType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

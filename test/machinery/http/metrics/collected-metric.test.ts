@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
-import { addCollectedMetric, onlySample } from "../../../src/machinery/http/collected-metric.ts";
-import type { Sample } from "../../../src/machinery/http/collected-metric.ts";
+import { addCollectedMetric, onlySample } from "../../../../src/machinery/http/metrics/collected-metric.ts";
+import type { Sample } from "../../../../src/machinery/http/metrics/collected-metric.ts";
 
 const lines = async (registry: Registry): Promise<string[]> =>
   (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));

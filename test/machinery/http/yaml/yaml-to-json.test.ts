@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Document, Scalar } from "yaml";
-import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
-import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../src/machinery/http/yaml-to-json.ts";
-import { withTurn } from "../scheduling/with-turn.ts";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
+import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../../src/machinery/http/yaml/yaml-to-json.ts";
+import { withTurn } from "../../scheduling/with-turn.ts";
 
 const refuses = (text: string, expected: 413 | RegExp = /^yaml: /): void =>
   assert.throws(

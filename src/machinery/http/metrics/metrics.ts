@@ -1,20 +1,20 @@
 import { collectDefaultMetrics } from "prom-client";
 import type { Registry } from "prom-client";
-import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import { addCollectedMetric, onlySample } from "./collected-metric.ts";
 import type { Sample } from "./collected-metric.ts";
-import type { AnsweredRequest } from "./request-lifecycle.ts";
+import type { AnsweredRequest } from "../request-lifecycle.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { withoutExemplars } from "./exemplar.ts";
 import { mergeMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
-import { LongWork } from "../scheduling/long-work.ts";
-import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
-import { pathOfAddress } from "./connection-bound.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
+import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
+import { pathOfAddress } from "../connection-bound.ts";
 import { dryRunLabel, requestLabelNames, scopeLabel, verbLabel } from "./request-labels.ts";
 import type { RequestLabel, RequestLabels } from "./request-labels.ts";
-import type { ResourceRequestInfo } from "./request-info.ts";
-import { typedText } from "./plain-text.ts";
+import type { ResourceRequestInfo } from "../request-info.ts";
+import { typedText } from "../plain-text.ts";
 
 /** Upper bounds in seconds. Finer than upstream's below 25 ms, where most answers are, and coarser above. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HttpRequest } from "../../../src/machinery/api/http-message.ts";
-import { requestInfo } from "../../../src/machinery/http/request-info.ts";
-import { dryRunLabel, scopeLabel, verbLabel } from "../../../src/machinery/http/request-labels.ts";
+import type { HttpRequest } from "../../../../src/machinery/api/http-message.ts";
+import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
+import { dryRunLabel, scopeLabel, verbLabel } from "../../../../src/machinery/http/metrics/request-labels.ts";
 
 const apply = { "content-type": "application/apply-patch+yaml" };
 const merge = { "content-type": "application/merge-patch+json" };

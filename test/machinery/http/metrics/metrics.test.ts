@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
-import { addCollectedMetric, onlySample } from "../../../src/machinery/http/collected-metric.ts";
-import { Metrics } from "../../../src/machinery/http/metrics.ts";
-import type { MetricsOptions } from "../../../src/machinery/http/metrics.ts";
-import type { AnsweredRequest } from "../../../src/machinery/http/request-lifecycle.ts";
-import { requestInfo } from "../../../src/machinery/http/request-info.ts";
-import { turnsDuring, turnsOfTest } from "../../turns-during.ts";
+import { addCollectedMetric, onlySample } from "../../../../src/machinery/http/metrics/collected-metric.ts";
+import { Metrics } from "../../../../src/machinery/http/metrics/metrics.ts";
+import type { MetricsOptions } from "../../../../src/machinery/http/metrics/metrics.ts";
+import type { AnsweredRequest } from "../../../../src/machinery/http/request-lifecycle.ts";
+import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
+import { turnsDuring, turnsOfTest } from "../../../turns-during.ts";
 
 const none = { running: 0, waiting: 0 };
 const request = { headers: {}, connection: { remoteAddress: "127.0.0.1", peerCertificates: [] } };

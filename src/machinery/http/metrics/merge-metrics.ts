@@ -1,4 +1,4 @@
-import { atOnce } from "../api/at-once.ts";
+import { atOnce } from "../../api/at-once.ts";
 import { splitExemplar } from "./exemplar.ts";
 
 /** How the values of one series in several processes become one. */

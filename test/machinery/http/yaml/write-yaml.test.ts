@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { writeYaml, yamlParts } from "../../../src/machinery/http/write-yaml.ts";
+import { writeYaml, yamlParts } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 
 /** Each text with what kube-apiserver 1.36 writes for it. */
 const texts: Readonly<Record<string, string>> = {

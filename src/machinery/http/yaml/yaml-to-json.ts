@@ -1,10 +1,10 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from "yaml";
-import { atOnce } from "../api/at-once.ts";
-import type { MaybePromise } from "../api/maybe-promise.ts";
-import { inTurns } from "../scheduling/request-turn.ts";
-import { isTooDeep, maximumValues, tooManyValues } from "../schema/value-limit.ts";
-import { tooLarge } from "../api/api-error.ts";
+import { atOnce } from "../../api/at-once.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { inTurns } from "../../scheduling/request-turn.ts";
+import { isTooDeep, maximumValues, tooManyValues } from "../../schema/value-limit.ts";
+import { tooLarge } from "../../api/api-error.ts";
 import { isOverflow, upstreamTags } from "./yaml-tags.ts";
 
 /**

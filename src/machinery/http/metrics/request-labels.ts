@@ -1,6 +1,6 @@
-import type { HttpRequest } from "../api/http-message.ts";
-import { parametersOf } from "../registry/query-values.ts";
-import type { ResourceRequestInfo } from "./request-info.ts";
+import type { HttpRequest } from "../../api/http-message.ts";
+import { parametersOf } from "../../registry/query-values.ts";
+import type { ResourceRequestInfo } from "../request-info.ts";
 
 /**
  * The labels of a request in the metrics, which dashboards for Kubernetes select by (upstream: `metrics.MonitorRequest`). Each is one of a

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { mergeMetrics } from "../../../src/machinery/http/merge-metrics.ts";
-import type { Aggregator } from "../../../src/machinery/http/merge-metrics.ts";
+import { mergeMetrics } from "../../../../src/machinery/http/metrics/merge-metrics.ts";
+import type { Aggregator } from "../../../../src/machinery/http/metrics/merge-metrics.ts";
 
 const textOf = (values: Readonly<Record<string, number>>): string =>
   Object.entries(values)

@@ -1,5 +1,5 @@
-import type { Items } from "../api/items.ts";
-import { isDigit } from "../schema/json-reader.ts";
+import type { Items } from "../../api/items.ts";
+import { isDigit } from "../../schema/json-reader.ts";
 import { isOfAnotherType } from "./yaml-plain-types.ts";
 
 /** Upstream's library breaks lines at the first space behind this column. */

@@ -1,7 +1,7 @@
 import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
-import type { KubeconfigContext } from "../machinery/client/kubeconfig.ts";
+import type { KubeconfigContext } from "../machinery/client/kubeconfig/kubeconfig.ts";
 import { isTokenText } from "../machinery/client/is-token-text.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";

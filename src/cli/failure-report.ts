@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { ApiError } from "../machinery/api/api-error.ts";
-import { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
+import { KubeconfigError } from "../machinery/client/kubeconfig/kubeconfig-error.ts";
 import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { formatKubeconfig } from "../machinery/client/new-kubeconfig.ts";
-import type { KubeconfigContents } from "../machinery/client/new-kubeconfig.ts";
+import { formatKubeconfig } from "../machinery/client/kubeconfig/new-kubeconfig.ts";
+import type { KubeconfigContents } from "../machinery/client/kubeconfig/new-kubeconfig.ts";
 import { withConnectionFlags, withServer } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";

@@ -13,7 +13,7 @@ import { certificateIdentity } from "../features/access/credentials/client-certi
 import { withCredential } from "../machinery/authentication/presented-credential.ts";
 import { serverUser } from "./loopback-users.ts";
 import { mastersGroup } from "../machinery/api/user-info.ts";
-import { updateKubeconfig } from "../machinery/client/update-kubeconfig.ts";
+import { updateKubeconfig } from "../machinery/client/kubeconfig/update-kubeconfig.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";

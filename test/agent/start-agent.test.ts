@@ -17,7 +17,7 @@ import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-
 import { sleep as realSleep } from "../../src/machinery/api/clock.ts";
 import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";

@@ -9,7 +9,7 @@ import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { AgentUnderTest } from "./agent-under-test.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import { formatKubeconfig } from "../../src/machinery/client/new-kubeconfig.ts";
+import { formatKubeconfig } from "../../src/machinery/client/kubeconfig/new-kubeconfig.ts";
 import { openTlsSite } from "../features/federation/tls-site.ts";
 import type { TlsSite } from "../features/federation/tls-site.ts";
 import { startTestServer } from "../test-server.ts";

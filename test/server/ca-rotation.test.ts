@@ -17,7 +17,7 @@ import { systemClock, timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";

@@ -16,7 +16,7 @@ import { pino } from "pino";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse, StreamBody } from "../../src/machinery/api/http-message.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
-import { parseKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { parseKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";

@@ -11,7 +11,7 @@ import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import pino from "pino";
-import { readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
 import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";

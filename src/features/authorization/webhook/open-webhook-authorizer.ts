@@ -5,7 +5,7 @@ import { rateLimitedReport } from "../../../machinery/logging/rate-limited-repor
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
-import { readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../../machinery/client/kubeconfig/kubeconfig.ts";
 import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookAuthorizer } from "./webhook-authorizer.ts";

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
-import { formatKubeconfig } from "../../../machinery/client/new-kubeconfig.ts";
+import { formatKubeconfig } from "../../../machinery/client/kubeconfig/new-kubeconfig.ts";
 import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
 import { isNodePattern } from "./bootstrap-binding.ts";

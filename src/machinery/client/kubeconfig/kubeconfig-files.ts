@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
-import { errorCode, messageOf } from "../api/thrown-error.ts";
+import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 
 /** The largest file that is read. */

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseKubeconfig, readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
-import { KubeconfigError } from "../../../src/machinery/client/kubeconfig-error.ts";
-import { formatKubeconfig } from "../../../src/machinery/client/new-kubeconfig.ts";
-import { issueTestCertificates } from "../storage/etcd-certificates.ts";
+import { parseKubeconfig, readKubeconfig } from "../../../../src/machinery/client/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../../../src/machinery/client/kubeconfig/kubeconfig-error.ts";
+import { formatKubeconfig } from "../../../../src/machinery/client/kubeconfig/new-kubeconfig.ts";
+import { issueTestCertificates } from "../../storage/etcd-certificates.ts";
 
 const pem = (content: string): string => `-----BEGIN ${content}-----`;
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isSeq, parseDocument } from "yaml";
 import type { Document } from "yaml";
-import { jsonFields } from "../api/json-object.ts";
-import type { JsonObject } from "../api/json-object.ts";
+import { jsonFields } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { parseSource } from "./kubeconfig.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { formatKubeconfig, kubeconfigFields } from "./new-kubeconfig.ts";

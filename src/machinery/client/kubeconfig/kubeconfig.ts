@@ -3,19 +3,19 @@ import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
-import { isHttpsUrl } from "../api/is-https-url.ts";
+import { isHttpsUrl } from "../../api/is-https-url.ts";
 import { parse } from "yaml";
-import { messageOf } from "../api/thrown-error.ts";
-import { isJsonObject, jsonFields } from "../api/json-object.ts";
-import type { JsonObject } from "../api/json-object.ts";
-import type { HttpsTransportOptions } from "./https-transport.ts";
+import { messageOf } from "../../api/thrown-error.ts";
+import { isJsonObject, jsonFields } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
+import type { HttpsTransportOptions } from "../https-transport.ts";
 import { nonEmpty, pemFilesOf, pemOf } from "./kubeconfig-entry.ts";
 import type { KubeconfigEntry } from "./kubeconfig-entry.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { readConfig } from "./kubeconfig-files.ts";
 import { actingUserOf, checkLogin, credentialsOf } from "./kubeconfig-user.ts";
-import { isProxyUrl, knowsProxies } from "./proxy-agent.ts";
-import { actingHeaders } from "./acting-headers.ts";
+import { isProxyUrl, knowsProxies } from "../proxy-agent.ts";
+import { actingHeaders } from "../acting-headers.ts";
 
 export interface KubeconfigSelection {
   /** Default: the files of `$KUBECONFIG`, merged as kubectl merges them, else `~/.kube/config`. */

@@ -166,6 +166,28 @@ describe("the files of a service's certificate", () => {
     writeCertificateOutput(output, newPair());
     chmodSync(join(folder, "tls"), 0o777);
     assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
+    chmodSync(join(folder, "tls"), 0o755);
+    // Root alone can give a folder away.
+    if (statSync(folder).uid !== 0) return;
+    chownSync(join(folder, "tls"), 1, 1);
+    assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
+  });
+
+  it("are in a folder the parts that are wanted now, each of the newest version, and nothing of a write that was killed", (context) => {
+    const folder = folderFor(context);
+    const output = { type: "folder", folder, ownership: { mode: 0o600 } } as const;
+    writeCertificateOutput({ ...output, names: { key: "key", certificate: "crt", chain: "chain" } }, newPair());
+    rmSync(join(folder, "crt"));
+    symlinkSync("elsewhere", join(folder, "crt"));
+    writeFileSync(join(folder, "crt.0123456789ab.new"), "");
+    const pair = newPair();
+    writeCertificateOutput({ ...output, names: { key: "key", certificate: "crt" } }, pair);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => !name.startsWith("..")),
+      ["crt", "key"],
+    );
+    assert.equal(readFileSync(join(folder, "key"), "utf8"), pair.keyPem);
+    assert.ok(pair.certificatePem.startsWith(readFileSync(join(folder, "crt"), "utf8")));
   });
 
   it("are made once of a pair and a password, where that takes long", (context) => {

@@ -118,13 +118,13 @@ describe("the files of a certificate", () => {
     }
   });
 
-  it("leave other certificates' files alone, also those whose name begins with this one's", (context) => {
+  it("leave other certificates' files alone, also those whose name begins with this one's or is as long", (context) => {
     const folder = folderFor(context);
-    const serving = new CertificateStore(folder, "client-1234");
-    serving.install(newPair(), { now: 0, wantedDigest });
+    const others = ["client-1234", "server"].map((name) => new CertificateStore(folder, name));
+    for (const other of others) other.install(newPair(), { now: 0, wantedDigest });
     const client = new CertificateStore(folder, "client");
     for (const second of [1, 2, 3]) client.install(newPair(), { now: second * 1000, wantedDigest });
-    assert.ok(serving.read());
+    for (const other of others) assert.ok(other.read());
   });
 
   it("count as missing when certificate and key do not match", (context) => {

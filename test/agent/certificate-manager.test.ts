@@ -195,11 +195,12 @@ describe("the certificate manager", () => {
     const { keyPem = "" } = (await started(scene)).current ?? {};
     await scene.stop();
     scene.store().keepPendingKey(keyPem);
-    const manager = scene.start();
-    manager.renewNow();
-    await settle();
+    // The server deletes requests that are done: it no longer shows that this key has its certificate.
+    scene.requests.clear();
+    const manager = await started(scene);
+    await scene.time.advance(8 * hour);
+    assert.equal(scene.requests.size, 1);
     assert.notEqual(manager.current?.keyPem, keyPem);
-    assert.equal(scene.requests.size, 2);
   });
 
   it("writes its certificate again when somebody has removed the folder, and leaves one that is there alone", async (context) => {

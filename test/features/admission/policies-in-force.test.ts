@@ -684,11 +684,17 @@ describe("a policy in force", () => {
     await scene.clear();
     await scene.policy("fails", {
       ...spec,
-      variables: [{ name: "missing", expression: "object.data.missing" }],
-      validations: [{ expression: "variables.missing != 'x'" }],
+      variables: [
+        { name: "missing", expression: "object.data.missing" },
+        { name: "other", expression: "variables.missing + 'y'" },
+      ],
+      validations: [{ expression: "variables.other != 'x'" }],
     });
-    const ofVariable = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
-    assert.match(ofVariable.message, /'variables.missing != 'x'' resulted in error: no such key: data$/);
+    const ofVariables = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+    assert.match(
+      ofVariables.message,
+      /error: composited variable "other" fails to evaluate: composited variable "missing" fails to evaluate: no such key: data$/,
+    );
     await scene.clear();
     await scene.policy("ignores", { ...spec, failurePolicy: "Ignore" });
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);

@@ -108,11 +108,22 @@ class Evaluation {
   readonly #budget = new CostBudget(stepsOfPolicy);
 
   constructor({ variables }: CompiledPolicy, input: PolicyInput) {
-    const activation: Record<string, unknown> = { ...input };
-    activation["variables"] = celVariables(
-      [...variables].map(([name, expression]) => [name, () => expression.evaluate(activation, this.#budget)] as const),
-    );
-    this.#activation = activation;
+    this.#activation = {
+      ...input,
+      variables: celVariables(
+        [...variables].map(([name, expression]) => [name, () => this.#variable(name, expression)] as const),
+      ),
+    };
+  }
+
+  /** Its fault names it: the expression that reads it does not show what failed. */
+  #variable(name: string, expression: Expression): unknown {
+    try {
+      return expression.evaluate(this.#activation, this.#budget);
+    } catch (error) {
+      if (error instanceof OverBudget) throw error;
+      throw new Error(`composited variable "${name}" fails to evaluate: ${summaryOf(error)}`, { cause: error });
+    }
   }
 
   get steps(): number {

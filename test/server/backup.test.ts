@@ -28,6 +28,7 @@ import { backUp } from "../../src/server/backup/back-up.ts";
 import { verifyBackupFile, writeBackupFile } from "../../src/server/backup/backup-file.ts";
 import type { BackupItem } from "../../src/server/backup/backup-format.ts";
 import { DamagedBackup } from "../../src/server/backup/backup-format.ts";
+import { runBackUp } from "../../src/server/backup/storage-programs.ts";
 import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
@@ -93,6 +94,15 @@ describe("a backup of a running server", () => {
     await backUpTo(file);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.deepEqual(readdirSync(folder), ["backup.gz"]);
+  });
+
+  it("names its own file, not the one that it writes first, where the system refuses that one", async () => {
+    const refused = join(folder, "missing", "backup.gz");
+    await assert.rejects(runBackUp(locationOf(server.dataDirectory), { file: refused, withKeys: true }), {
+      name: "CommandFailure",
+      exitCode: 5,
+      message: `cannot write ${refused}: the folder does not exist and cannot be made there; name another`,
+    });
   });
 
   it("contains the private keys unless they are left out", async () => {

@@ -1,7 +1,9 @@
+import { basename } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock, sleep } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
+import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
@@ -109,7 +111,8 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
     }
     if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
-      if (fullCodes.has(errorCode(error))) {
+      // A file is written under another name until it is complete. People do not know that name.
+      if (fullCodes.has(errorCode(error)) || (namesPath(error) && isUnfinishedFile(basename(error.path)))) {
         throw new CommandFailure(`cannot write ${written}: ${fileFailureReason(error)}`, {
           exit: "unwritable",
           cause: error,

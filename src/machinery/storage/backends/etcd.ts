@@ -23,7 +23,7 @@ import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
-import { EtcdWriter, lost, withoutRevision } from "../etcd/etcd-writer.ts";
+import { EtcdWriter, guardLost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
   compactionPath,
   explained,
@@ -296,7 +296,7 @@ export class EtcdStore implements Store {
     const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
     if (revision === 0) throw new StoreUnavailable(withoutRevision);
     // What is there then has other revisions than this server's.
-    if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) lost(guard);
+    if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) guardLost(guard);
     // kine's may lag. New writes get the revisions that etcd has lost, so it stays lost when it has as many again.
     if (guard !== undefined && revision < known) this.#lostRevision ??= known;
     if (this.#lostRevision !== undefined) throw wentBack(this.#lostRevision);
@@ -342,7 +342,7 @@ export class EtcdStore implements Store {
       if (isTooLarge(error)) throw new ValueTooLarge(error.message, { cause: error });
       if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
       const { guard } = this.#opened;
-      if (guard !== undefined && isWithoutFence(error)) lost(guard);
+      if (guard !== undefined && isWithoutFence(error)) guardLost(guard);
       const message = explained(error, call.path);
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
       throw new StoreUnavailable(message, { cause: error });

@@ -63,7 +63,7 @@ export class EtcdWriter {
     const answer: TransactionAnswer =
       guard === undefined
         ? await this.#send(encodeTransaction(marked), decodeTransaction)
-        : ((await this.#send(encodeGuardedTransaction(marked, guard), decodeGuardedTransaction)) ?? lost(guard));
+        : ((await this.#send(encodeGuardedTransaction(marked, guard), decodeGuardedTransaction)) ?? guardLost(guard));
     const { isWritten, revision, current } = answer;
     return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
   }
@@ -93,7 +93,7 @@ export class EtcdWriter {
   }
 
   async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
-    return (await this.#send(encodeSwaps(this.#marked(swaps), guard), decodeSwaps)) ?? lost(guard);
+    return (await this.#send(encodeSwaps(this.#marked(swaps), guard), decodeSwaps)) ?? guardLost(guard);
   }
 
   #send<Answer>(message: Buffer, decode: (answer: Buffer) => Answer): Promise<Answer> {
@@ -129,7 +129,7 @@ export class EtcdWriter {
 }
 
 /** The guard is not what it was: the server's keys were removed or moved away. Throws StoreUnavailable. */
-export function lost({ key }: GuardMessage): never {
+export function guardLost({ key }: GuardMessage): never {
   throw new StoreUnavailable(
     `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
   );

@@ -143,6 +143,19 @@ describe("a request for the status of certificates", () => {
     }
   });
 
+  it("has a nonce only of the extension that carries one", () => {
+    const list = encodeSequence(encodeSequence(encodeCertificateId(certificate, Buffer.of(1))));
+    const [other, own] = ["1.2.3", oids.ocspNonce].map((id, index) =>
+      encodeExtension({ id, isCritical: false, value: encodeOctetString(Buffer.of(index)) }),
+    );
+    const nonceBeside = (...extensions: readonly (Buffer | undefined)[]): Buffer | undefined => {
+      const all = encodeElement(0xa2, encodeSequence(...extensions.filter((one) => one !== undefined)));
+      return parseOcspRequest(encodeSequence(encodeSequence(list, all))).nonce;
+    };
+    assert.deepEqual(nonceBeside(other, own), Buffer.of(1));
+    assert.equal(nonceBeside(other), undefined);
+  });
+
   it("is refused with parameters of the hash, which would give a certificate names without end", () => {
     const id = encodeCertificateId(certificate, Buffer.of(1));
     // The parameters are the NULL between the hash's name and the first of its values.

@@ -63,6 +63,22 @@ describe("the check for weak RSA keys", () => {
 });
 
 describe("a public key", () => {
+  it("has nothing behind its parts, so that no key has two encodings", () => {
+    const more = encodeElement(tags.null);
+    const numbers = [encodeUnsignedInteger(Buffer.from("c1", "hex")), encodeSmallInteger(3)];
+    const algorithm = encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null));
+    const key = encodeBitString(encodeSequence(...numbers));
+    assert.equal(parsePublicKeyInfo(encodeSequence(algorithm, key)).algorithm, "RSA");
+    for (const spki of [
+      Buffer.concat([encodeSequence(algorithm, key), more]),
+      encodeSequence(algorithm, key, more),
+      encodeSequence(algorithm, encodeBitString(Buffer.concat([encodeSequence(...numbers), more]))),
+      encodeSequence(algorithm, encodeBitString(encodeSequence(...numbers, more))),
+    ]) {
+      assert.throws(() => parsePublicKeyInfo(spki), /trailing data/);
+    }
+  });
+
   it("is a point of its curve whose coordinates are below the field's size, as Go requires", () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-521" });
     const spki = publicKey.export({ type: "spki", format: "der" });

@@ -35,6 +35,14 @@ describe("the rules that a user holds", () => {
     assert.deepEqual(uncoveredRules(held, [rule({ resourceNames: ["x", "y"] })]), [rule({ resourceNames: ["y"] })]);
   });
 
+  it("cover a name for each verb by the rules with that verb, whatever others cover for another verb", () => {
+    const held = [rule({ resourceNames: ["a"] }), rule({ verbs: ["*"], resourceNames: ["b"] })];
+    assert.deepEqual(uncoveredRules(held, [rule({ verbs: ["get", "list"], resourceNames: ["a", "b", "c"] })]), [
+      rule({ verbs: ["get", "list"], resourceNames: ["c"] }),
+      rule({ verbs: ["list"], resourceNames: ["a"] }),
+    ]);
+  });
+
   it("cover together what no single one of them covers", () => {
     const held = [rule({ verbs: ["get"] }), rule({ verbs: ["list"] }), rule({ resources: ["secrets"], verbs: ["*"] })];
     assert.deepEqual(uncoveredRules(held, [rule({ verbs: ["get", "list"], resources: ["pods", "secrets"] })]), []);

@@ -19,6 +19,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
+import { damaged, orDamaged } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -109,12 +110,14 @@ export class LmdbStore implements Store {
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    return this.#range(request, ({ from, revision }) => this.#entryAt(from, revision));
+    return orDamaged(() => this.#range(request, ({ from, revision }) => this.#entryAt(from, revision)));
   }
 
   async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
-    return this.#range<Entry | Head>(request, ({ key, from, firstByte, valueBytes = 0, revision }) =>
-      firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(from, revision),
+    return orDamaged(() =>
+      this.#range<Entry | Head>(request, ({ key, from, firstByte, valueBytes = 0, revision }) =>
+        firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(from, revision),
+      ),
     );
   }
 
@@ -139,6 +142,8 @@ export class LmdbStore implements Store {
           ? { key, from: version, firstByte, valueBytes, revision }
           : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision },
       );
+      // Compaction keeps the newest write of a key.
+      if (entry === undefined ? version <= revision : entry.key !== key) throw damaged(`a write of ${key} is missing`);
       if (entry === undefined) continue;
       const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
       if (isFull) return { entries, revision, hasMore: true };
@@ -151,13 +156,15 @@ export class LmdbStore implements Store {
   valueAt(revision: number): Buffer | undefined {
     if (this.#isClosed) throw closed();
     const key = encodeRevision(revision);
-    let encoded = this.#environment.log.getBinaryFast(key);
-    if (encoded === undefined) {
-      // It may be newer than this turn's snapshot.
-      this.#refresh();
-      encoded = this.#environment.log.getBinaryFast(key);
-    }
-    return encoded && decodeLogValue(encoded);
+    return orDamaged(() => {
+      let encoded = this.#environment.log.getBinaryFast(key);
+      if (encoded === undefined) {
+        // It may be newer than this turn's snapshot.
+        this.#refresh();
+        encoded = this.#environment.log.getBinaryFast(key);
+      }
+      return encoded && decodeLogValue(encoded);
+    });
   }
 
   async readLog({

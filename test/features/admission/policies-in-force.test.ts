@@ -450,6 +450,25 @@ describe("a policy in force", () => {
     assert.equal(await outcome("request.resource.group == ''"), "passes, not so");
   });
 
+  it("tells whether a request used the kind and the resource of the rule that it matched", async () => {
+    const isAsRequested = "request.kind == request.requestKind && request.resource == request.requestResource";
+    await scene.policy("compares", {
+      matchConstraints: matching(["events"]),
+      validations: [{ expression: isAsRequested, message: "another version" }],
+    });
+    const written = async (apiVersion: string, fields: object): Promise<string> => {
+      const path = `${apiVersion === "v1" ? "/api" : "/apis"}/${apiVersion}/namespaces/default/events?dryRun=All`;
+      const event = { apiVersion, kind: "Event", metadata: { name: "x" }, ...fields };
+      const { status, message } = await scene.send("POST", path, event);
+      return status === 201 ? "passes" : message.replace(/^.*denied request: /, "");
+    };
+    const about = { kind: "Node", name: "n", namespace: "default" };
+    assert.equal(await written("v1", { involvedObject: about }), "passes");
+    const reported = { reportingController: "a.b/c", reportingInstance: "i", action: "a", reason: "r", type: "Normal" };
+    const newEvent = { regarding: about, eventTime: "2030-01-01T00:00:00.000000Z", ...reported };
+    assert.equal(await written("events.k8s.io/v1", newEvent), "another version");
+  });
+
   it("reads objects, the request, the namespace, variables and what the user may do", async () => {
     await scene.policy("reads", {
       matchConstraints: matching(["configmaps"]),

@@ -1,4 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
+import { isEqualValue } from "../../../machinery/expressions/compare-values.ts";
 import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
 import type { GroupVersionKind } from "../../../machinery/api/resource-type.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -180,6 +181,10 @@ function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Envi
       },
     })
     .registerVariable("request", "kubernetes.AdmissionRequest");
+  // `request.kind == request.requestKind`: the library compares only types of which it is told how.
+  for (const type of ["kubernetes.GroupVersionKind", "kubernetes.GroupVersionResource"]) {
+    environment.registerOperator(`${type} == ${type}`, isEqualValue);
+  }
   if (hasParams) environment.registerVariable("params", "dyn");
   if (hasAuthorizer) {
     addAuthorizerFunctions(environment);

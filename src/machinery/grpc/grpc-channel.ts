@@ -34,6 +34,7 @@ interface UnaryRequest extends CallBounds {
   readonly message: Uint8Array;
 }
 
+const severalAnswers = { code: grpcStatus.internal, mayHaveRun: true };
 const maximumWindowBytes = 16 * 2 ** 20;
 /** etcd treats pings more often than every 5 s as an attack (`--grpc-keepalive-min-time`). */
 const pingIntervalMilliseconds = 6_000;
@@ -116,8 +117,8 @@ export class GrpcChannel {
   }
 
   /**
-   * A call with one request message and one response message. Rejects with GrpcError, and with AnswerTooLong when the
-   * answer arrives, but is longer than its bounds.
+   * A call with one request message and one response message. Rejects with GrpcError, also where there is more than one response
+   * (as gRPC's own clients, with INTERNAL), and with AnswerTooLong when the answer arrives, but is longer than its bounds.
    */
   unary(path: string, { message, timeoutMilliseconds, silenceMilliseconds, ...bounds }: UnaryRequest): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -126,10 +127,18 @@ export class GrpcChannel {
         whole.clear();
         silence?.clear();
       };
+      const giveUp = (error: GrpcError): void => {
+        clear();
+        call.cancel();
+        reject(error);
+      };
       const call = this.stream(path, {
         ...bounds,
         onPart: () => silence?.restart(),
-        onMessage: (received) => (answer = received),
+        onMessage: (received) => {
+          if (answer !== undefined) giveUp(new GrpcError(`${this.url} answered more than once`, severalAnswers));
+          answer = received;
+        },
         onEnd: (error) => {
           clear();
           if (error !== undefined) reject(error);
@@ -143,11 +152,7 @@ export class GrpcChannel {
         new Deadline({
           milliseconds,
           connection: this.#client,
-          onOver: () => {
-            clear();
-            call.cancel();
-            reject(toError());
-          },
+          onOver: () => giveUp(toError()),
         });
       const failure = { code: grpcStatus.deadlineExceeded, mayHaveRun: true };
       const silent = (): GrpcError => new GrpcError(`${this.url} did not answer`, failure);

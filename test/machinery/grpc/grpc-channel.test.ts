@@ -103,6 +103,18 @@ describe("a gRPC channel", () => {
     assert.equal(failure.code, grpcStatus.unavailable);
   });
 
+  it("fails a call that the server answers more than once, and takes neither answer", async () => {
+    await using server = await listen((stream) => {
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.respond({ ":status": 200 }, { waitForTrailers: true });
+      stream.end(Buffer.concat([encodeFrame(Buffer.from("first")), encodeFrame(Buffer.from("second"))]));
+    });
+    const channel = await server.connect();
+    const failure = await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 60_000 }));
+    assert.match(failure.message, /answered more than once$/);
+    assert.equal(failure.code, grpcStatus.internal);
+  });
+
   it("shortens what the server says of a failure, because logs and clients are told", async () => {
     await using server = await listen((stream) => {
       const said = { "grpc-status": "13", "grpc-message": "x".repeat(8_000) };

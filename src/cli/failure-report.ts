@@ -7,7 +7,7 @@ import { CommandFailure, exitCodes } from "../machinery/command-line/command-fai
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { fileFailureReason, namesPath, UnusableFile } from "../machinery/files/unusable-file.ts";
-import { StoreUnavailable } from "../machinery/storage/store.ts";
+import { StoreDamaged, StoreUnavailable } from "../machinery/storage/store.ts";
 import { PkiError } from "../pki/pki-error.ts";
 
 /** How a command failed, for the person who ran it. */
@@ -28,6 +28,7 @@ export function failureReport(error: unknown, commandPath: string): FailureRepor
     const advice = "check that the kubeconfig names a Signet server, and try again";
     return { exitCode: exitCodes.unreachable.code, message: `${printable(error.message)}; ${advice}` };
   }
+  if (error instanceof StoreDamaged) return { exitCode: exitCodes.refused.code, message: printable(error.message) };
   if (error instanceof StoreUnavailable) {
     const advice = "see what the system, or etcd, logs of it, and try again";
     return { exitCode: exitCodes.refused.code, message: `${printable(error.message)}; ${advice}` };

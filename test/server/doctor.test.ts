@@ -24,6 +24,9 @@ import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
+import { closeEnvironment, openEnvironment } from "../../src/machinery/storage/backends/lmdb-environment.ts";
+import { encodeRevision } from "../../src/machinery/storage/backends/lmdb-records.ts";
+import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { alarmAdvice } from "../../src/machinery/storage/etcd/etcd-errors.ts";
 import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
@@ -39,6 +42,7 @@ import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";
+import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
@@ -49,6 +53,32 @@ const day = 86_400_000;
 test("signet doctor takes a file system that does not say what is free for no full disk", () => {
   const [disk = assert.fail()] = examineDisk("/proc");
   assert.equal(disk.state, "good");
+});
+
+test("signet doctor finds that the store's file has lost an object, and says what to do", async (context) => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+  const directory = join(dataDirectory, "store");
+  const store = new LmdbStore({ directory, profile: "platform" });
+  const revision = await put(store, "/registry/namespaces/lost", "{}");
+  await store.close();
+  const environment = openEnvironment({ directory, profile: "platform" });
+  await environment.log.remove(encodeRevision(revision));
+  await closeEnvironment(environment);
+
+  const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  const findings = await examineServer(config, Date.now());
+  assert.deepEqual(
+    findings.filter(({ subject, state }) => subject === "storage" && state !== "good"),
+    [
+      {
+        state: "bad",
+        subject: "storage",
+        found: "the store's file is damaged (a write of /registry/namespaces/lost is missing)",
+        advice: "restore a backup (signet restore)",
+      },
+    ],
+  );
 });
 
 describe("signet doctor beside a running server", () => {

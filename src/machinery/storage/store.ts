@@ -252,6 +252,20 @@ export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
 }
 
+/** The store's file lacks what it must have. No attempt later helps, only a backup. */
+export class StoreDamaged extends StoreUnavailable {
+  override readonly name = "StoreDamaged";
+  /** What is damaged. The message adds the advice. */
+  readonly found: string;
+  static readonly advice = "restore a backup (signet restore)";
+
+  constructor(what: string, options?: ErrorOptions) {
+    const found = `the store's file is damaged (${what})`;
+    super(`${found}; ${StoreDamaged.advice}`, options);
+    this.found = found;
+  }
+}
+
 /** The server of etcd's API takes only one key in a transaction, as kine does. Nothing was written. */
 export class TransactionsUnsupported extends Error {
   override readonly name = "TransactionsUnsupported";

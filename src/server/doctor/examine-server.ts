@@ -16,6 +16,7 @@ import { examineConfiguration, isFaultOf, examineSettings } from "./examine-conf
 import { examineKeyFiles } from "./examine-key-files.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";
 import { examineSealedKeys } from "./examine-sealed-keys.ts";
+import { StoreDamaged } from "../../machinery/storage/store.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
@@ -47,9 +48,8 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...examineDisk(dataDirectory),
     ...storage,
     ...(await examineEtcdAlarms(location.storage)),
-    ...(canBeRead ? await contentsOf(location, { areFilesSound: kept.every(({ state }) => state === "good") }) : []),
+    ...(canBeRead ? await examineContents(location, kept) : []),
     ...configuration,
-    ...(canBeRead ? await examineEncryption(location) : []),
     ...(await examineOutsideKeys(config, files.keysInTokens)),
     ...examineSettings(config),
   ];
@@ -62,6 +62,17 @@ function locationOf(config: ServerConfig): StoreLocation {
     return { ...config, names: namesOfStore(config.dataDirectory) };
   } catch {
     return config; // the look at the storage says what is wrong with it
+  }
+}
+
+/** What is in the store, and how it is encrypted. */
+async function examineContents(location: StoreLocation, kept: readonly Finding[]): Promise<Finding[]> {
+  try {
+    const areFilesSound = kept.every(({ state }) => state === "good");
+    return [...(await contentsOf(location, { areFilesSound })), ...(await examineEncryption(location))];
+  } catch (error) {
+    if (!(error instanceof StoreDamaged)) throw error;
+    return [bad("storage", { found: error.found, advice: StoreDamaged.advice })];
   }
 }
 

@@ -63,7 +63,7 @@ describe("a directory of the LMDB store", () => {
       const store = new LmdbStore({ directory, profile: "platform" });
       const environment = openEnvironment({ directory, profile: "platform" });
       const revisions = [await put(store, "/a/1", "one"), await put(store, "/a/2", "two")];
-      const isDamage = { name: "StoreUnavailable", message: /a write of \/a\/1 is missing\); restore a backup/ };
+      const isDamage = { name: "StoreDamaged", message: /a write of \/a\/1 is missing\); restore a backup/ };
       const [first, second] = revisions.map((revision) => encodeRevision(revision));
       assert.ok(first && second);
       const other = environment.log.get(second);
@@ -82,7 +82,7 @@ describe("a directory of the LMDB store", () => {
       throw new Error(message);
     };
     assert.throws(() => orDamaged(failing("MDB_CORRUPTED: Located page was wrong type")), {
-      name: "StoreUnavailable",
+      name: "StoreDamaged",
       message:
         "the store's file is damaged (MDB_CORRUPTED: Located page was wrong type); restore a backup (signet restore)",
     });

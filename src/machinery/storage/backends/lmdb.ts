@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTurnOver } from "../../scheduling/request-turn.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreDamaged, StoreUnavailable } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -19,7 +19,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { damaged, orDamaged } from "./lmdb-damage.ts";
+import { orDamaged } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -143,7 +143,8 @@ export class LmdbStore implements Store {
           : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision },
       );
       // Compaction keeps the newest write of a key.
-      if (entry === undefined ? version <= revision : entry.key !== key) throw damaged(`a write of ${key} is missing`);
+      if (entry === undefined ? version <= revision : entry.key !== key)
+        throw new StoreDamaged(`a write of ${key} is missing`);
       if (entry === undefined) continue;
       const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
       if (isFull) return { entries, revision, hasMore: true };

@@ -182,10 +182,10 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return `"metadata":{${version}${this.#storedText}`;
   }
 
-  /** Throws a 503 when the store has forgotten it: then this copy is far behind. */
+  /** Throws a 503 when the store has forgotten it: then this copy is far behind, or the store has lost it. */
   get #storedText(): string {
     const text = this.#content ?? this.#foundText();
-    if (text === undefined) throw serviceUnavailable("the server's copy of an object is out of date: try again");
+    if (text === undefined) throw serviceUnavailable(goneText);
     return text;
   }
 
@@ -198,5 +198,8 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.#texts?.valueAt(this.revision);
   }
 }
+
+const goneText =
+  "the server's copy of an object is out of date: try again; if that does not help, signet doctor looks for damage of the store";
 
 const contentOf = (value: Buffer): string => value.toString("utf8", opening.length);

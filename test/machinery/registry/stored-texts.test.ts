@@ -101,7 +101,7 @@ describe("the texts of objects that are in the store", async () => {
     await lost.start();
     const stored = lost.peek({ namespace: "box", name: "lost" });
     assert.equal(stored?.revision, revision);
-    assert.throws(() => stored?.text, apiError(503, "try again"));
+    assert.throws(() => stored?.text, apiError(503, "signet doctor"));
     assert.throws(() => stored?.labels, apiError(503, "try again"));
   });
 

@@ -178,6 +178,7 @@ describe(
         ["a key in a missing folder", asAdmin("csr create x --key-file", file("none/key")), "unwritable", /--key-file: cannot write .+: the folder does not exist/],
         ["a full device for the output", asAdmin("csr get x --output-file /dev/full"), "unwritable", /--output-file: \/dev\/full is a pipe, a device or a socket; name a file/],
         ["a folder for the output", asAdmin("csr get x --output-file", file("folder")), "unwritable", /is a folder; name a file/],
+        ["a folder that is not there for the output", asAdmin("csr get x --output-file", file("none/")), "unwritable", /none\/ is the name of a folder; name a file/],
         ["a file as a folder", asAdmin("kubeconfig --user x --output-file", `${noPem}/x`), "unwritable", /no.pem is a file, not a folder; name another/],
         ["a read-only place", asAdmin("kubeconfig --user x --output-file /proc/x"), "unwritable", /--output-file: cannot write \/proc\/x: /],
         ["a file name of ages", asAdmin("csr get x --output-file", file("x".repeat(300))), "unwritable", /the name is too long; name a shorter one/],

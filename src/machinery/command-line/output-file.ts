@@ -37,6 +37,7 @@ export function checkOutputFile(output: OutputFile): void {
   const { namedBy, file } = output;
   if (file === "-") throw new UsageError(`${namedBy}: - is not a file name; write ./- for a file of that name`);
   explain(output, () => {
+    if (file.endsWith("/")) throw new UnusableFile(`${file} is the name of a folder; name a file`);
     checkReplaceable(file);
     const folder = dirname(file);
     if (!statSync(folder).isDirectory()) throw new UnusableFile(`${folder} is a file, not a folder; name another`);

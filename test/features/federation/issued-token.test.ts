@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { constants, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
+import crypto, { constants, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import type { KeyObject, SigningOptions } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
@@ -451,6 +452,20 @@ describe("an issuer", () => {
     assert.equal((await issuers.verify(good, api)).outcome, "authenticated");
     for (const one of await Promise.all(waiting)) assert.match(messageOf(one), /failed to verify/);
     assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+  });
+
+  it("has no key checked twice for a token, when it answers with the same keys again", async (t) => {
+    using issuers = disposable(await ready());
+    const checks = t.mock.method(crypto, "verify");
+    syncBuiltinESMExports();
+    t.after(() => (checks.mock.restore(), syncBuiltinESMExports()));
+    const forger = new TestIssuer(issuer.url);
+    const { fetches } = issuer;
+    for (const expected of [1, 2]) {
+      const forged = await forger.sign({ jti: String(expected) }, clock.now());
+      assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+      assert.deepEqual([checks.mock.callCount(), issuer.fetches - fetches], [expected, 2 * expected]);
+    }
   });
 
   it("is asked again at once after the clock was set back", async () => {

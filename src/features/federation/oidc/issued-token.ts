@@ -48,14 +48,15 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     if (parsed === undefined || claims === undefined || trusted === undefined) return notApplicable;
     const { issuer, mapping, keys } = trusted;
     const current = keys.current();
-    if (current === undefined) return keys.isFirstAttempt ? { outcome: unknownKey, keys } : refused(notInitialized);
+    if (current === undefined)
+      return keys.isFirstAttempt ? { outcome: unknownKey, keys, tried: current } : refused(notInitialized);
     const { algorithm } = parsed.header;
     if (issuer.algorithms !== undefined && !issuer.algorithms.some((one) => one === algorithm)) {
       return refused("oidc: verify token: oidc: id token signed with unsupported algorithm");
     }
     const fault = claimsFault(claims, { audiences: issuer.audiences, now: clock.now() });
     if (fault !== undefined) return refused(`oidc: verify token: ${fault}`);
-    if (!isSignedBy(parsed, current)) return { outcome: unknownKey, keys };
+    if (!isSignedBy(parsed, current)) return { outcome: unknownKey, keys, tried: current };
     try {
       return { user: userOfClaims(claims, { mapping, names }), expiresAt: Number(claims["exp"]) * 1000 };
     } catch (error) {
@@ -82,10 +83,17 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     const answer = verifyOnce(token, common);
     if (answer.outcome !== unknownKey) return answer;
     const { keys } = answer;
+    let latest: TokenOutcome | Retry = answer;
+    // The same keys would give the same answer, and a token without a key's id is tried with all of them.
+    const verifyWithOtherKeys = (): TokenOutcome | Retry => {
+      const isSame = latest.outcome !== unknownKey || (latest.tried !== undefined && latest.tried === keys.current());
+      if (!isSame) latest = verifyOnce(token, common);
+      return latest;
+    };
     return keys
-      .refresh(() => verifyOnce(token, common).outcome !== unknownKey)
+      .refresh(() => verifyWithOtherKeys().outcome !== unknownKey)
       .then(() => {
-        const again = verifyOnce(token, common);
+        const again = verifyWithOtherKeys();
         if (again.outcome !== unknownKey) return again;
         return refused(keys.current() === undefined ? notInitialized : badSignature);
       });
@@ -95,6 +103,8 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
 interface Retry {
   readonly outcome: typeof unknownKey;
   readonly keys: IssuerKeys;
+  /** Those that did not make the signature. Undefined: there are none yet. */
+  readonly tried: readonly IssuerKey[] | undefined;
 }
 
 const notInitialized = "oidc: authenticator not initialized";

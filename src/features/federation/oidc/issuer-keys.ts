@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isHttpsUrl } from "../../../machinery/api/is-https-url.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
@@ -53,6 +54,8 @@ export class IssuerKeys {
   });
   #keys: readonly IssuerKey[] | undefined;
   #keysUrl: string | undefined;
+  /** What the keys were read from. */
+  #keySet: unknown;
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   /** 0 after an attempt that succeeded. */
@@ -162,7 +165,9 @@ export class IssuerKeys {
     this.#keysUrl = keysUrlOf(discovered.value, issuer.url);
     const { value, maximumAgeMilliseconds: age = defaultAgeMilliseconds } = await fetch(this.#keysUrl, options);
     const isFirst = this.isFirstAttempt;
-    this.#keys = keysOf(value, this.#keysUrl);
+    // The same keys stay the same list: who has tried all of them need not try again.
+    if (this.#keys === undefined || !isDeepStrictEqual(value, this.#keySet)) this.#keys = keysOf(value, this.#keysUrl);
+    this.#keySet = value;
     this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
     this.#fetchedAt = clock.now();
     if (this.#keys.length === 0) throw new Error(`${this.#keysUrl}: it has no key that can verify tokens`);

@@ -21,8 +21,11 @@ export function readUri(uri: string): ParsedUri {
 function hostOf(uri: string): string {
   if (/[^!-~]/.test(uri)) throw new UrlFault("invalid character in URL");
   const { host } = parseUrl(uri, { isRequest: false });
-  // An escape in a name stands for bytes beyond ASCII, which no name in a certificate has.
-  if (!host.startsWith("[") && host !== "" && (host.split(".").includes("") || /%(?!25)/.test(host)))
+  // As Go's x509, which looks at what the escapes stand for, also in a zone.
+  const unescaped = host.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  if (host !== "" && (unescaped.split(".").includes("") || /[^!-~]/.test(unescaped)))
     throw new UrlFault("invalid domain");
   return host.replace(/:\d*$/, "");
 }

@@ -32,6 +32,7 @@ describe("readUri", () => {
       ["http://[::1%25en0]", "[::1%25en0]"],
       ["http://[fe80::1%25%65%6e%301-._~]:8080/", "[fe80::1%25%65%6e%301-._~]"],
       ["http://[::1%25%41]", "[::1%25%41]"],
+      ["http://[::1%25a.]:80/", "[::1%25a.]"],
       ["http://[::ffff:192.168.0.1]:8080/", "[::ffff:192.168.0.1]"],
       ["http://x:", "x"],
       ["http://[::1]/%48", "[::1]"],
@@ -96,6 +97,9 @@ describe("readUri", () => {
       "http://a..b/",
       "http://münchen.de/",
       "http://%e4.de/",
+      "http://[fe80::1%25a%20b]/",
+      "http://[fe80::1%25a..b]/",
+      "http://[fe80::1%25a%2e%2eb]/",
     ];
     for (const uri of bad) assert.equal(hostOf(uri), undefined, JSON.stringify(uri));
   });

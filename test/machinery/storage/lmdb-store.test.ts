@@ -81,11 +81,12 @@ describe("a directory of the LMDB store", () => {
     const failing = (message: string) => (): never => {
       throw new Error(message);
     };
-    assert.throws(() => orDamaged(failing("MDB_CORRUPTED: Located page was wrong type")), {
-      name: "StoreDamaged",
-      message:
-        "the store's file is damaged (MDB_CORRUPTED: Located page was wrong type); restore a backup (signet restore)",
-    });
+    for (const found of ["MDB_CORRUPTED: Located page was wrong type", "MDB_PAGE_NOTFOUND: Requested page not found"]) {
+      assert.throws(() => orDamaged(failing(found)), {
+        name: "StoreDamaged",
+        message: `the store's file is damaged (${found}); restore a backup (signet restore)`,
+      });
+    }
     assert.throws(() => orDamaged(failing("MDB_BAD_TXN")), { name: "Error", message: "MDB_BAD_TXN" });
   });
 

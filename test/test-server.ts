@@ -70,17 +70,21 @@ export async function startTemporaryServer({
     commandLine: { "data-dir": dataDirectory, "secure-port": "0", profile, "token-auth-file": tokenFile },
     file: settings,
   });
+  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
   const server = await startServer(config, {
     log,
     admission,
     ...(clock !== undefined && { clock }),
     ...(store !== undefined && { store }),
     ...(store === undefined && storage === "memory" && { store: new MemoryStore() }),
+  }).catch((error: unknown) => {
+    removeFolder();
+    throw error;
   });
   let stopped: Promise<void> | undefined;
   const stop = async (stopOptions: Parameters<RunningServer["stop"]>[0]): Promise<void> => {
     await server.stop(stopOptions);
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder();
   };
   return {
     ...server,

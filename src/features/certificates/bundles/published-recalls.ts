@@ -3,6 +3,12 @@ import { publishedBundle } from "./bundle-names.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { recallAnnotation } from "./recall.ts";
 
+interface PublishedRecallsOptions {
+  /** Whether the server publishes a bundle for the signer. */
+  readonly isOwnSigner: (signerName: string) => boolean;
+  readonly names: Names;
+}
+
 interface ObservedBundle {
   readonly recall: string | undefined;
   /** False: changes that were not observed yet may bring another recall. */
@@ -19,8 +25,8 @@ export class PublishedRecalls {
   /** What was last observed of the bundle of each signer. */
   readonly #observed = new Map<string, ObservedBundle>();
 
-  constructor({ signerNames }: { readonly signerNames: () => readonly string[] }, names: Names) {
-    this.#isOwnSigner = (signerName) => signerNames().includes(signerName);
+  constructor({ isOwnSigner, names }: PublishedRecallsOptions) {
+    this.#isOwnSigner = isOwnSigner;
     this.#recallKey = recallAnnotation(names);
   }
 

@@ -36,7 +36,8 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
       const replacedKey = replacedAnnotation(names);
-      const recalls = new PublishedRecalls(options, names);
+      const isOwnSigner = (signerName: string): boolean => options.signerNames().includes(signerName);
+      const recalls = new PublishedRecalls({ isOwnSigner, names });
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
@@ -68,7 +69,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         }
       };
       const add = ({ spec: { signerName = "" } }: ClusterTrustBundle): void => {
-        if (options.signerNames().includes(signerName)) queue.add(signerName);
+        if (isOwnSigner(signerName)) queue.add(signerName);
       };
       bundles.addHandler({
         onAdd: (bundle) => recalls.observe(bundle, { isDeleted: false }),

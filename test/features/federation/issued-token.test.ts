@@ -9,7 +9,6 @@ import { after, beforeEach, describe, it } from "node:test";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import type { OpenedIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
 import { presentedCredential } from "../../../src/machinery/authentication/presented-credential.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { TestClock } from "../accounts/token-scene.ts";
@@ -18,7 +17,7 @@ import { createCertificateAuthority } from "../../../src/pki/certificate-authori
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { forgeableRsaKey } from "../../pki/rsa-keys.ts";
-import { keptLog, TestIssuer } from "./issuer-scene.ts";
+import { issuersOptions, keptLog, TestIssuer } from "./issuer-scene.ts";
 
 const api = ["https://api.test"];
 const folder = mkdtempSync(join(tmpdir(), "signet-oidc-"));
@@ -57,12 +56,9 @@ beforeEach(() => {
 
 function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted = true): OpenedIssuers {
   writeConfiguration(fields);
-  return openIssuers({ type: "file", file }, optionsOf(isAnonymousWanted));
-}
-function optionsOf(isAnonymousWanted: boolean): Parameters<typeof openIssuers>[1] {
-  const common = { names: platformNames, clock, log, followed, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
   const pause = async (milliseconds: number): Promise<void> => clock.passSeconds(milliseconds / 1000);
-  return { ...common, pause, fetch: issuer.fetch };
+  const options = { clock, log, followed, apiAudiences: api, isAnonymousWanted, pause, fetch: issuer.fetch };
+  return openIssuers({ type: "file", file }, issuersOptions(options));
 }
 function change(fields: object): void {
   writeConfiguration(fields);

@@ -3,6 +3,9 @@ import type { KeyObject } from "node:crypto";
 import { CompactSign } from "jose";
 import type { JWTPayload } from "jose";
 import type { FetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
+import type { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 
 /** An issuer in memory, that tests make fail, rotate and come back. */
 export class TestIssuer {
@@ -67,6 +70,19 @@ export class TestIssuer {
       .sign(key.privateKey);
   }
 }
+
+type IssuersOptions = Parameters<typeof openIssuers>[1];
+
+/** The options of a server that issues no tokens itself, and answers anonymous users. */
+export const issuersOptions = (
+  given: Pick<IssuersOptions, "clock" | "log" | "apiAudiences"> & Partial<IssuersOptions>,
+): IssuersOptions => ({
+  names: platformNames,
+  followed: new FollowedFiles({ log: given.log }),
+  ownIssuers: [],
+  isAnonymousWanted: true,
+  ...given,
+});
 
 /** A log that keeps what it was told. */
 export function keptLog(): {

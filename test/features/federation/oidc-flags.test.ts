@@ -5,15 +5,13 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { federationFlags, federationSettings } from "../../../src/features/federation/settings.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { resolveFlags } from "../../../src/machinery/command-line/flag.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { TestClock } from "../accounts/token-scene.ts";
-import { keptLog, TestIssuer } from "./issuer-scene.ts";
+import { issuersOptions, keptLog, TestIssuer } from "./issuer-scene.ts";
 
 const api = ["https://api.test"];
 const folder = mkdtempSync(join(tmpdir(), "signet-oidc-flags-"));
@@ -35,19 +33,11 @@ async function answerTo(
   const settings = settingsOf(given);
   assert.ok(settings !== undefined);
   const [clock, log] = [new TestClock(), keptLog()];
-  const issuers = openIssuers(settings, {
-    names: platformNames,
-    clock,
-    log,
-    followed: new FollowedFiles({ log }),
-    apiAudiences: api,
-    ownIssuers: [],
-    isAnonymousWanted: true,
-    fetch(url, options) {
-      authorities.add(options.certificateAuthority);
-      return issuer.fetch(url, options);
-    },
-  });
+  const fetch: typeof issuer.fetch = (url, options) => {
+    authorities.add(options.certificateAuthority);
+    return issuer.fetch(url, options);
+  };
+  const issuers = openIssuers(settings, issuersOptions({ clock, log, apiAudiences: api, fetch }));
   const answer = await issuers.verify(await issuer.sign({ ...claims }, clock.now()), api);
   issuers.close();
   if (answer.outcome === "authenticated") return answer.user;

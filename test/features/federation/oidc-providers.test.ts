@@ -8,14 +8,12 @@ import { after, before, describe, it } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
 import { Provider } from "oidc-provider";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { TestClock } from "../accounts/token-scene.ts";
-import { keptLog } from "./issuer-scene.ts";
+import { issuersOptions, keptLog } from "./issuer-scene.ts";
 import { openTlsSite } from "./tls-site.ts";
 import type { TlsSite } from "./tls-site.ts";
 
@@ -263,18 +261,7 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
       ],
     };
     site.answer = (_request, response) => response.writeHead(503).end();
-    const issuers = openIssuers(
-      { type: "file", file },
-      {
-        names: platformNames,
-        clock,
-        log,
-        followed: new FollowedFiles({ log }),
-        apiAudiences: api,
-        ownIssuers: [],
-        isAnonymousWanted: true,
-      },
-    );
+    const issuers = openIssuers({ type: "file", file }, issuersOptions({ clock, log, apiAudiences: api }));
     let told = 0;
     const nextReport = async (): Promise<string> => {
       while (log.lines.length === told) await new Promise((resolve) => setImmediate(resolve));

@@ -28,7 +28,7 @@ export function encryption(programs: EncryptionPrograms): Command {
     .description("see and renew how a server's objects are encrypted in its store, on the server's machine")
     .addCommand(
       command("status", {
-        description: "show with which keys objects are encrypted, which are not, and which can't be decrypted",
+        description: "show with which keys objects are encrypted, which are not, and which can't be read",
         example: [
           "Look at the server of a data directory, while it runs",
           "signet encryption status --data-dir /var/lib/signet",
@@ -58,7 +58,7 @@ export function encryption(programs: EncryptionPrograms): Command {
     )
     .addCommand(
       command("discard", {
-        description: "delete an object that can't be decrypted, for good",
+        description: "delete an object that can't be read, for good",
         example: [
           "Give up a Secret whose key is lost",
           "signet encryption discard /registry/secrets/default/web --data-dir /var/lib/signet",

@@ -24,9 +24,8 @@ import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
-import { closeEnvironment, openEnvironment } from "../../src/machinery/storage/backends/lmdb-environment.ts";
-import { encodeRevision } from "../../src/machinery/storage/backends/lmdb-records.ts";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
+import { StoreDamaged } from "../../src/machinery/storage/store.ts";
 import { alarmAdvice } from "../../src/machinery/storage/etcd/etcd-errors.ts";
 import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
@@ -41,6 +40,7 @@ import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
 import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
+import { damageWrite } from "../machinery/storage/damage-write.ts";
 import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";
 import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
@@ -60,11 +60,9 @@ test("signet doctor finds that the store's file has lost an object, and says wha
   context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
   const directory = join(dataDirectory, "store");
   const store = new LmdbStore({ directory, profile: "platform" });
-  const revision = await put(store, "/registry/namespaces/lost", "{}");
+  await put(store, "/registry/namespaces/lost", "{}");
   await store.close();
-  const environment = openEnvironment({ directory, profile: "platform" });
-  await environment.log.remove(encodeRevision(revision));
-  await closeEnvironment(environment);
+  await damageWrite(directory, { key: "/registry/namespaces/lost", how: "lost" });
 
   const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
   const findings = await examineServer(config, Date.now());
@@ -74,8 +72,8 @@ test("signet doctor finds that the store's file has lost an object, and says wha
       {
         state: "bad",
         subject: "storage",
-        found: "the store's file is damaged (a write of /registry/namespaces/lost is missing)",
-        advice: "restore a backup (signet restore)",
+        found: "the store's file is damaged: 1 object can't be read",
+        advice: StoreDamaged.advice,
       },
     ],
   );

@@ -11,6 +11,7 @@ import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
 import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { readableObjects } from "../../machinery/registry/follow-registry.ts";
 import { conditionFields, objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { struct, always, omitEmpty } from "../../machinery/schema/struct.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
@@ -186,8 +187,11 @@ export async function createReservedNamespaces({
   );
   await Promise.all(missing.map((name) => namespaces.create({ metadata: { name }, spec: {} })));
   if (names.other === undefined) return missing;
-  const { items } = await namespaces.list({ labelSelector: `!${names.other.key("metadata.name")}` });
-  // Every write sets the labels that are missing.
-  for (const namespace of items) await namespaces.update(namespace);
+  const label = names.other.key("metadata.name");
+  // One that can't be read does not keep the server from starting.
+  for (const { object } of readableObjects(stores.of(namespaceResource))) {
+    // Every write sets the labels that are missing.
+    if (object.metadata.labels?.[label] === undefined) await namespaces.update(object);
+  }
   return missing;
 }

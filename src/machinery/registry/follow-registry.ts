@@ -79,7 +79,7 @@ const isReadable = <T extends ApiObject>(event: CacheEvent<StoredObject<T>>): bo
   event.previous?.unreadable === undefined && (event.type === "delete" || event.object.unreadable === undefined);
 
 /**
- * The objects of a resource below a part of its keys, such as `default/`, without those that can't be decrypted: as they are when the
+ * The objects of a resource below a part of its keys, such as `default/`, without those that can't be read: as they are when the
  * first one is taken, also for a reader that takes several turns of the event loop.
  */
 export function* readableObjects<T extends ApiObject>(
@@ -87,6 +87,6 @@ export function* readableObjects<T extends ApiObject>(
   below = "",
 ): IterableIterator<StoredObject<T>> {
   for (const stored of cache.snapshot(prefixRange(resourcePrefix(definition) + below))) {
-    if (stored.unreadable === undefined) yield stored;
+    if (stored.unreadable === undefined && stored.loadText().hasText) yield stored;
   }
 }

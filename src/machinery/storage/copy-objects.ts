@@ -1,5 +1,5 @@
 import { RevisionCompacted } from "./store.ts";
-import type { Store } from "./store.ts";
+import type { RangeRequest, Store } from "./store.ts";
 import { isTooLongKey } from "./check-key.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { everyKey } from "./key-range.ts";
@@ -29,14 +29,20 @@ const writtenBytesAtOnce = 8 * 2 ** 20;
 /** Whether a key is one that every backend can store, and that is copied. */
 export const isObjectKey = (key: string): boolean => key.startsWith("/") && key.isWellFormed() && !isTooLongKey(key);
 
-/** The newest state of a store. Reading it takes no lock: others may write meanwhile. */
-export async function stateOf(store: Store): Promise<StoredState> {
-  const { revision } = await store.range({ ...everyKey, limit: 1 });
-  return { revision, objects: () => objectsAt(store, revision) };
+/**
+ * The newest state of a store. Reading it takes no lock: others may write meanwhile. Unless damaged objects are shown as unreadable, one
+ * ends the reading with StoreDamaged.
+ */
+export async function stateOf(store: Store, { showsDamaged = false } = {}): Promise<StoredState> {
+  const { revision } = await store.range({ ...everyKey, limit: 1, showsDamaged });
+  return { revision, objects: () => objectsAt(store, { revision, showsDamaged }) };
 }
 
-async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
-  const entries = storedEntries(store, { ...everyKey, revision, limit: pageLength });
+async function* objectsAt(
+  store: Store,
+  state: Required<Pick<RangeRequest, "revision" | "showsDamaged">>,
+): AsyncIterable<CopiedObject> {
+  const entries = storedEntries(store, { ...everyKey, ...state, limit: pageLength });
   for await (const { key, value, unreadable, isKeyAway = false } of entries) {
     yield { key, value, ...(unreadable !== undefined && { unreadable, isKeyAway }) };
   }

@@ -231,7 +231,7 @@ export class FeedFollower {
     const store = this.#store;
     const end = prefixEnd(prefix);
     for (let start = prefix; !this.#stopping.signal.aborted;) {
-      const request = { start, end, revision, limit: entriesAtOnce, maximumBytes: bytesAtOnce };
+      const request = { start, end, revision, limit: entriesAtOnce, maximumBytes: bytesAtOnce, showsDamaged: true };
       const { entries, hasMore } = await (firstByte === undefined || store.rangeOfHeads === undefined
         ? store.range(request)
         : store.rangeOfHeads({ ...request, firstByte }));

@@ -79,8 +79,8 @@ export interface Store {
   compactedRevision(): number | Promise<number>;
 
   /**
-   * Reads the value that was written at a revision. Undefined for a delete, and for an old value that compaction has removed.
-   * Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
+   * Reads the value that was written at a revision. Undefined for a delete, for an old value that compaction has removed, and for one
+   * that is damaged. Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
    */
   readonly valueAt?: ((revision: number) => Buffer | undefined) | undefined;
 
@@ -125,7 +125,7 @@ export interface StoredValue {
   readonly key: string;
   /** Immutable. */
   readonly value: Buffer;
-  /** Why the value can't be decrypted; it is empty then. */
+  /** Why the value can't be decrypted, or what is damaged; it is empty then. */
   readonly unreadable?: string | undefined;
   /** Whether an unreadable value can be read again when its KMS works. */
   readonly isKeyAway?: boolean | undefined;
@@ -149,6 +149,8 @@ export interface RangeRequest {
   readonly limit?: number;
   /** No entry follows the one with which the values have this size. Absent: it does not matter. */
   readonly maximumBytes?: number;
+  /** Damaged entries are shown as unreadable. Absent: one fails the range with StoreDamaged, so nobody takes it for a value. */
+  readonly showsDamaged?: boolean;
 }
 
 export interface RangeResult {
@@ -257,7 +259,7 @@ export class StoreDamaged extends StoreUnavailable {
   override readonly name = "StoreDamaged";
   /** What is damaged. The message adds the advice. */
   readonly found: string;
-  static readonly advice = "restore a backup (signet restore)";
+  static readonly advice = "restore a backup (signet restore), or give up what signet encryption status shows";
 
   constructor(what: string, options?: ErrorOptions) {
     const found = `the store's file is damaged (${what})`;

@@ -89,7 +89,7 @@ async function objectCounts(config: ServerConfig): Promise<Readonly<Record<strin
     const { store } = await openExistingStore(config);
     try {
       const counts = new Map<string, number>();
-      for await (const { key } of (await stateOf(store)).objects()) {
+      for await (const { key } of (await stateOf(store, { showsDamaged: true })).objects()) {
         const kind = key.split("/")[2] ?? "";
         counts.set(kind, (counts.get(kind) ?? 0) + 1);
       }

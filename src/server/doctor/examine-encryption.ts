@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
+import { StoreDamaged } from "../../machinery/storage/store.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { objectsOf, surveyEncryption } from "../encryption/stored-encryption.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -20,12 +21,16 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
     const opened = await openReadableStore(location);
     try {
       const survey = await surveyEncryption(opened);
-      const { groups, keyAway } = survey;
+      const { groups, keyAway, damaged } = survey;
       if (keyAway > 0) {
         const found = `${counted(keyAway, "object")} can't be decrypted while the KMS does not work`;
         findings.push(bad(subject, { found, advice: "see signet encryption status; start the KMS" }));
       }
-      const lost = objectsOf(survey, "unreadable") - keyAway;
+      if (damaged > 0) {
+        const found = `the store's file is damaged: ${counted(damaged, "object")} can't be read`;
+        findings.push(bad("storage", { found, advice: StoreDamaged.advice }));
+      }
+      const lost = objectsOf(survey, "unreadable") - keyAway - damaged;
       if (lost > 0) {
         const advice = "see signet encryption status; put their key back";
         findings.push(bad(subject, { found: `${counted(lost, "object")} can't be decrypted`, advice }));

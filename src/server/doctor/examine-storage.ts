@@ -68,7 +68,8 @@ const namedBindings = 20;
 export async function examineBindings(store: Store): Promise<Finding[]> {
   const names = new Set<string>();
   const bindings: StoredBinding[] = [];
-  for await (const object of (await stateOf(store)).objects()) collect(object, { names, bindings });
+  for await (const object of (await stateOf(store, { showsDamaged: true })).objects())
+    collect(object, { names, bindings });
   const orphaned = bindings.flatMap((binding) => {
     const what = [binding.metadata.namespace, binding.metadata.name].filter(Boolean).join("/");
     return faultsOf(binding, names).map((fault) => `binding ${what}: ${fault}`);

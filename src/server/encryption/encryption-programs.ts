@@ -17,7 +17,7 @@ import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptio
 import type { ReadableStore } from "./readable-store.ts";
 import { objectsOf, rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
-import { storedEntry } from "../../machinery/storage/stored-entries.ts";
+import { singleKeyRange } from "../../machinery/storage/key-range.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
 
 /** `signet encryption`. */
@@ -36,7 +36,7 @@ export function runEncryption(config: ServerConfig, action: EncryptionAction): P
   }
 }
 
-/** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be decrypted. */
+/** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be read. */
 async function showStatus(config: ServerConfig): Promise<void> {
   const survey = await withServerStore(config, shownSurvey);
   const rows = survey.groups
@@ -49,10 +49,16 @@ async function showStatus(config: ServerConfig): Promise<void> {
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
   const unreadable = objectsOf(survey, "unreadable");
   if (unreadable === 0) return;
-  const { keyAway } = survey;
+  const { keyAway, damaged } = survey;
   if (keyAway > 0)
     console.log(`${counted(keyAway, "object")} can't be decrypted while the KMS does not work: start it`);
-  const lost = unreadable - keyAway;
+  if (damaged > 0) {
+    console.log(
+      `${counted(damaged, "object")} damaged in the store's file: restore a backup, or give up what is damaged: ` +
+        "signet encryption discard KEY",
+    );
+  }
+  const lost = unreadable - keyAway - damaged;
   if (lost === 1) {
     console.log("1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY");
   } else if (lost > 1) {
@@ -98,8 +104,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
     console.log(`rewrote ${counted(rewritten, "object")}`);
     if (changedMeanwhile > 0)
       console.log(`  ${changedMeanwhile} others were changed meanwhile: run it again to be sure`);
-    if (unreadable > 0)
-      console.log(`  ${unreadable} can't be decrypted and stay as they are: signet encryption status`);
+    if (unreadable > 0) console.log(`  ${unreadable} can't be read and stay as they are: signet encryption status`);
   } finally {
     progress.end();
   }
@@ -133,7 +138,7 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     const unreadable = objectsOf(survey, "unreadable");
     // What no key of the file decrypts may be of another server, with another file.
     if (unreadable > 0)
-      throw commandRefused(`${counted(unreadable, "object")} can't be decrypted: signet encryption status`);
+      throw commandRefused(`${counted(unreadable, "object")} can't be read: signet encryption status`);
     if (left > 0)
       throw commandRefused(`${counted(left, "object")} to write with the current key first: signet encryption rewrite`);
     // Earlier versions of objects have the old keys. Clients that follow them start again.
@@ -147,7 +152,9 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
 /** `signet encryption discard`: deletes an object that can't be read. */
 async function discard(config: ServerConfig, key: string): Promise<void> {
   await withServerStore(config, async ({ store, stored }) => {
-    const entry = await storedEntry(store, key);
+    const {
+      entries: [entry],
+    } = await store.range({ ...singleKeyRange(key), showsDamaged: true });
     if (entry === undefined) {
       throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
     }
@@ -158,7 +165,7 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
       );
     }
     if (withReason(entry).unreadable === undefined) {
-      throw new UsageError(`${JSON.stringify(key)} can be decrypted: delete it through the API`);
+      throw new UsageError(`${JSON.stringify(key)} can be read: delete it through the API`);
     }
     const { isWritten } = await stored.write({ key, value: undefined, expectedRevision: entry.modRevision });
     if (!isWritten) throw commandRefused(`${JSON.stringify(key)} was changed at this moment: look at it again`);

@@ -20,10 +20,12 @@ export type EncryptionState = "current" | "stale" | "unreadable";
 
 export interface EncryptionSurvey {
   readonly groups: readonly EncryptionGroup[];
-  /** The first of those that can't be decrypted, by key, with the reason. */
+  /** The first of those that can't be read, by key, with the reason. */
   readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
   /** How many of them can be read again when their KMS works. */
   readonly keyAway: number;
+  /** How many of them the store's file has lost, or has otherwise than they were written. */
+  readonly damaged: number;
 }
 
 /** How many objects are in a state. */
@@ -31,7 +33,7 @@ export const objectsOf = ({ groups }: EncryptionSurvey, wanted: EncryptionState)
   groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
 
 /** Objects of a page are written in one transaction, for which the writes of servers wait. */
-const page = { limit: 100, maximumBytes: 2 ** 20 };
+const page = { limit: 100, maximumBytes: 2 ** 20, showsDamaged: true };
 const shownObjects = 100;
 
 interface SurveyOptions {
@@ -46,12 +48,13 @@ export async function surveyEncryption(
 ): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
   const unreadable: { readonly key: string; readonly reason: string }[] = [];
-  let [seen, keyAway] = [0, 0];
+  let [seen, keyAway, damaged] = [0, 0, 0];
   for await (const { raw, entry } of everyEntry({ store, stored })) {
     signal?.throwIfAborted();
     onProgress?.((seen += 1));
     const state = stateOfEntry(entry);
     if (entry.isKeyAway === true) keyAway += 1;
+    if (raw.unreadable !== undefined) damaged += 1;
     const resource = raw.key.split("/")[2] ?? raw.key;
     const provider = writtenWith(raw.value) ?? "plain";
     if (state === "unreadable" && unreadable.length < shownObjects) {
@@ -63,7 +66,7 @@ export async function surveyEncryption(
     else group.objects += 1;
   }
   signal?.throwIfAborted();
-  return { groups: [...groups.values()], unreadable, keyAway };
+  return { groups: [...groups.values()], unreadable, keyAway, damaged };
 }
 
 const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>
@@ -139,7 +142,7 @@ async function* everyPage({
     if (last === undefined) return;
     const end = keyAfter(last.key);
     // At the same revision: the same entries.
-    const { entries } = await store.range({ start, end, revision });
+    const { entries } = await store.range({ start, end, revision, showsDamaged: true });
     yield raws.map((raw, index) => ({ raw, entry: withReason(entries[index] ?? raw) }));
     // A store on this disk reads without waiting: no signal would be noticed until the end, and then it would be lost.
     await nextTurn();

@@ -149,7 +149,7 @@ describe("a batch of writes that always loses to other processes", () => {
       let losses = 0;
       const queue = new WriteQueue({
         environment: { ...environment, meta: losing(environment.meta) },
-        entryAt: () => undefined,
+        entryOf: () => undefined,
         onCommitted: () => assert.fail("it cannot be written"),
         onNotWritten: () => losses++,
         pause: async () => void pauses++,

@@ -8,8 +8,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { commitFailure } from "../../../src/machinery/storage/backends/lmdb-commit-failure.ts";
-import { orDamaged } from "../../../src/machinery/storage/backends/lmdb-damage.ts";
-import { encodeRevision } from "../../../src/machinery/storage/backends/lmdb-records.ts";
 import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
@@ -56,39 +54,6 @@ describe("a directory of the LMDB store", () => {
       assert.throws(() => store.valueAt(second), StoreUnavailable);
     }),
   );
-
-  it(
-    "refuses to read when the newest write of a key is lost, and says that a backup helps",
-    withDirectory(async (directory) => {
-      const store = new LmdbStore({ directory, profile: "platform" });
-      const environment = openEnvironment({ directory, profile: "platform" });
-      const revisions = [await put(store, "/a/1", "one"), await put(store, "/a/2", "two")];
-      const isDamage = { name: "StoreDamaged", message: /a write of \/a\/1 is missing\); restore a backup/ };
-      const [first, second] = revisions.map((revision) => encodeRevision(revision));
-      assert.ok(first && second);
-      const other = environment.log.get(second);
-      assert.ok(other);
-      await environment.log.put(first, other);
-      await assert.rejects(store.range(everyKey), isDamage, "the write of another key is in its place");
-      await environment.log.remove(first);
-      await assert.rejects(store.range(everyKey), isDamage, "nothing is in its place");
-      await closeEnvironment(environment);
-      await store.close();
-    }),
-  );
-
-  it("says that a backup helps when LMDB finds a page damaged, and nothing else of other errors", () => {
-    const failing = (message: string) => (): never => {
-      throw new Error(message);
-    };
-    for (const found of ["MDB_CORRUPTED: Located page was wrong type", "MDB_PAGE_NOTFOUND: Requested page not found"]) {
-      assert.throws(() => orDamaged(failing(found)), {
-        name: "StoreDamaged",
-        message: `the store's file is damaged (${found}); restore a backup (signet restore)`,
-      });
-    }
-    assert.throws(() => orDamaged(failing("MDB_BAD_TXN")), { name: "Error", message: "MDB_BAD_TXN" });
-  });
 
   it(
     "delivers a transaction whole though a reader has seen it before it is delivered",

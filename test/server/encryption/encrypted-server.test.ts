@@ -269,7 +269,7 @@ describe("a server with its own store", () => {
     );
     await assert.rejects(
       run(t, config, { type: "discard", key: keyOf("web") }),
-      /can be decrypted: delete it through the API/,
+      /can be read: delete it through the API/,
     );
     await run(t, config, { type: "discard", key: keyOf("moved") });
     assert.equal((await api.json(secrets)).kind, "SecretList");

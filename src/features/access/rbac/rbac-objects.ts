@@ -40,7 +40,7 @@ export function rbacObjects(stores: Stores): RbacObjects {
         followRegistry(registry, { onLoaded, onEvent });
       }
     },
-    // A binding that can't be decrypted grants nothing.
+    // A binding that can't be read grants nothing.
     *listBindings(namespace) {
       const stored = readableObjects(bindingsOf(namespace), namespace === "" ? "" : `${namespace}/`);
       for (const { object } of stored) yield object;

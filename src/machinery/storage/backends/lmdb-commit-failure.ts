@@ -3,6 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
+import { damageOf } from "./lmdb-damage.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
 import type { DiskRoom } from "./disk-room.ts";
 
@@ -72,7 +73,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
     environment.onBroken(broken);
     return broken;
   }
-  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+  return damageOf(cause) ?? new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
 }
 
 /** Why the system refuses to write, besides a full disk, and what to do. */

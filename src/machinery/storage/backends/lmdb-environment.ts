@@ -6,6 +6,7 @@ import { checkAddressSpace } from "./check-address-space.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
+import { orDamaged } from "./lmdb-damage.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeBytes, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
@@ -187,7 +188,7 @@ function orUndo<T>(use: () => T, undo: () => void): T {
 /** Opens, and says what to do about what is no fault of the store. */
 function orExplain<T>(opening: OpeningLock, open: () => T): T {
   try {
-    return opening.open(open);
+    return opening.open(() => orDamaged(open));
   } catch (cause) {
     if (!messageOf(cause).startsWith("MDB_READERS_FULL")) throw cause;
     throw new Error("too many processes have the store open; end some of them, and try again", { cause });

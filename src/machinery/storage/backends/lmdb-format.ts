@@ -1,7 +1,10 @@
+import { getLastVersion } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { jsonFields } from "../../api/json-object.ts";
 
-const formatVersion = 1;
+/** Format 1 has no checksums. The first write into such a store makes it one of format 2. */
+const formatVersion = 2;
+const readableVersions: readonly unknown[] = [1, formatVersion];
 
 /** The part of an environment that has the format. */
 interface FormatTables {
@@ -27,7 +30,7 @@ export function checkFormat(
     meta.putSync("revision", nothing, firstRevision);
     meta.putSync("compacted", nothing, compacted);
     meta.putSync("swept", nothing, compacted);
-    meta.putSync("format", Buffer.from(JSON.stringify({ version: formatVersion, profile })), 1);
+    meta.putSync("format", encodeFormat(profile), formatVersion);
     return undefined;
   });
   checkProfile(stored, profile);
@@ -47,8 +50,26 @@ export function checkProfile(stored: string | undefined, profile: string): void 
 /** The profile in the stored format. Throws when the format has another version. */
 export function profileOf(stored: string): unknown {
   const { version, profile } = jsonFields(JSON.parse(stored));
-  if (version !== formatVersion) {
-    throw new Error(`the store has format ${String(version)}; this version reads format ${formatVersion}`);
+  if (!readableVersions.includes(version)) {
+    throw new Error(`the store has format ${String(version)}; this version reads ${readableVersions.join(" and ")}`);
   }
   return profile;
+}
+
+const encodeFormat = (profile: unknown): Buffer => Buffer.from(JSON.stringify({ version: formatVersion, profile }));
+
+/**
+ * The format to write beside the first records that a store of format 1 gets: versions that know only that format then refuse the store.
+ * Undefined: the store has it.
+ */
+export function newFormat({ meta }: Pick<FormatTables, "meta">): FormatRecord | undefined {
+  const stored = meta.getBinaryFast("format");
+  if (stored === undefined || getLastVersion() === formatVersion) return undefined;
+  return { value: encodeFormat(profileOf(stored.toString("utf8", 0, stored.length))), version: formatVersion };
+}
+
+/** The record's LMDB version is the format's. */
+interface FormatRecord {
+  readonly value: Buffer;
+  readonly version: number;
 }

@@ -1,9 +1,16 @@
+import { crc32 } from "node:zlib";
+
 /**
  * The record format of the LMDB backend. Revisions are 48-bit big-endian integers, so that byte order is write order.
  * (At a million writes per second they last nine years; at a thousand, nine thousand.)
  */
 export const revisionBytes = 6;
-const headerBytes = 2 * revisionBytes + 3;
+const kindOffset = 2 * revisionBytes;
+const headerBytes = kindOffset + 3;
+const checksumBytes = 4;
+
+/** What a record is. Several bits would have to change to make another kind of it. */
+const recordKinds = { value: 0xa5, delete: 0x5a, valueWithoutChecksum: 1, deleteWithoutChecksum: 0 } as const;
 
 /** One write in the revision log. */
 export interface LogRecord {
@@ -22,19 +29,36 @@ export function encodeRevision(revision: number): Buffer {
 }
 
 /**
- * Layout: createRevision, previousRevision, 1 for a value or 0 for a delete, the key's length in 2 bytes, key, value.
+ * Layout: createRevision, previousRevision, the kind of record in 1 byte, the key's length in 2 bytes, key, value, and the CRC-32 of all
+ * that. Stores of format 1 have no checksums.
  */
 export function encodeLogRecord({ key, value, createRevision, previousRevision }: LogRecord): Buffer {
   const keyBytes = Buffer.byteLength(key);
-  const encoded = Buffer.allocUnsafe(headerBytes + keyBytes + (value?.length ?? 0));
+  const checksumOffset = headerBytes + keyBytes + (value?.length ?? 0);
+  const encoded = Buffer.allocUnsafe(checksumOffset + checksumBytes);
   encoded.writeUIntBE(createRevision, 0, revisionBytes);
   encoded.writeUIntBE(previousRevision, revisionBytes, revisionBytes);
-  encoded.writeUInt8(value === undefined ? 0 : 1, 2 * revisionBytes);
-  encoded.writeUInt16BE(keyBytes, 2 * revisionBytes + 1);
+  encoded.writeUInt8(value === undefined ? recordKinds.delete : recordKinds.value, kindOffset);
+  encoded.writeUInt16BE(keyBytes, kindOffset + 1);
   encoded.write(key, headerBytes);
   value?.copy(encoded, headerBytes + keyBytes);
+  encoded.writeUInt32BE(crc32(encoded.subarray(0, checksumOffset)), checksumOffset);
   return encoded;
 }
+
+/** Whether a record is as it was written, as far as its checksum tells. Its decoders do not ask. */
+export function isIntact(encoded: Buffer, length = encoded.length): boolean {
+  if (!hasChecksum(encoded)) return isKindWithoutChecksum(encoded[kindOffset]);
+  const checksumOffset = length - checksumBytes;
+  if (checksumOffset < headerBytes) return false;
+  return crc32(encoded.subarray(0, checksumOffset)) === encoded.readUInt32BE(checksumOffset);
+}
+
+const hasChecksum = ({ [kindOffset]: kind }: Buffer): boolean =>
+  kind === recordKinds.value || kind === recordKinds.delete;
+
+const isKindWithoutChecksum = (kind: number | undefined): boolean =>
+  kind === recordKinds.valueWithoutChecksum || kind === recordKinds.deleteWithoutChecksum;
 
 /** The value is a view of `encoded`. */
 export function decodeLogRecord(encoded: Buffer): LogRecord {
@@ -47,14 +71,15 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
 }
 
 /** A record without its value, which may be long. */
-export type LogHead = Omit<LogRecord, "value"> & { readonly isDelete: boolean };
+export type LogHead = Omit<LogRecord, "value"> & { readonly isDelete: boolean; readonly isIntact: boolean };
 
 /** Copies nothing but the key. */
-export const decodeLogHead = (encoded: Buffer): LogHead => ({
+export const decodeLogHead = (encoded: Buffer, length?: number): LogHead => ({
   key: encoded.toString("utf8", headerBytes, valueStartOf(encoded)),
   createRevision: decodeCreateRevision(encoded),
   previousRevision: decodePreviousRevision(encoded),
-  isDelete: encoded.readUInt8(2 * revisionBytes) === 0,
+  isDelete: !hasValue(encoded),
+  isIntact: isIntact(encoded, length),
 });
 
 /** Reads only the record's createRevision. */
@@ -67,9 +92,14 @@ export const decodePreviousRevision = (encoded: Buffer): LogRecord["previousRevi
 
 /** Only the record's value: a view of `encoded`, whose length counts, because lmdb's buffer is longer than the record. */
 export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
-  encoded.readUInt8(2 * revisionBytes) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
+  hasValue(encoded)
+    ? encoded.subarray(valueStartOf(encoded), encoded.length - (hasChecksum(encoded) ? checksumBytes : 0))
+    : undefined;
 
-const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(2 * revisionBytes + 1);
+const hasValue = ({ [kindOffset]: kind }: Buffer): boolean =>
+  kind === recordKinds.value || kind === recordKinds.valueWithoutChecksum;
+
+const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(kindOffset + 1);
 
 const headBytes = 2 + revisionBytes + 4;
 const headOfDelete = Buffer.from([0]);
@@ -106,8 +136,8 @@ const deletedHead: WriteHead = {
 const earlierHead: WriteHead = { ...deletedHead, isDeleted: false };
 
 export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead {
-  if (encoded[0] === 0) return deletedHead;
-  if (length < headBytes) return earlierHead;
+  if (encoded[0] === 0 && length === headOfDelete.length) return deletedHead;
+  if (encoded[0] !== 1 || length < headBytes) return earlierHead;
   return {
     isDeleted: false,
     firstByte: encoded[1],

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
 import { answerAt } from "../answer-at.ts";
-import { WriteAbandoned, isExpected } from "../store.ts";
+import { StoreDamaged, WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
+import { orDamage } from "./lmdb-damage.ts";
 import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import { newFormat } from "./lmdb-format.ts";
 import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
 /** Limits one transaction: other writes wait until it is done. */
@@ -23,7 +25,8 @@ const maximumLosses = 1000;
 
 export interface WriteQueueOptions {
   readonly environment: LmdbEnvironment;
-  readonly entryAt: (revision: number) => Entry | undefined;
+  /** Reads the newest write of a key, which is of this revision. Throws StoreDamaged. */
+  readonly entryOf: (key: string, revision: number) => Entry | undefined;
   /** Called with the changes of each transaction when all are on disk. Their writes resolve when it resolves. */
   readonly onCommitted: (transactions: readonly (readonly Change[])[]) => Promise<void>;
   /** Called when a batch was not written. The revision that it was planned for may be another process's. */
@@ -55,8 +58,8 @@ interface PlannedWrite {
 }
 
 interface Plan {
-  /** The results of each transaction. */
-  readonly results: readonly (readonly WriteResult[])[];
+  /** The results of each transaction. A damaged entry that one would have to show fails only that one. */
+  readonly results: readonly (readonly WriteResult[] | StoreDamaged)[];
   readonly writes: readonly PlannedWrite[];
   /** Of the transactions that are written. */
   readonly changes: readonly (readonly Change[])[];
@@ -108,7 +111,11 @@ export class WriteQueue {
         const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
         this.committingRevision = undefined;
         await this.#options.onCommitted(changes);
-        for (const [index, { resolve }] of batch.entries()) resolve(answerAt(results, index));
+        for (const [index, { resolve, reject }] of batch.entries()) {
+          const result = answerAt(results, index);
+          if (result instanceof StoreDamaged) reject(result);
+          else resolve(result);
+        }
       } catch (error) {
         this.#forgetBatch();
         const refusal = await commitFailure(this.#options.environment, error);
@@ -162,7 +169,7 @@ export class WriteQueue {
   #plan(transactions: readonly Transaction[], latestRevision: number): Plan {
     const heads = new Map<string, Head>();
     const planned = new Map<number, PlannedWrite>();
-    const results: WriteResult[][] = [];
+    const results: (WriteResult[] | StoreDamaged)[] = [];
     const changes: Change[][] = [];
     let revision = latestRevision;
     for (const requests of transactions) {
@@ -172,7 +179,14 @@ export class WriteQueue {
         head: heads.get(request.key) ?? this.#headOf(request.key),
       }));
       if (!found.every(({ request, head }) => isExpected(request, head.modRevision))) {
-        results.push(found.map(({ head }) => ({ isWritten: false, current: this.#entryOf(head, planned) })));
+        results.push(
+          orDamage(() =>
+            found.map(({ request: { key }, head }) => ({
+              isWritten: false,
+              current: this.#entryOf(key, { head, planned }),
+            })),
+          ),
+        );
         continue;
       }
       const written: WriteResult[] = [];
@@ -204,15 +218,18 @@ export class WriteQueue {
   #createRevisionOf({ modRevision, createRevision }: Head): number {
     if (modRevision === 0 || createRevision !== 0) return createRevision;
     const record = this.#options.environment.log.getBinaryFast(encodeRevision(modRevision));
-    if (record === undefined) throw new Error(`the write of revision ${modRevision} is missing in the log`);
-    return decodeCreateRevision(record);
+    // A lost record does not say. A write over it makes the key sound again.
+    return record === undefined ? modRevision : decodeCreateRevision(record);
   }
 
-  #entryOf({ modRevision }: Head, planned: ReadonlyMap<number, PlannedWrite>): Entry | undefined {
+  #entryOf(
+    key: string,
+    { head: { modRevision }, planned }: { readonly head: Head; readonly planned: ReadonlyMap<number, PlannedWrite> },
+  ): Entry | undefined {
     if (modRevision === 0) return undefined;
     const change = planned.get(modRevision)?.change;
-    if (change === undefined) return this.#options.entryAt(modRevision);
-    const { key, value, createRevision } = change;
+    if (change === undefined) return this.#options.entryOf(key, modRevision);
+    const { value, createRevision } = change;
     return value && { key, value, createRevision, modRevision };
   }
 
@@ -227,7 +244,8 @@ export class WriteQueue {
 }
 
 /** Puts the writes into the transaction that is being made, and the last one's revision as the store's. */
-function putAll({ meta, log, heads }: LmdbEnvironment, writes: readonly PlannedWrite[]): void {
+function putAll(environment: LmdbEnvironment, writes: readonly PlannedWrite[]): void {
+  const { meta, log, heads } = environment;
   let last = 0;
   // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts, often one and the
   // same, only must not become unhandled rejections.
@@ -239,6 +257,8 @@ function putAll({ meta, log, heads }: LmdbEnvironment, writes: readonly PlannedW
     put = ignoreRejection(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision), put);
     last = revision;
   }
+  const format = newFormat(environment);
+  if (format !== undefined) put = ignoreRejection(meta.put("format", format.value, format.version), put);
   void ignoreRejection(meta.put("revision", nothing, last), put);
 }
 

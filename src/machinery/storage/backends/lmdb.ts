@@ -19,11 +19,18 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { orDamaged } from "./lmdb-damage.ts";
+import { changedWrite, orDamage, orDamaged, recordAt } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
-import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";
+import {
+  copied,
+  decodeLogRecord,
+  decodeLogValue,
+  decodePreviousRevision,
+  encodeRevision,
+  isIntact,
+} from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
 import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
@@ -68,7 +75,7 @@ export class LmdbStore implements Store {
     });
     this.#writes = new WriteQueue({
       environment: this.#environment,
-      entryAt: (revision) => this.#entryAt(revision),
+      entryOf: (key, revision) => soundEntry(key, { entry: this.#entryAt(revision, { key }), isNewest: true }),
       onCommitted: async (transactions) => {
         if (transactions.length > 0) options.onWritten?.();
         await this.#deliver(transactions);
@@ -110,41 +117,40 @@ export class LmdbStore implements Store {
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    return orDamaged(() => this.#range(request, ({ from, revision }) => this.#entryAt(from, revision)));
+    return this.#orDamaged(() => this.#range<never>(request, ({ from, ...found }) => this.#entryAt(from, found)));
   }
 
   async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
-    return orDamaged(() =>
-      this.#range<Entry | Head>(request, ({ key, from, firstByte, valueBytes = 0, revision }) =>
-        firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(from, revision),
+    return this.#orDamaged(() =>
+      this.#range<Head>(request, ({ from, firstByte, valueBytes = 0, ...found }) =>
+        firstByte === leftOut ? { key: found.key, modRevision: from, valueBytes } : this.#entryAt(from, found),
       ),
     );
   }
 
-  #range<E extends Entry | Head>(
-    { start, end, revision: wanted, limit = 0, maximumBytes = Infinity }: RangeRequest,
-    read: (found: FoundHead) => E | undefined,
-  ): Omit<RangeResult, "entries"> & { readonly entries: E[] } {
+  #range<H extends Head>(
+    { start, end, revision: wanted, limit = 0, maximumBytes = Infinity, showsDamaged = false }: RangeRequest,
+    read: (found: FoundHead) => Entry | H | undefined,
+  ): Omit<RangeResult, "entries"> & { readonly entries: (Entry | H)[] } {
     this.#refresh();
     const latest = this.#counter("revision");
     const compacted = this.#counter("compacted");
     const revision = wanted ?? latest;
     if (revision < compacted) throw new RevisionCompacted(compacted);
     if (revision > latest) throw new RevisionInFuture(latest);
-    const entries: E[] = [];
+    const entries: (Entry | H)[] = [];
     let bytes = 0;
     const heads = this.#environment.scannedHeads.getRange({ start, end, versions: true, snapshot: true });
     for (const { key, value: head, version = 0 } of heads) {
       if (version <= revision && head.isDeleted) continue;
       const { firstByte, previousRevision = version, valueBytes } = head;
-      const entry = read(
+      const found: FoundHead =
         version <= revision
           ? { key, from: version, firstByte, valueBytes, revision }
-          : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision },
-      );
-      // Compaction keeps the newest write of a key.
-      if (entry === undefined ? version <= revision : entry.key !== key)
-        throw new StoreDamaged(`a write of ${key} is missing`);
+          : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision };
+      const sound = orDamage(() => soundEntry(key, { entry: read(found), isNewest: version <= revision }));
+      if (sound instanceof StoreDamaged && !showsDamaged) throw sound;
+      const entry = sound instanceof StoreDamaged ? damagedEntry(found, sound) : sound;
       if (entry === undefined) continue;
       const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
       if (isFull) return { entries, revision, hasMore: true };
@@ -156,26 +162,24 @@ export class LmdbStore implements Store {
 
   valueAt(revision: number): Buffer | undefined {
     if (this.#isClosed) throw closed();
+    const { log } = this.#environment;
     const key = encodeRevision(revision);
-    return orDamaged(() => {
-      let encoded = this.#environment.log.getBinaryFast(key);
+    return this.#orDamaged(() => {
+      let encoded = log.getBinaryFast(key);
       if (encoded === undefined) {
         // It may be newer than this turn's snapshot.
         this.#refresh();
-        encoded = this.#environment.log.getBinaryFast(key);
+        encoded = log.getBinaryFast(key);
       }
-      return encoded && decodeLogValue(encoded);
+      return encoded !== undefined && isIntact(encoded) ? decodeLogValue(encoded) : undefined;
     });
   }
 
-  async readLog({
-    prefix,
-    afterRevision,
-    untilRevision,
-    limit,
-    maximumBytes,
-    firstByte: leftOut,
-  }: LogRequest): Promise<LogResult> {
+  async readLog(request: LogRequest): Promise<LogResult> {
+    return this.#orDamaged(() => this.#readLog(request));
+  }
+
+  #readLog({ prefix, afterRevision, untilRevision, limit, maximumBytes, firstByte: leftOut }: LogRequest): LogResult {
     this.#refresh();
     const compacted = this.#counter("compacted");
     if (afterRevision < compacted) throw new RevisionCompacted(compacted);
@@ -207,12 +211,12 @@ export class LmdbStore implements Store {
     revision: number,
     { key, leftOut }: { readonly key: string; readonly leftOut: number | undefined },
   ): Entry | Head {
-    const shared = this.#environment.log.getBinaryFast(encodeRevision(revision));
+    const shared = recordAt(this.#environment.log, { revision, key });
     const value = shared && decodeLogValue(shared);
     if (value !== undefined && leftOut !== undefined && value[0] === leftOut) {
       return { key, modRevision: revision, valueBytes: value.length };
     }
-    const entry = value && this.#entryAt(revision);
+    const entry = value && this.#entryAt(revision, { key });
     if (entry === undefined) throw new RevisionCompacted(this.#counter("compacted"));
     return entry;
   }
@@ -278,15 +282,28 @@ export class LmdbStore implements Store {
     this.#environment.root.resetReadTxn();
   }
 
+  /** After an error of LMDB, its snapshot refuses all reads: drop it. */
+  #orDamaged<T>(read: () => T): T {
+    try {
+      return orDamaged(read);
+    } catch (error) {
+      if (error instanceof StoreDamaged) this.#refresh();
+      throw error;
+    }
+  }
+
   #counter(name: "revision" | "compacted"): number {
     return counterOf(this.#environment, name);
   }
 
   /** Returns the entry of a key at a revision: the given write, or its newest predecessor that is old enough. */
-  #entryAt(writtenAt: number, revision = writtenAt): Entry | undefined {
+  #entryAt(
+    writtenAt: number,
+    { key: ofKey, revision = writtenAt }: { readonly key: string; readonly revision?: number },
+  ): Entry | undefined {
     const { log } = this.#environment;
     for (let modRevision = writtenAt; modRevision > 0;) {
-      const shared = log.getBinaryFast(encodeRevision(modRevision));
+      const shared = recordAt(log, { revision: modRevision, key: ofKey });
       if (shared === undefined) return undefined; // compaction has removed a delete
       if (modRevision <= revision) {
         const { key, value, createRevision } = decodeLogRecord(copied(shared));
@@ -298,10 +315,15 @@ export class LmdbStore implements Store {
   }
 
   #changesAfter(afterRevision: number, bounds: ChangeBounds): Change[] {
+    return this.#orDamaged(() => this.#readChanges(afterRevision, bounds));
+  }
+
+  #readChanges(afterRevision: number, bounds: ChangeBounds): Change[] {
     const changes: Change[] = [];
     const range = { start: afterRevision + 1, limit: bounds.count, snapshot: true };
     let bytes = 0;
     for (const { key: revision, value: encoded } of this.#environment.scannedLog.getRange(range)) {
+      if (!isIntact(encoded)) throw changedWrite(`revision ${revision}`);
       const { key, value, createRevision } = decodeLogRecord(encoded);
       // Earlier versions wrote it for deletes too.
       changes.push({ revision, key, value, createRevision: value === undefined ? 0 : createRevision });
@@ -311,5 +333,25 @@ export class LmdbStore implements Store {
     return changes;
   }
 }
+
+/** Throws StoreDamaged when a read did not find what the head of its key says. */
+function soundEntry<E extends Entry | Head>(
+  key: string,
+  { entry, isNewest }: { readonly entry: E | undefined; readonly isNewest: boolean },
+): E | undefined {
+  // Compaction keeps the newest write of a key.
+  if (entry === undefined ? isNewest : entry.key !== key) throw new StoreDamaged(`a write of ${key} is missing`);
+  return entry;
+}
+
+const damagedEntry = ({ key, from }: FoundHead, { found }: StoreDamaged): Entry => ({
+  key,
+  value: nothing,
+  createRevision: from,
+  modRevision: from,
+  unreadable: found,
+});
+
+const nothing = Buffer.alloc(0);
 
 const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

@@ -74,8 +74,9 @@ async function sweepStep(
 /** Removes what a write makes unreachable, in the transaction that is being made. */
 function removeUnreachable(
   { log, heads }: LmdbEnvironment,
-  { key: revision, value: { key, previousRevision, isDelete } }: LoggedHead,
+  { key: revision, value: { key, previousRevision, isDelete, isIntact } }: LoggedHead,
 ): Promise<unknown>[] {
+  if (!isIntact) return []; // what it names may be another key's
   const removals: Promise<unknown>[] = [];
   if (previousRevision > 0) removals.push(log.remove(encodeRevision(previousRevision)));
   if (!isDelete) return removals;

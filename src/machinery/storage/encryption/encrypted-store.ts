@@ -223,7 +223,7 @@ export class EncryptedStore implements Store {
   #read<T extends StoredValue>(stored: T): MaybePromise<T> {
     const { key, value } = stored;
     const rules = this.#source.current();
-    if (rules.isPlain(key, value)) return stored;
+    if (stored.unreadable !== undefined || rules.isPlain(key, value)) return stored;
     return this.#decrypt(stored, {
       rules,
       onFailure: (error) => {

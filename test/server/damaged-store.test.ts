@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { runEncryption } from "../../src/server/encryption/encryption-programs.ts";
+import { damageWrite } from "../machinery/storage/damage-write.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+const damaged = {
+  namespace: "/registry/namespaces/broken",
+  account: "/registry/serviceaccounts/default/broken",
+  secret: "/registry/secrets/default/broken",
+  binding: "/registry/clusterrolebindings.rbac.authorization.platform.io/broken",
+};
+
+for (const how of ["lost", "changed"] as const) {
+  describe(`a server whose store has objects that are ${how}`, () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+    const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+    let server: TestServer;
+    let api: InProcess;
+    const create = async (path: string, name: string, more = {}): Promise<void> => {
+      const { code } = await api.json(path, { method: "POST", body: { metadata: { name }, ...more } });
+      assert.equal(code, undefined, "it was created");
+    };
+
+    before(async () => {
+      server = await startTestServer({ storage: "lmdb", dataDirectory });
+      api = new InProcess(server);
+      for (const name of ["broken", "sound"]) {
+        await create("/api/v1/namespaces", name);
+        await create("/api/v1/namespaces/default/serviceaccounts", name);
+        await create("/api/v1/namespaces/default/secrets", name);
+        await create(`${rbac}/clusterrolebindings`, name, {
+          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+          subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name }],
+        });
+      }
+      await server.stop();
+      for (const key of Object.values(damaged)) await damageWrite(join(dataDirectory, "store"), { key, how });
+      server = await startTestServer({ storage: "lmdb", dataDirectory });
+      api = new InProcess(server);
+    });
+    after(async () => {
+      await server.stop();
+      rmSync(dataDirectory, { recursive: true, force: true });
+    });
+
+    it("starts, and serves all others", async () => {
+      for (const path of ["namespaces/sound", "namespaces/default/serviceaccounts/sound"]) {
+        assert.equal((await api.json(`/api/v1/${path}`)).metadata.name, "sound");
+      }
+      assert.equal((await api.json("/api/v1/namespaces/default/secrets/sound")).kind, "Secret");
+      await create("/api/v1/namespaces/sound/serviceaccounts", "new");
+    });
+
+    it("never serves one, and fails the lists that would have to show it", async () => {
+      for (const path of ["namespaces", "namespaces/default/serviceaccounts", "namespaces/default/secrets"]) {
+        for (const object of [path, `${path}/broken`]) assert.ok((await api.json(`/api/v1/${object}`)).code >= 500);
+      }
+    });
+
+    it("takes a binding among them for one that grants nothing, and all others as they are", async () => {
+      const listAs = (user: string) =>
+        api.json("/api/v1/namespaces/sound/configmaps", { headers: { "impersonate-user": user } });
+      assert.equal((await listAs("sound")).kind, "ConfigMapList");
+      assert.equal((await listAs("broken")).code, 403);
+    });
+
+    it("lists all again once they are given up on the command line", async (t) => {
+      t.mock.method(console, "log", () => {});
+      for (const key of Object.values(damaged)) await runEncryption(config, { type: "discard", key });
+      for (const path of ["namespaces", "namespaces/default/serviceaccounts", "namespaces/default/secrets"]) {
+        const { items } = await api.json<{ items: { metadata: { name: string } }[] }>(`/api/v1/${path}`);
+        const names = items.map(({ metadata }) => metadata.name);
+        assert.ok(names.includes("sound") && !names.includes("broken"), names.join());
+      }
+    });
+  });
+}

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
@@ -11,6 +12,13 @@ const openOn = (url: string, options: { readonly callMilliseconds?: number } = {
   const store = new EtcdStore({ servers: [url], prefix: "/signet", profile: "platform", ...options });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 };
+
+/** A `StatusResponse` of etcd's `rpc.proto`. */
+function statusOf(version: string): Buffer {
+  const writer = new ProtobufWriter();
+  writer.stringField(2, version);
+  return writer.finish();
+}
 
 it("an answer of etcd that can't be read is an outage for reads, and leaves open what a write did", async () => {
   await using etcd = await startFakeEtcd({
@@ -98,6 +106,27 @@ it("where etcd takes no write that would show a watch's progress, the watch ends
   await store.latestRevision();
   store.notify();
   assert.match((await ended.promise).message, /^etcd's space quota is used up/);
+});
+
+it("where etcd never tells a watch's progress, as behind its gRPC proxy, a write shows it", async (t) => {
+  const shown: string[] = [];
+  await using etcd = await startFakeEtcd({
+    onCall(call) {
+      if (call.path.endsWith("/Put")) shown.push(call.path);
+      if (call.path.endsWith("/Status")) call.answer(statusOf("3.6.6"));
+      else if (!call.path.endsWith("/Watch")) call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  await store.latestRevision();
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  store.watch({ afterRevision: 1, onChanges: () => {}, onEnd: () => {} });
+  store.notify();
+  for (let turn = 0; turn < 1_000 && shown.length === 0; turn++) {
+    t.mock.timers.tick(10);
+    await nextTurn();
+  }
+  assert.notEqual(shown.length, 0);
 });
 
 for (const [said, advice] of [

@@ -159,6 +159,23 @@ describe("a watch of etcd", () => {
     });
   }
 
+  it("tells no progress when eight requests in a row bring nothing, and tells it again with the first report", async () => {
+    const { watch, tell, tellProgress } = await openWatch();
+    const ask = (times: number): void => {
+      for (let time = 0; time < times; time++) watch.requestProgress();
+    };
+    ask(7);
+    tell(11);
+    ask(7);
+    assert.equal(watch.tellsProgress, true);
+    ask(1);
+    assert.equal(watch.tellsProgress, false);
+    tell(12);
+    assert.equal(watch.tellsProgress, false);
+    tellProgress(12);
+    assert.equal(watch.tellsProgress, true);
+  });
+
   it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {
     const { watch, changes, tell, tellProgress } = await openWatch();
     assert.throws(() => tell(2 ** 63 - 2 ** 10), /no etcd has revision/);

@@ -404,11 +404,13 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * Where etcd's progress answer could come before the events, write the fence key instead: its event comes after them.
+   * Where etcd's progress answer could come before the events, or does not come, write the fence key instead: its event comes
+   * after them.
    */
   async #askForProgress(): Promise<void> {
-    if (hasOrderedProgress(this.#client.serverVersion)) {
-      for (const watch of this.#watches) watch.requestProgress();
+    const watches = [...this.#watches];
+    if (hasOrderedProgress(this.#client.serverVersion) && watches.every(({ tellsProgress }) => tellsProgress)) {
+      for (const watch of watches) watch.requestProgress();
       return;
     }
     const message = encodePut(this.#keys.fenceKey, Buffer.alloc(0));

@@ -30,6 +30,9 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** The store asks for these in two seconds. */
+const maximumUnanswered = 8;
+
 /** One watch of the store, on its own stream. It ends when its connection ends; the follower then starts a new one. */
 export class EtcdWatch {
   /** Every change up to this revision has been delivered, or was not requested. */
@@ -49,6 +52,10 @@ export class EtcdWatch {
   #call: Call | undefined;
   /** Goes on with the next watch. Undefined when all is loaded again first. */
   check: WatchCheck | undefined;
+  /** False as long as requests for its progress stay without any answer: etcd's gRPC proxy takes none. */
+  tellsProgress = true;
+  /** Requests for progress since the last message. */
+  #unanswered = 0;
   #isClosed = false;
 
   constructor(options: EtcdWatchOptions) {
@@ -70,7 +77,10 @@ export class EtcdWatch {
 
   /** Asks etcd to report the watch's progress. */
   requestProgress(): void {
-    this.#call?.send(encodeProgressRequest());
+    if (this.#call === undefined) return;
+    this.#call.send(encodeProgressRequest());
+    this.#unanswered += 1;
+    if (this.#unanswered === maximumUnanswered) this.tellsProgress = false;
   }
 
   /** Stops all callbacks. */
@@ -120,6 +130,7 @@ export class EtcdWatch {
 
   #read(answer: WatchAnswer): void {
     if (this.#isClosed) return;
+    this.#unanswered = 0;
     if (answer.isCanceled) {
       const { compactRevision, cancelReason } = answer;
       const { form } = this.#options;
@@ -128,6 +139,7 @@ export class EtcdWatch {
     }
     if (answer.isCreated) return;
     const { events } = answer;
+    if (events.length === 0) this.tellsProgress = true;
     // An older change would replace a newer one, and be there until a reload.
     if (!areInOrder(events)) return this.end(new RevisionCompacted(this.#received));
     this.#receive(events, events.at(-1)?.keyValue.modRevision ?? answer.revision);

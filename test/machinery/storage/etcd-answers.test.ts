@@ -7,6 +7,7 @@ import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
 import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd, unreadable } from "./fake-etcd.ts";
+import type { FakeCall } from "./fake-etcd.ts";
 
 const openOn = (url: string, options: { readonly callMilliseconds?: number } = {}): EtcdStore & AsyncDisposable => {
   const store = new EtcdStore({ servers: [url], prefix: "/signet", profile: "platform", ...options });
@@ -17,6 +18,14 @@ const openOn = (url: string, options: { readonly callMilliseconds?: number } = {
 function statusOf(version: string): Buffer {
   const writer = new ProtobufWriter();
   writer.stringField(2, version);
+  return writer.finish();
+}
+
+/** A `TxnResponse` to a swap that was made, with its revision. Last field first. */
+function swappedAt(revision: number): Buffer {
+  const writer = new ProtobufWriter();
+  writer.varintField(2, 1);
+  writer.messageField(1, () => writer.varintField(3, revision));
   return writer.finish();
 }
 
@@ -192,6 +201,26 @@ it("a member that was removed from its cluster is left: a read is repeated, and 
   await assert.rejects(write, WriteOutcomeUnknown);
   await store.latestRevision();
   assert.equal(etcd.connectionCount, 3);
+});
+
+it("a write that is under way gets its answer on a connection that takes no more calls", async () => {
+  const written = Promise.withResolvers<FakeCall>();
+  await using etcd = await startFakeEtcd({
+    onRange(range) {
+      if (etcd.connectionCount === 1) void written.promise.then((write) => write.makeLast());
+      else range.answer();
+    },
+    onCall(call) {
+      if (call.path.endsWith("/Txn")) written.resolve(call);
+      else call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  const writing = store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 });
+  const write = await written.promise;
+  await store.range(everyKey);
+  write.answer(swappedAt(8));
+  assert.deepEqual(await writing, { isWritten: true, revision: 8 });
 });
 
 it("a learner is not used: it answers first and refuses every call", async () => {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http2";
+import { constants, createServer } from "node:http2";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
@@ -42,6 +42,8 @@ export interface FakeCall {
   answer(message: Uint8Array): void;
   /** Ends the call with a gRPC status. */
   fail(status: number, message: string): void;
+  /** Tells the client that this is the last call that its connection takes (GOAWAY). */
+  makeLast(): void;
 }
 
 /** A member of etcd's API with some keys, whose answers to ranges the test decides. */
@@ -66,6 +68,7 @@ export async function startFakeEtcd({
             answer: (sent) => answer(stream, sent),
             fail: (status, text) =>
               stream.respond({ "grpc-status": String(status), "grpc-message": text }, { endStream: true }),
+            makeLast: () => stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id),
           });
       }
     });

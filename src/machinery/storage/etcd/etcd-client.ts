@@ -226,7 +226,8 @@ export class EtcdClient {
 
   #leave(channel: GrpcChannel): void {
     this.#leftServer = channel.url;
-    channel.close();
+    // One that takes no more calls (GOAWAY) ends by itself, after those that are under way: a write among them may have been made.
+    if (channel.isOpen) channel.close();
   }
 }
 

@@ -157,6 +157,20 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
+  it("signs the lists again when the clock was set forward or back, as after a machine was suspended", async () => {
+    await start();
+    const first = await list();
+    time.setClock(25 * hour);
+    await pass(2 * second);
+    await pass(minute);
+    assert.ok((await list()).thisUpdate > first.nextUpdate);
+    time.setClock(-50 * hour);
+    await pass(2 * second);
+    await pass(minute);
+    assert.ok((await list()).thisUpdate < first.thisUpdate);
+    await loop.stop();
+  });
+
   it("keeps the last list of a CA whose key is lost, and logs until when it is valid and when it has expired", async () => {
     await revoke("before", { certificate: { issuer, serialNumber: "abc1" } });
     const authorities = [authority];

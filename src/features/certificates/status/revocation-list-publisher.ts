@@ -144,9 +144,15 @@ class RevocationListPublisher {
   async #reconcile(key: string): Promise<string> {
     if (key === listsKey) return this.#publishAll();
     this.#queue.addAfter(authoritiesKey, pollMilliseconds);
-    if (fingerprints(this.#authorities()) === this.#publishedFor) return "nothing to do: the CAs are the same";
+    const isOfSameCas = fingerprints(this.#authorities()) === this.#publishedFor;
+    if (isOfSameCas && !this.#isRefreshDue(this.#clock.now())) return "nothing to do: the CAs are the same";
     this.#publishSoon();
-    return "will publish the lists of other CAs";
+    return isOfSameCas ? "will publish the lists again" : "will publish the lists of other CAs";
+  }
+
+  /** Timers do not see how long a machine was suspended, nor that its clock was set. */
+  #isRefreshDue(now: number): boolean {
+    return Math.abs(now - this.#searchedAt) >= this.#refreshMilliseconds;
   }
 
   #authorities(): readonly SigningAuthority[] {
@@ -187,7 +193,7 @@ class RevocationListPublisher {
   async #refresh(): Promise<number> {
     const work = new LongWork();
     const now = this.#clock.now();
-    if (Math.abs(now - this.#searchedAt) >= this.#refreshMilliseconds) {
+    if (this.#isRefreshDue(now)) {
       this.#searchedAt = now;
       this.#listed.searchAgain();
     }

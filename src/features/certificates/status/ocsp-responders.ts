@@ -54,7 +54,8 @@ export class OcspResponders {
     const id = authorityId(certificate);
     const now = this.#options.clock.now();
     const made = this.#made.get(id);
-    if (made?.issuer.der.equals(certificate.der) === true) {
+    // One from a time when the clock was ahead helps nobody.
+    if (made?.issuer.der.equals(certificate.der) === true && made.responder.certificate.notBefore <= now) {
       if (now < made.renewedFrom) return made.responder;
       if (now < made.responder.certificate.notAfter && this.#isPausing(id, now)) return made.responder;
     }

@@ -92,8 +92,17 @@ describe("an OCSP answer", () => {
     assert.notDeepEqual(await ask(unissued), await ask(unissued), "each is signed anew");
   });
 
+  const responderOf = async (): Promise<Certificate | undefined> => readOcspResponse(await ask()).certificates[0];
+
+  it("is signed with another key where the certificate of the first one begins later, as after a clock that was ahead", async () => {
+    const later = await responderOf();
+    time.setClock(-day);
+    const notBefore = (await responderOf())?.notBefore ?? Infinity;
+    assert.ok(notBefore <= time.clock.now() && time.clock.now() < (later?.notBefore ?? 0));
+    time.setClock(day);
+  });
+
   it("is signed with another key before the certificate of the first one ends", async () => {
-    const responderOf = async (): Promise<Certificate | undefined> => readOcspResponse(await ask()).certificates[0];
     time.pass(8 * day);
     const first = await responderOf();
     assert.equal(first?.notAfter, Math.floor(time.clock.now() / 1000) * 1000 + 7 * day);

@@ -602,6 +602,27 @@ describe("the keys of an issuer", () => {
     assert.ok(!(await verifiesWith(forgeable, { algorithm: "RS256", digest: "sha256" })));
   });
 
+  it("are tried with a token that does not name one of them, unless there are more than eight of its algorithm", async () => {
+    const { publicKey, privateKey } = generate.ec("P-256");
+    const jwk = publicKey.export({ format: "jwk" });
+    const others = (count: number): object[] =>
+      Array.from({ length: count }, (_, index) => ({ ...jwk, kid: `other-${index}` }));
+    const answerOf = async (keys: readonly object[], header: object): Promise<string> => {
+      issuer.keySet = { keys };
+      using issuers = disposable(await ready());
+      const claims = { iss: issuer.url, aud: "signet", exp: Math.floor(clock.now() / 1000) + 600, sub: "ada" };
+      const signedPart = `${encode({ alg: "ES256", ...header })}.${encode(claims)}`;
+      const signature = sign("sha256", Buffer.from(signedPart), { key: privateKey, dsaEncoding: "ieee-p1363" });
+      return messageOf(await issuers.verify(`${signedPart}.${signature.toString("base64url")}`, api));
+    };
+    const ofAnotherAlgorithm = generate.ec("P-384").publicKey.export({ format: "jwk" });
+    const tooMany = /more than 8 keys of the issuer may have signed the token: .* name the key \(kid\)/;
+    assert.equal(await answerOf([...others(7), ofAnotherAlgorithm, { ...jwk, kid: "k" }], {}), "authenticated");
+    assert.match(await answerOf([...others(8), { ...jwk, kid: "k" }], {}), tooMany);
+    assert.equal(await answerOf([...others(8), { ...jwk, kid: "k" }], { kid: "k" }), "authenticated");
+    assert.match(await answerOf(Array(9).fill(jwk), { kid: "k" }), tooMany);
+  });
+
   for (const [what, keySet, fault] of [
     ["that are no list", { keys: {} }, /its answer is not a JSON Web Key Set/],
     ["of which there are very many", { keys: Array.from({ length: 65 }, () => ({})) }, /it has more than 64 keys/],

@@ -28,6 +28,9 @@ export interface IssuedTokenOptions {
 /** The clocks of issuers may differ from ours: `nbf` and `iat` of go-oidc. */
 const leewayMilliseconds = 60_000;
 
+/** Each check takes up to a millisecond, in which nothing else happens, and anybody can make up tokens. */
+const maximumChecks = 8;
+
 /** No key of the issuer's that is here made the signature: it may have a new one, or its keys are just being fetched. */
 const unknownKey = Symbol("unknown key");
 
@@ -56,7 +59,9 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     }
     const fault = claimsFault(claims, { audiences: issuer.audiences, now: clock.now() });
     if (fault !== undefined) return refused(`oidc: verify token: ${fault}`);
-    if (!isSignedBy(parsed, current)) return { outcome: unknownKey, keys, tried: current };
+    const candidates = current.filter((key) => maySign(key, parsed));
+    if (candidates.length > maximumChecks) return refused(ambiguousKey);
+    if (!isSignedBy(parsed, candidates)) return { outcome: unknownKey, keys, tried: current };
     try {
       return { user: userOfClaims(claims, { mapping, names }), expiresAt: Number(claims["exp"]) * 1000 };
     } catch (error) {
@@ -109,6 +114,9 @@ interface Retry {
 
 const notInitialized = "oidc: authenticator not initialized";
 const badSignature = "oidc: verify token: failed to verify signature: failed to verify id token signature";
+const ambiguousKey =
+  `oidc: verify token: more than ${maximumChecks} keys of the issuer may have signed the token: ` +
+  "let its header and the issuer's key set name the key (kid)";
 const expired = "oidc: verify token: oidc: token is expired";
 
 const claimsOf = ({ payload }: ParsedToken): Claims | undefined => (isJsonObject(payload) ? payload : undefined);
@@ -131,11 +139,11 @@ function claimsFault(
 }
 
 /** Keys without an id, and tokens without one, are tried with each other: RFC 7515 section 6 makes `kid` a hint. */
+const maySign = ({ kid, algorithms }: IssuerKey, { header }: ParsedToken): boolean =>
+  (header.kid === undefined || header.kid === "" || kid === undefined || kid === header.kid) &&
+  algorithms.includes(header.algorithm);
+
 function isSignedBy({ header, signature, signedPart }: ParsedToken, keys: readonly IssuerKey[]): boolean {
   const data = Buffer.from(signedPart);
-  return keys.some(
-    ({ kid, verifies }) =>
-      (header.kid === undefined || header.kid === "" || kid === undefined || kid === header.kid) &&
-      verifies(data, { algorithm: header.algorithm, signature }),
-  );
+  return keys.some(({ verifies }) => verifies(data, { algorithm: header.algorithm, signature }));
 }

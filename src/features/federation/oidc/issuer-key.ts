@@ -19,6 +19,8 @@ export type JwsAlgorithm =
 
 export interface IssuerKey {
   readonly kid: string | undefined;
+  /** Those that it may sign with. */
+  readonly algorithms: readonly string[];
   /** Whether this key made the signature of the data by the algorithm. Never throws. */
   verifies(data: Uint8Array, by: { readonly algorithm: string; readonly signature: Uint8Array }): boolean;
 }
@@ -39,6 +41,7 @@ export function parseIssuerKey(jwk: unknown): IssuerKey | undefined {
     const algorithms = algorithmsOf(info).filter((one) => alg === undefined || one === alg);
     return {
       kid,
+      algorithms,
       verifies(data, { algorithm, signature }) {
         const chosen = algorithms.find((one) => one === algorithm);
         if (chosen === undefined) return false;

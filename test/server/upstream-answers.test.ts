@@ -306,6 +306,19 @@ describe("a server, like upstream,", () => {
     }
   });
 
+  it("shows the mark of a complete initial state in a table whose rows leave their objects out", async () => {
+    const query =
+      "watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dabsent&allowWatchBookmarks=1&includeObject=None";
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const { bytes } = await api.send({ path: `${objects}/configmaps?${query}`, headers });
+    const [bookmark] = bytes.toString().split("\n");
+    const [row] = JSON.parse(bookmark ?? "").object.rows;
+    assert.deepEqual(
+      [row.object.kind, row.object.metadata.annotations],
+      ["PartialObjectMetadata", { "k8s.io/initial-events-end": "true" }],
+    );
+  });
+
   it("shows a dry run of a create in a table without a resourceVersion", async () => {
     const [, { metadata, rows }] = await answer({
       method: "POST",

@@ -15,6 +15,8 @@ import { RecentFrames } from "./recent-frames.ts";
 
 /** Marks the bookmark after which the initial state of a list-watch is complete. */
 const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
+const endsInitialEvents = ({ metadata }: ApiObject): boolean =>
+  metadata.annotations?.["k8s.io/initial-events-end"] === "true";
 
 /** Encodes the events of one watch in its representation: JSON lines, or protobuf with length prefixes. */
 export interface WatchFrames<T extends ApiObject> {
@@ -108,7 +110,8 @@ function objectEncoder<T extends ApiObject>(
     const table = tableOf([object], {
       registry,
       version,
-      includeObject,
+      // Without its metadata, a row would not show that the initial state is complete.
+      includeObject: includeObject === "None" && endsInitialEvents(object) ? "Metadata" : includeObject,
       now: registry.clock.now(),
       metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
       hasColumnDefinitions: hasColumns(),

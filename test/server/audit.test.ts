@@ -419,10 +419,21 @@ describe("the audit log with a policy", () => {
     assert.equal(annotations?.["audit.k8s.io/truncated"], "true");
   });
 
+  it("counts each request once at its level, however many events it has", async () => {
+    const counted = async (): Promise<number> => {
+      const { body } = await api.send("/metrics");
+      return Number(/^apiserver_audit_level_total\{level="Metadata"\} (\d+)$/m.exec(String(body))?.[1] ?? 0);
+    };
+    const earlier = await counted();
+    const events = await eventsOf(`${configMaps}/selected`);
+    assert.deepEqual([events.length, (await counted()) - earlier], [2, 1]);
+  });
+
   it("is counted in metrics, and private to its user", async () => {
     const { body } = await api.send("/metrics");
     assert.match(String(body), /^apiserver_audit_event_total [1-9]\d*$/m);
     assert.match(String(body), /^apiserver_audit_level_total\{level="RequestResponse"\} [1-9]\d*$/m);
+    assert.match(String(body), /^apiserver_audit_level_total\{level="None"\} [1-9]\d*$/m);
     assert.match(String(body), /^apiserver_audit_error_total\{plugin="log"\} 0$/m);
     assert.match(String(body), /^apiserver_audit_requests_rejected_total 0$/m);
     assert.equal(statSync(path).mode & 0o777, 0o600);

@@ -41,8 +41,10 @@ interface AuditOptions {
   readonly sinks: readonly AuditSink[];
   /** Annotations that follow from the object of a good answer, which is read when it is called. */
   readonly annotate: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
-  /** Called with each event, before it goes to the sinks. */
-  readonly onEvent: (level: AuditLevel) => void;
+  /** Called once for each request, with the level that the policy gives it. */
+  readonly onRequest: (level: AuditLevel) => void;
+  /** Called for each event, before it goes to the sinks. */
+  readonly onEvent: () => void;
   /** Called for each request that was refused because it could not be recorded. */
   readonly onRejected: () => void;
 }
@@ -69,6 +71,7 @@ export function auditRequests(options: AuditOptions): RequestRecorder {
       const received = withNameOf(begun);
       const { info, user } = received;
       const decision = decideAudit(options.policy(), { info, user, names: options.names });
+      options.onRequest(decision.level);
       if (decision.level === "None") return undefined;
       unanswered += 1;
       const recorded = new RecordedRequest(options, { decision, received, onAnswered });
@@ -167,7 +170,7 @@ class RecordedRequest implements AuditedRequest {
   emit(stage: AuditStage): Promise<void> | undefined {
     const { sinks, onEvent } = this.#options;
     if (this.#decision.omitStages.includes(stage)) return undefined;
-    onEvent(this.#level);
+    onEvent();
     const event = this.#event(stage);
     let pending: Promise<void>[] | undefined;
     for (const sink of sinks) {

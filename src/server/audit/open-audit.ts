@@ -70,7 +70,8 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
     settings.webhook && openWebhook(settings.webhook, options),
   ].filter((one) => one !== undefined);
   const { names, clock, resources, reviews } = options;
-  const levels = new Map<string, number>();
+  const requestsOfLevel = new Map<string, number>();
+  let events = 0;
   let rejected = 0;
   const requests = auditRequests({
     names,
@@ -79,12 +80,16 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
     policy: policyOf(settings, options),
     bodies: new AuditedBodies(resources, reviews),
     sinks: backends.map(({ sink }) => sink),
-    onEvent: (level) => levels.set(level, (levels.get(level) ?? 0) + 1),
+    onRequest: (level) => requestsOfLevel.set(level, (requestsOfLevel.get(level) ?? 0) + 1),
+    onEvent: () => events++,
     onRejected: () => rejected++,
   });
   return {
     requests,
-    counts: () => ({ levels, rejected, lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })) }),
+    counts: () => ({
+      ...{ events, requests: requestsOfLevel, rejected },
+      lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })),
+    }),
     async close() {
       // Also what requests have done that were cut off.
       await waitAtMost(closingMilliseconds, requests.allAnswered());

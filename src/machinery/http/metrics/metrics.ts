@@ -47,8 +47,10 @@ interface Inflight {
 }
 
 export interface AuditCounts {
-  /** Events by level, lost ones included. */
-  readonly levels: ReadonlyMap<string, number>;
+  /** Lost ones included. */
+  readonly events: number;
+  /** Requests by the level that the policy gives them. */
+  readonly requests: ReadonlyMap<string, number>;
   /** Lost events, by where they were to go. */
   readonly lost: readonly { readonly plugin: string; readonly events: number }[];
   /** Requests that were refused because they could not be recorded. */
@@ -221,17 +223,15 @@ function countAudit(registry: Registry, audit: () => AuditCounts): void {
     type: "counter",
     name: "apiserver_audit_event_total",
     help: "Audit events, lost ones included.",
-    *read() {
-      for (const count of audit().levels.values()) yield [{}, count];
-    },
+    read: () => onlySample(audit().events),
   });
   addCollectedMetric(registry, {
     type: "counter",
     name: "apiserver_audit_level_total",
-    help: "Audit events by level.",
+    help: "Requests by the level that the audit policy gives them.",
     labelNames: ["level"],
     *read() {
-      for (const [level, count] of audit().levels) yield [{ level }, count];
+      for (const [level, count] of audit().requests) yield [{ level }, count];
     },
   });
   addCollectedMetric(registry, {

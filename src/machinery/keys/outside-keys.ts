@@ -23,7 +23,7 @@ export interface SignerCall {
 export interface OutsideKeyObserver {
   onSignature(attempt: SignatureAttempt): void;
   onSignerCall(call: SignerCall): void;
-  /** The outcome of a request for a signature to an external signer, with all its tries. */
+  /** The outcome of a request for a signature to an external signer, with all its tries and the check of the answer. */
   onSignerSigned(code: string): void;
   /** The outcome of a request for its keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
   onKeysFetched(code: string, dataTimestampSeconds?: number): void;

@@ -162,6 +162,8 @@ describe("tokens that an external signer signs", () => {
     assert.equal(await valueOf(`signet_outside_key_usable{${of}}`), 0);
     assert.equal(await valueOf(`signet_outside_key_last_signed_timestamp_seconds{${of}}`), time.clock.now() / 1000 - 5);
     assert.equal(await valueOf('apiserver_externaljwt_sign_request_total{code="Internal"}'), 1);
+    const refusedAnswers = 'apiserver_externaljwt_sign_request_total{code="unknown-non-grpc"}';
+    assert.equal(await valueOf(refusedAnswers), 1, "one signature was forged");
     const method = 'method="/v1alpha1.ExternalJWTSigner/Sign",code="Internal"';
     assert.equal(await valueOf(`apiserver_externaljwt_request_duration_seconds_count{${method}}`), 1);
     assert.ok((await valueOf('apiserver_externaljwt_fetch_keys_request_total{code="OK"}')) >= 2);

@@ -53,11 +53,7 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
       throw error;
     });
   return {
-    sign: (claims) =>
-      reportingStatus(
-        async () => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
-        (code) => observer?.onSignerSigned(code),
-      ),
+    sign: async (claims) => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
     fetchKeys: () =>
       reportingStatus(
         async () => decodeFetchKeysAnswer(await call("FetchKeys")),

@@ -5,7 +5,7 @@ import type { Clock } from "../../../../machinery/api/clock.ts";
 import { shortened } from "../../../../machinery/api/format-value.ts";
 import { OutageReport } from "../../../../machinery/logging/outage-report.ts";
 import { rateLimitedReport } from "../../../../machinery/logging/rate-limited-report.ts";
-import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
+import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
 import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { encodePayload } from "../../tokens/json-web-token.ts";
@@ -33,6 +33,8 @@ const failedPollMilliseconds = 10_000;
 const shortestPollMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
+/** Upstream's code of a request that was answered, but not with a signature that can be used. */
+const refusedAnswer = "unknown-non-grpc";
 /** How much of the keys' ids a line of the log shows. */
 const maximumKeysCharacters = 500;
 
@@ -131,12 +133,15 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     if (this.#isSilent && isPausing) throw notNow();
     const isProbe = this.#isSilent;
     if (isProbe) this.#isProbing = true;
+    const { observer } = this.#options;
     try {
       const token = await this.#sign(encodePayload(payload));
+      observer?.onSignerSigned("OK");
       this.#isSilent = false;
       this.#signing.succeeded();
       return token;
     } catch (error) {
+      observer?.onSignerSigned(error instanceof GrpcError ? grpcStatusName(error) : refusedAnswer);
       if (error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded) {
         this.#isSilent = true;
         this.#silentAt = this.#options.clock.now();

@@ -3,10 +3,12 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { loggedError } from "../../../src/machinery/logging/logged-error.ts";
+import { gcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
 import type { KmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
-import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
+import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
+import { encodeEncryptedObject, keySource } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import { KeyAway } from "../../../src/machinery/storage/encryption/value-transformer.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
@@ -226,6 +228,36 @@ describe("a KMS v2 provider", () => {
       (error) => error instanceof KeyAway && /decrypted its key to something that is not a key/.test(error.message),
     );
   });
+
+  it("reads a value of an older kube-apiserver, which used the key itself, and calls it stale, as upstream", async () => {
+    const key = Buffer.alloc(32, 7);
+    const encryptedData = Buffer.concat(gcm(key).seal(plain, storageKey));
+    const wrappedKey = { ...wrapped, ciphertext: key };
+    const object = encodeEncryptedObject({ encryptedData, wrappedKey, keySource: keySource.aesGcmKey });
+    const stored = Buffer.concat([Buffer.from("k8s:enc:kms:v2:vault:"), object]);
+    assert.deepEqual(await openPlugin("v2").decrypt(stored, storageKey), { plain, isStale: true });
+  });
+
+  for (const [what, code, calls] of [
+    ["is not asked for another key in the second after it was away", grpcStatus.unavailable, 1],
+    ["is asked for another key at once after it failed at one", grpcStatus.internal, 2],
+  ] as const) {
+    it(what, async () => {
+      const stored = [
+        await openPlugin("v2").encrypt(plain, storageKey),
+        await openPlugin("v2").encrypt(plain, storageKey),
+      ];
+      let asked = 0;
+      const reader = openPlugin("v2", () => {
+        asked += 1;
+        throw new GrpcError("not now", { code, mayHaveRun: true });
+      });
+      await assert.rejects(reader.check(), /not now/);
+      asked = 0;
+      for (const value of stored) await assert.rejects(async () => reader.decrypt(value, storageKey), KeyAway);
+      assert.equal(asked, calls);
+    });
+  }
 
   it("that comes and goes is told of ten times in a minute at most", async () => {
     const { transformer, events, time } = process();

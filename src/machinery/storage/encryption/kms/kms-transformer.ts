@@ -136,8 +136,9 @@ export class KmsTransformer implements ValueTransformer {
     const digest = digestOf(object);
     const found = (plain: Buffer): DecryptedValue => ({
       plain,
-      // Without the plugin's key it is not known: a write will ask.
-      isStale: object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId,
+      isStale:
+        // Without the plugin's key it is not known: a write will ask.
+        object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId || object.keySource !== keySource.derivedAesGcmSeed,
     });
     const key = this.#keys.get(digest) ?? this.#unwrapForReader(object, digest);
     const firstLook = this.#polledAt === -Infinity ? this.#poll() : undefined;

@@ -28,6 +28,13 @@ it("a signer signs no name of the API server with a CA that the server's clients
   const times = { notBefore: startOf2026, notAfter: startOf2026 + oneHour };
   const sameKey = createCertificateAuthority({ subject: { commonName: "renamed" }, privateKey, ...times });
   assert.ok(refuses(signer, { shown: [leafOf(ca)] }), "it issued the server's certificate");
+  const { authorityKeyId: _ofIssuer, ...withoutKeyId } = leafOf(ca);
+  assert.ok(refuses(signer, { shown: [withoutKeyId] }), "it issued a certificate that does not say with which key");
+  const { subjectKeyId: _own, ...namelessKey } = ca.certificate;
+  assert.ok(
+    refuses({ ...signer, certificate: namelessKey }, { shown: [leafOf(ca)] }),
+    "it does not say which key it has",
+  );
   assert.ok(refuses({ ...signer, anchors: [root.certificate] }, { shown: [leafOf(root)] }), "its root issued it");
   assert.ok(refuses(signer, { trusted: [ca.certificate] }), "they are configured with it");
   assert.ok(refuses(signer, { trusted: [sameKey.certificate] }), "they are configured with its key");

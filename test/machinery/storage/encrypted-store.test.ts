@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { aesGcm, derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
@@ -211,6 +212,28 @@ describe("an encrypted store", () => {
       (error) => error instanceof StoreUnavailable && /the KMS is away/.test(error.message),
     );
     assert.equal(inner.latestRevision(), 1);
+  });
+
+  it("resolves writes, alone and together, once the watches have them, however long the KMS takes", async () => {
+    const cipher = derivedAesGcm(key);
+    const { promise: answer, resolve: letAnswer } = Promise.withResolvers<void>();
+    const store = encrypting(new MemoryStore(), {
+      ...cipher,
+      decrypt: async (stored, storageKey) => answer.then(() => cipher.decrypt(stored, storageKey)),
+    });
+    const seen = new Set<string>();
+    store.watch({
+      afterRevision: 1,
+      onChanges: (changes) => changes.forEach((change) => seen.add(change.key)),
+      onEnd: assert.fail,
+    });
+    const alone = put(store, "/alone", plain.toString()).then(() => seen.has("/alone"));
+    const together = store
+      .writeTogether([{ key: "/together", value: plain, expectedRevision: 0 }])
+      .then(() => seen.has("/together"));
+    await setImmediate();
+    letAnswer();
+    assert.deepEqual(await Promise.all([alone, together]), [true, true]);
   });
 
   it("lets followers load everything again once unreadable values may be readable", async () => {

@@ -93,7 +93,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(single.body(1), "5");
   });
 
-  it("receives a body larger than its windows, and replenishes the windows", async () => {
+  it("receives a body larger than its windows, and replenishes the windows by what it has read, and no more", async () => {
     const client = new FrameClient(answerLength).open().send(post(1));
     const part = Buffer.alloc(16_000);
     let window = 65_535;
@@ -101,8 +101,10 @@ describe("an HTTP/2 session", () => {
       client.send(data(1, part));
       window -= part.length;
       await client.settle();
-      for (const streamId of [0, 1])
-        assert.ok(window + widenedBy(client, streamId) >= part.length, "the client could go on");
+      for (const streamId of [0, 1]) {
+        const left = window + widenedBy(client, streamId);
+        assert.ok(left >= part.length && left <= 65_535, `the client may send ${left} bytes of ${streamId}`);
+      }
     }
     client.send(data(1, "", { isEnd: true }));
     await client.settle();
@@ -545,6 +547,12 @@ describe("an HTTP/2 session", () => {
 
     it("streams that the client opens and resets (CVE-2023-44487)", () =>
       tooMany(new FrameClient(never).open().send(...times(60, (at) => [get(at * 2 + 1), reset(at * 2 + 1)]))));
+
+    it("streams that the client opens and resets on a connection that is old", () => {
+      const client = new FrameClient(never).open();
+      client.seconds += 3600;
+      return tooMany(client.send(...times(60, (at) => [get(at * 2 + 1), reset(at * 2 + 1)])));
+    });
 
     it("streams that the client makes the server reset (CVE-2025-8671)", () =>
       tooMany(

@@ -67,12 +67,12 @@ describe("an HTTP/2 session", () => {
   it("passes repeated headers as an array, and others as they were sent", async () => {
     const client = new FrameClient(never)
       .open()
-      .send(with_(["x-group", "a,b"], ["x-group", "c"], ["x-blank", " v "], ["__proto__", "p"]));
+      .send(with_(["x-group", "a,b"], ["x-group", "c"], ["x-group", "d"], ["x-blank", " v "], ["__proto__", "p"]));
     await client.settle();
     assert.deepEqual(
       { ...client.heads[0]?.headers },
       Object.fromEntries([
-        ["x-group", ["a,b", "c"]],
+        ["x-group", ["a,b", "c", "d"]],
         ["x-blank", " v "],
         ["__proto__", "p"],
       ]),
@@ -219,6 +219,18 @@ describe("an HTTP/2 session", () => {
     await client.settle();
     assert.equal(client.body(1), "3");
     assert.equal(client.heads[0]?.headers["x-group"], undefined);
+  });
+
+  it("takes a host that is the authority, one without an authority, and an offer of trailers", async () => {
+    const fields = requestFields("GET", "/alone").filter(([name]) => name !== ":authority");
+    const client = new FrameClient((stream) => answerText(stream, "here"))
+      .open()
+      .send(with_(["host", "localhost"], ["te", "trailers"]), {
+        ...request([...fields, ["host", "localhost"]]),
+        streamId: 3,
+      });
+    await client.settle();
+    assert.deepEqual([client.body(1), client.body(3)], ["here", "here"]);
   });
 
   it("reads a header block that continues in further frames", async () => {
@@ -372,6 +384,8 @@ describe("an HTTP/2 session", () => {
         [request([...requestFields("GET", "/"), [":x", "y"]])],
       ],
       ["a pseudo-header of an answer", "protocolError", [request([...requestFields("GET", "/"), [":status", "200"]])]],
+      ["a second method", "protocolError", [request([...requestFields("GET", "/"), [":method", "POST"]])]],
+      ["a second scheme", "protocolError", [request([...requestFields("GET", "/"), [":scheme", "http"]])]],
       ["a second path", "protocolError", [request([...requestFields("GET", "/"), [":path", "/b"]])]],
       ["a second authority", "protocolError", [request([...requestFields("GET", "/"), [":authority", "b"]])]],
       ["a host that is not the authority", "protocolError", [with_(["host", "b"])]],
@@ -380,6 +394,16 @@ describe("an HTTP/2 session", () => {
       ["an empty method", "protocolError", [request(requestFields("", "/"))]],
       ["a method with a blank", "protocolError", [request(requestFields("GET /a", "/"))]],
       ["no method", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":method"))]],
+      [
+        "a tunnel with a path",
+        "protocolError",
+        [request(requestFields("CONNECT", "/").filter(([name]) => name !== ":scheme"))],
+      ],
+      [
+        "a tunnel with a scheme",
+        "protocolError",
+        [request(requestFields("CONNECT", "/").filter(([name]) => name !== ":path"))],
+      ],
       ["no scheme", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":scheme"))]],
       ["a length that is no number", "protocolError", [post(1, [["content-length", "1e3"]])]],
       ["two lengths", "protocolError", [post(1, [["content-length", "1"], ["content-length", "1"]])]], // oxfmt-ignore
@@ -397,6 +421,7 @@ describe("an HTTP/2 session", () => {
       ],
       ["trailers that do not end it", "protocolError", [post(1), trailers([], { isEnd: false })]],
       ["trailers with a pseudo-header", "protocolError", [post(1), trailers([[":path", "/"]])]],
+      ["trailers with a capital letter", "protocolError", [post(1), trailers([["X-Upper", "1"]])]],
       ["a body after its end", "streamClosed", [get(1), data(1, "late")]],
       ["headers after its end", "streamClosed", [get(1), trailers([])]],
       ["a window that is widened by nothing", "protocolError", [get(1), windowUpdate(1, 0)]],

@@ -280,10 +280,21 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.of("settings").length, 2);
   });
 
-  it("accepts the default settings, and the largest window", async () => {
+  it("says how many streams it takes at once, and how many bytes of headers", async () => {
+    const client = new FrameClient(never, { concurrentStreams: 7, headerBytes: 5000 }).open();
+    await client.settle();
+    const said = settings([settingIds.maxConcurrentStreams, 7], [settingIds.maxHeaderListSize, 5000]);
+    assert.deepEqual(client.of("settings")[0]?.payload, said.payload);
+  });
+
+  it("accepts the default settings, and the largest ones", async () => {
     const client = new FrameClient((stream) => stream.id > 1 && answerText(stream, "content")).open().send(get(1));
-    const largest = [settingIds.initialWindowSize, 0x7fff_ffff] as const;
-    client.send(settings([settingIds.enablePush, 1], [settingIds.maxFrameSize, 16_384], largest), get(3));
+    client.send(
+      settings([settingIds.enablePush, 1], [settingIds.maxFrameSize, 16_384]),
+      settings([settingIds.initialWindowSize, 0x7fff_ffff], [settingIds.maxFrameSize, 0xff_ffff]),
+      settings([settingIds.maxConcurrentStreams, 0xffff_ffff], [settingIds.maxHeaderListSize, 0xffff_ffff]),
+      get(3),
+    );
     await client.settle();
     assert.deepEqual([client.of("goAway"), client.of("resetStream"), client.body(3)], [[], [], "content"]);
   });
@@ -521,6 +532,7 @@ describe("an HTTP/2 session", () => {
         "flowControlError",
         [settings([settingIds.initialWindowSize, 0x8000_0000])],
       ],
+      ["a frame size setting that is too large", "protocolError", [settings([settingIds.maxFrameSize, 0x100_0000])]],
       ["a frame size setting that is too small", "protocolError", [settings([settingIds.maxFrameSize, 16_383])]],
       ["a push", "protocolError", [{ type: frameTypes.pushPromise, streamId: 1, payload: Buffer.alloc(4) }]],
       ["a ping of a stream", "protocolError", [{ type: frameTypes.ping, streamId: 1, payload: Buffer.alloc(8) }]],

@@ -11,7 +11,7 @@ export interface CopiedObject {
   /** Why the value can't be decrypted; see StoredValue. */
   readonly unreadable?: string;
   /** See StoredValue. */
-  readonly isKeyAway?: boolean;
+  readonly isKmsUnavailable?: boolean;
 }
 
 /** Everything that a store holds at one revision. */
@@ -43,8 +43,8 @@ async function* objectsAt(
   state: Required<Pick<RangeRequest, "revision" | "showsDamaged">>,
 ): AsyncIterable<CopiedObject> {
   const entries = storedEntries(store, { ...everyKey, ...state, limit: pageLength });
-  for await (const { key, value, unreadable, isKeyAway = false } of entries) {
-    yield { key, value, ...(unreadable !== undefined && { unreadable, isKeyAway }) };
+  for await (const { key, value, unreadable, isKmsUnavailable = false } of entries) {
+    yield { key, value, ...(unreadable !== undefined && { unreadable, isKmsUnavailable }) };
   }
 }
 
@@ -78,12 +78,12 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
 export class UnreadableSource extends Error {
   override readonly name = "UnreadableSource";
   readonly key: string;
-  readonly isKeyAway: boolean;
+  readonly isKmsUnavailable: boolean;
 
-  constructor({ key, unreadable, isKeyAway = false }: CopiedObject) {
+  constructor({ key, unreadable, isKmsUnavailable = false }: CopiedObject) {
     super(`${key} can't be decrypted: ${unreadable}`);
     this.key = key;
-    this.isKeyAway = isKeyAway;
+    this.isKmsUnavailable = isKmsUnavailable;
   }
 }
 

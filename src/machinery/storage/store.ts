@@ -128,7 +128,7 @@ export interface StoredValue {
   /** Why the value can't be decrypted, or what is damaged; it is empty then. */
   readonly unreadable?: string | undefined;
   /** Whether an unreadable value can be read again when its KMS works. */
-  readonly isKeyAway?: boolean | undefined;
+  readonly isKmsUnavailable?: boolean | undefined;
   /** The store would now write the value in another form: encrypted, or with another key. Absent: it would not. */
   readonly isStale?: boolean | undefined;
   /** `valueAt` returns another value: this one was decrypted. */

@@ -92,8 +92,11 @@ interface Places {
 }
 
 /** What to do about an object that can't be copied. Users choose names that mean something to a shell. */
-export const unreadableSourceAdvice = ({ key, isKeyAway }: Pick<UnreadableSource, "key" | "isKeyAway">): string =>
-  isKeyAway ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${shellWord(key)}`;
+export const unreadableSourceAdvice = ({
+  key,
+  isKmsUnavailable,
+}: Pick<UnreadableSource, "key" | "isKmsUnavailable">): string =>
+  isKmsUnavailable ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${shellWord(key)}`;
 
 /** Codes of system errors that mean: there is no room for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);

@@ -21,16 +21,16 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
     const opened = await openReadableStore(location);
     try {
       const survey = await surveyEncryption(opened);
-      const { groups, keyAway, damaged } = survey;
-      if (keyAway > 0) {
-        const found = `${counted(keyAway, "object")} can't be decrypted while the KMS does not work`;
+      const { groups, withoutKms, damaged } = survey;
+      if (withoutKms > 0) {
+        const found = `${counted(withoutKms, "object")} can't be decrypted while the KMS does not work`;
         findings.push(bad(subject, { found, advice: "see signet encryption status; start the KMS" }));
       }
       if (damaged > 0) {
         const found = `the store's file is damaged: ${counted(damaged, "object")} can't be read`;
         findings.push(bad("storage", { found, advice: StoreDamaged.advice }));
       }
-      const lost = objectsOf(survey, "unreadable") - keyAway - damaged;
+      const lost = objectsOf(survey, "unreadable") - withoutKms - damaged;
       if (lost > 0) {
         const advice = "see signet encryption status; put their key back";
         findings.push(bad(subject, { found: `${counted(lost, "object")} can't be decrypted`, advice }));

@@ -49,16 +49,16 @@ async function showStatus(config: ServerConfig): Promise<void> {
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
   const unreadable = objectsOf(survey, "unreadable");
   if (unreadable === 0) return;
-  const { keyAway, damaged } = survey;
-  if (keyAway > 0)
-    console.log(`${counted(keyAway, "object")} can't be decrypted while the KMS does not work: start it`);
+  const { withoutKms, damaged } = survey;
+  if (withoutKms > 0)
+    console.log(`${counted(withoutKms, "object")} can't be decrypted while the KMS does not work: start it`);
   if (damaged > 0) {
     console.log(
       `${counted(damaged, "object")} damaged in the store's file: restore a backup, or give up what is damaged: ` +
         "signet encryption discard KEY",
     );
   }
-  const lost = unreadable - keyAway - damaged;
+  const lost = unreadable - withoutKms - damaged;
   if (lost === 1) {
     console.log("1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY");
   } else if (lost > 1) {
@@ -158,7 +158,7 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
     if (entry === undefined) {
       throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
     }
-    if (entry.isKeyAway === true) {
+    if (entry.isKmsUnavailable === true) {
       throw commandRefused(
         `${JSON.stringify(key)} can be decrypted when the KMS works: start it. If its key is lost for good, take the provider ` +
           "out of --encryption-provider-config first",

@@ -23,7 +23,7 @@ export interface EncryptionSurvey {
   /** The first of those that can't be read, by key, with the reason. */
   readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
   /** How many of them can be read again when their KMS works. */
-  readonly keyAway: number;
+  readonly withoutKms: number;
   /** How many of them the store's file has lost, or has otherwise than they were written. */
   readonly damaged: number;
 }
@@ -48,12 +48,12 @@ export async function surveyEncryption(
 ): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
   const unreadable: { readonly key: string; readonly reason: string }[] = [];
-  let [seen, keyAway, damaged] = [0, 0, 0];
+  let [seen, withoutKms, damaged] = [0, 0, 0];
   for await (const { raw, entry } of everyEntry({ store, stored })) {
     signal?.throwIfAborted();
     onProgress?.((seen += 1));
     const state = stateOfEntry(entry);
-    if (entry.isKeyAway === true) keyAway += 1;
+    if (entry.isKmsUnavailable === true) withoutKms += 1;
     if (raw.unreadable !== undefined) damaged += 1;
     const resource = raw.key.split("/")[2] ?? raw.key;
     const provider = writtenWith(raw.value) ?? "plain";
@@ -66,7 +66,7 @@ export async function surveyEncryption(
     else group.objects += 1;
   }
   signal?.throwIfAborted();
-  return { groups: [...groups.values()], unreadable, keyAway, damaged };
+  return { groups: [...groups.values()], unreadable, withoutKms, damaged };
 }
 
 const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>

@@ -10,7 +10,7 @@ import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/km
 import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { encodeEncryptedObject, keySource } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
-import { KeyAway } from "../../../src/machinery/storage/encryption/value-transformer.ts";
+import { KmsUnavailable } from "../../../src/machinery/storage/encryption/value-transformer.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { socketFolder } from "../../socket-folder.ts";
 import { KmsPlugin } from "./kms-plugin.ts";
@@ -225,7 +225,8 @@ describe("a KMS v2 provider", () => {
     const reader = openPlugin("v2", (seed) => seed.subarray(1));
     await assert.rejects(
       async () => reader.decrypt(stored, storageKey),
-      (error) => error instanceof KeyAway && /decrypted its key to something that is not a key/.test(error.message),
+      (error) =>
+        error instanceof KmsUnavailable && /decrypted its key to something that is not a key/.test(error.message),
     );
   });
 

@@ -24,7 +24,7 @@ import type {
 import type { EncryptionRules } from "./encryption-rules.ts";
 import { storedEntry } from "../stored-entries.ts";
 import { OrderedWatch } from "./ordered-watch.ts";
-import { KeyAway, UndecryptableValue } from "./value-transformer.ts";
+import { KmsUnavailable, UndecryptableValue } from "./value-transformer.ts";
 
 /** Where the rules come from: a file that may change. */
 export interface EncryptionSource {
@@ -262,7 +262,7 @@ export class EncryptedStore implements Store {
       ...stored,
       value: nothing,
       unreadable: error.message,
-      ...(error instanceof KeyAway && { isKeyAway: true }),
+      ...(error instanceof KmsUnavailable && { isKmsUnavailable: true }),
     };
   }
 

@@ -23,7 +23,7 @@ export class UndecryptableValue extends Error {
 }
 
 /** The key of a value is not there now, and may come back: its KMS does not work. */
-export class KeyAway extends UndecryptableValue {}
+export class KmsUnavailable extends UndecryptableValue {}
 
 /** A value was changed, cut, moved to another key, or encrypted with another key of the same name. */
 export const notAuthentic = (): UndecryptableValue =>

@@ -10,7 +10,7 @@ import { OutageReport } from "../../../logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
 import { derivedGcm, gcm } from "../aes-gcm.ts";
 import type { Cipher } from "../aes-gcm.ts";
-import { KeyAway, UndecryptableValue } from "../value-transformer.ts";
+import { KmsUnavailable, UndecryptableValue } from "../value-transformer.ts";
 import type { DecryptedValue, ValueTransformer } from "../value-transformer.ts";
 import type { KmsClient } from "./kms-client.ts";
 import { decodeEncryptedObject, encodeEncryptedObject, keySource } from "./kms-messages.ts";
@@ -109,7 +109,7 @@ export class KmsTransformer implements ValueTransformer {
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
   /** It could not be asked for a key since the last look. */
-  #isAway = false;
+  #isUnavailable = false;
   /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
   #isSilent = false;
   /** Undefined: no failed keys are tried again now. `hasReadable`: one of them works, which is not told yet. */
@@ -151,20 +151,20 @@ export class KmsTransformer implements ValueTransformer {
   /** Asks the plugin for its key, and tries the keys again that it has not unwrapped, when it is time to. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const { clock } = this.#options;
-    const isWell = this.#failure === undefined && !this.#isAway;
+    const isWell = this.#failure === undefined && !this.#isUnavailable;
     // Health checks and writes ask for the plugin's key too, but try no other key again.
     if (millisecondsSince(this.#lookedAt, clock) < (isWell ? healthyPollMilliseconds : failedPollMilliseconds)) return;
     this.#lookedAt = clock.now();
     await this.#poll();
     if (this.#failure !== undefined) return;
-    this.#isAway = false;
+    this.#isUnavailable = false;
     await this.#retryFailedKeys();
   }
 
-  /** Rejects with KeyAway unless the plugin answers, now or a moment ago. */
+  /** Rejects with KmsUnavailable unless the plugin answers, now or a moment ago. */
   async check(): Promise<void> {
     await this.#pollUnlessFailing();
-    if (this.#failure !== undefined) throw new KeyAway(this.#failureText());
+    if (this.#failure !== undefined) throw new KmsUnavailable(this.#failureText());
   }
 
   close(): void {
@@ -254,14 +254,14 @@ export class KmsTransformer implements ValueTransformer {
     } catch {
       this.#keys.delete(digest);
       this.#keepFailed(object, digest);
-      throw this.#away("it answers with another key each time");
+      throw this.#unavailable("it answers with another key each time");
     }
   }
 
   #unwrapForReader(key: DataKey, digest: string): Promise<UnwrappedKey> {
     if (!this.#isSilent) return this.#unwrap(key, digest);
     this.#keepFailed(key, digest);
-    throw this.#away("it did not answer");
+    throw this.#unavailable("it did not answer");
   }
 
   #keepFailed(key: DataKey, digest: string): void {
@@ -291,26 +291,26 @@ export class KmsTransformer implements ValueTransformer {
   async #askKey({ wrappedKey, keySource: source }: DataKey): Promise<UnwrappedKey> {
     const { client, clock, name } = this.#options;
     if (millisecondsSince(this.#unwrapFailedAt, clock) < failFastMilliseconds)
-      throw this.#away("it failed a moment ago");
+      throw this.#unavailable("it failed a moment ago");
     let key: Buffer;
     try {
       key = await client.decrypt(wrappedKey);
       this.#isSilent = false;
     } catch (error) {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
-      const away = this.#away(messageOf(error));
-      if (error instanceof GrpcError && isLost.has(error.code)) throw new UndecryptableValue(away.message);
+      const unavailable = this.#unavailable(messageOf(error));
+      if (error instanceof GrpcError && isLost.has(error.code)) throw new UndecryptableValue(unavailable.message);
       // The next key may work.
-      if (error instanceof GrpcError && !isTransient.has(error.code)) throw away;
-      this.#isAway = true;
+      if (error instanceof GrpcError && !isTransient.has(error.code)) throw unavailable;
+      this.#isUnavailable = true;
       this.#unwrapFailedAt = clock.now();
-      throw away;
+      throw unavailable;
     }
     const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return unwrapped(derivedGcm(key));
     if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return unwrapped(gcm(key));
     // The plugin's fault, which may pass: the value is not lost.
-    throw new KeyAway(`the KMS plugin ${name} decrypted its key to something that is not a key`);
+    throw new KmsUnavailable(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
   async #retryFailedKeys(): Promise<void> {
@@ -353,8 +353,8 @@ export class KmsTransformer implements ValueTransformer {
     if (isNew) this.#outage.failed(error);
   }
 
-  #away(reason: string): KeyAway {
-    return new KeyAway(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`);
+  #unavailable(reason: string): KmsUnavailable {
+    return new KmsUnavailable(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`);
   }
 
   #failureText(): string {

@@ -1,6 +1,6 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired, requestCanceled } from "../api/api-error.ts";
-import type { Items } from "../api/items.ts";
+import type { SizedIterable } from "../api/sized-iterable.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
@@ -18,7 +18,7 @@ import { keyAfter, inKeyRange } from "../storage/key-range.ts";
 
 /** A list, or one page of it. Items are in key order: by namespace, then by name. */
 export interface ObjectList<T extends ApiObject> {
-  readonly items: Items<StoredObject<T>>;
+  readonly items: SizedIterable<StoredObject<T>>;
   readonly resourceVersion: string;
   /** Empty on the last page. */
   readonly continueToken: string;

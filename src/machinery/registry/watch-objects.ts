@@ -1,6 +1,6 @@
 import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../scheduling/long-work.ts";
-import type { Items } from "../api/items.ts";
+import type { SizedIterable } from "../api/sized-iterable.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { asError } from "../api/thrown-error.ts";
@@ -85,7 +85,7 @@ type Cache<T extends ApiObject> = ResourceRegistry<T>["cache"];
 function existingObjects<T extends ApiObject>(
   cache: Cache<T>,
   { range, lookup }: ListOptions<T>["selector"],
-): Items<StoredObject<T>> {
+): SizedIterable<StoredObject<T>> {
   const found =
     lookup && shared(cache, { name: JSON.stringify([range, lookup]), find: () => cache.lookUp(range, lookup) });
   return found ?? shared(cache, { name: JSON.stringify([range]), find: () => cache.snapshot(range) });
@@ -94,13 +94,13 @@ function existingObjects<T extends ApiObject>(
 interface Shared {
   readonly revision: number;
   readonly name: string;
-  readonly objects: WeakRef<Items<StoredObject>>;
+  readonly objects: WeakRef<SizedIterable<StoredObject>>;
 }
 
 const lastShared = new WeakMap<object, Shared>();
 
 /** Thousands of watches may start at the same time, and each takes several turns: those of one revision share their objects. */
-function shared<T extends ApiObject, Found extends Items<StoredObject<T>> | undefined>(
+function shared<T extends ApiObject, Found extends SizedIterable<StoredObject<T>> | undefined>(
   cache: Cache<T>,
   { name, find }: { readonly name: string; readonly find: () => Found },
 ): Found {

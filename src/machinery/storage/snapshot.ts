@@ -1,11 +1,11 @@
-import type { Items } from "../api/items.ts";
+import type { SizedIterable } from "../api/sized-iterable.ts";
 import type { SortedPart } from "./sorted-map.ts";
 
 /**
  * Objects at one moment. It shares the arrays of the sorted map, and an object that rests is only made when it is read, anew each
  * time. So taking a snapshot of a million takes a millisecond.
  */
-export class Snapshot<T extends object | string> implements Items<T> {
+export class Snapshot<T extends object | string> implements SizedIterable<T> {
   readonly length: number;
   readonly #parts: readonly SortedPart<T | number>[];
   readonly #objectOf: (key: string, revision: number) => T;

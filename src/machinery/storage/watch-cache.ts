@@ -1,4 +1,4 @@
-import type { Items } from "../api/items.ts";
+import type { SizedIterable } from "../api/sized-iterable.ts";
 import { asError } from "../api/thrown-error.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { ChangeFeed } from "./change-feed.ts";
@@ -170,7 +170,7 @@ export class WatchCache<T extends Cached> {
   /**
    * As `snapshot`, of the objects that have a value. Undefined: there is no index that knows them, so look at all objects.
    */
-  lookUp(range: KeyRange, lookup: Lookup<T>): Items<T> | undefined {
+  lookUp(range: KeyRange, lookup: Lookup<T>): SizedIterable<T> | undefined {
     const found = this.#indexes.find(lookup);
     if (found === undefined) return undefined;
     if (found instanceof SortedMap) return this.#objects.snapshot(range, found);

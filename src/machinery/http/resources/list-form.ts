@@ -1,4 +1,4 @@
-import type { Items } from "../../api/items.ts";
+import type { SizedIterable } from "../../api/sized-iterable.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
@@ -22,7 +22,7 @@ export interface ListForm {
   /** The name of the last member. */
   readonly member: "items" | "rows";
   /** Each is made when it is asked for: to make all of a long list at once would hold up other requests. */
-  readonly items: Items<object> | null;
+  readonly items: SizedIterable<object> | null;
   /** Absent: the form has no protobuf. */
   readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
 }
@@ -73,7 +73,7 @@ const listHead = <T extends ApiObject>(
   metadata: listMetadata(list),
 });
 
-const mapped = <T>(values: Items<T>, change: (value: T) => object): Items<object> => ({
+const mapped = <T>(values: SizedIterable<T>, change: (value: T) => object): SizedIterable<object> => ({
   length: values.length,
   *[Symbol.iterator]() {
     for (const value of values) yield change(value);

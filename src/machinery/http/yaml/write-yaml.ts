@@ -1,4 +1,4 @@
-import type { Items } from "../../api/items.ts";
+import type { SizedIterable } from "../../api/sized-iterable.ts";
 import { isDigit } from "../../schema/json-reader.ts";
 import { isOfAnotherType } from "./yaml-plain-types.ts";
 
@@ -22,7 +22,7 @@ export function* yamlParts(value: unknown): Generator<string> {
   else yield ended(scalar(value, { column: 0, indent: 2 }));
 }
 
-type Container = Items<unknown> | Readonly<Record<string, unknown>>;
+type Container = SizedIterable<unknown> | Readonly<Record<string, unknown>>;
 
 /** Whether the value takes lines of its own. Empty lists and objects do not. */
 function isContainer(value: unknown): value is Container {
@@ -32,7 +32,7 @@ function isContainer(value: unknown): value is Container {
   return false;
 }
 
-const isList = (value: object): value is Items<unknown> => Symbol.iterator in value;
+const isList = (value: object): value is SizedIterable<unknown> => Symbol.iterator in value;
 
 /** The lines of a list or an object. Each begins with the indent, but the first with `start`, and ends with a line break. */
 function* block(value: Container, { indent, start }: Line): Generator<string> {

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Document, Scalar, visit } from "yaml";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
-import { escapedInJson, escapedInYaml, printable, steersTerminal } from "./printable.ts";
+import { escapedInJson, escapedInYaml, printable, hasUnprintable } from "./printable.ts";
 import { terminalWidth, textTable } from "./text-table.ts";
 import type { TextColumn } from "./text-table.ts";
 
@@ -96,7 +96,7 @@ function yamlOf(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });
   visit(document, {
     Scalar(_, node) {
-      if (typeof node.value === "string" && steersTerminal(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+      if (typeof node.value === "string" && hasUnprintable(node.value)) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
   return escapedInYaml(document.toString({ lineWidth: 0 }));

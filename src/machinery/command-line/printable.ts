@@ -1,23 +1,23 @@
-import { steeringCharacters } from "../api/steering-characters.ts";
+import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
 /** Without the line feed: documents in JSON and YAML have several lines. */
-const steeringInDocument = new RegExp(`(?!\\n)${steeringCharacters.source}`, "gu");
+const unprintableInDocument = new RegExp(`(?!\\n)${unprintableCharacters.source}`, "gu");
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
 
 /** Prepares other people's text for a terminal: on one line, with everything escaped that could hide or fake output. */
 export const printable = (text: string): string =>
-  text.replace(steeringCharacters, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
+  text.replace(unprintableCharacters, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
 
 /** Whether a text has characters that a terminal must not get, besides ends of lines. */
-export const steersTerminal = (text: string): boolean => text.search(steeringInDocument) >= 0;
+export const hasUnprintable = (text: string): boolean => text.search(unprintableInDocument) >= 0;
 
 /** Escapes such characters as strings of JSON do. The value stays the same. */
 export const escapedInJson = (json: string): string =>
-  json.replace(steeringInDocument, (character) =>
+  json.replace(unprintableInDocument, (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${hexadecimal(character.charCodeAt(at), 4)}`).join(""),
   );
 
 /** Escapes such characters as double-quoted strings of YAML do. The value stays the same. */
 export const escapedInYaml = (yaml: string): string =>
-  yaml.replace(steeringInDocument, (character) => `\\U${hexadecimal(character.codePointAt(0) ?? 0, 8)}`);
+  yaml.replace(unprintableInDocument, (character) => `\\U${hexadecimal(character.codePointAt(0) ?? 0, 8)}`);

@@ -1,4 +1,4 @@
-import { steeringCharacters } from "../api/steering-characters.ts";
+import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
 /** Nothing in it means anything to a shell. */
 const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;
@@ -8,11 +8,11 @@ const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;
  * quotes, and with escapes for what a terminal must not get.
  */
 export function shellWord(text: string): string {
-  if (text.search(steeringCharacters) < 0)
+  if (text.search(unprintableCharacters) < 0)
     return plainWord.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
   const escaped = text
     .replaceAll(/[\\']/g, String.raw`\$&`)
-    .replace(steeringCharacters, (one) =>
+    .replace(unprintableCharacters, (one) =>
       Array.from(Buffer.from(one), (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join(""),
     );
   return `$'${escaped}'`;

@@ -1,5 +1,5 @@
 import { jsonFields } from "../api/json-object.ts";
-import { steeringCharacters } from "../api/steering-characters.ts";
+import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
 const levels: Readonly<Record<number, string>> = {
   10: "TRACE",
@@ -47,4 +47,4 @@ function stackOf(error: unknown): string {
 
 /** Other people's text is in the values. */
 const escaped = (text: string): string =>
-  text.replace(steeringCharacters, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replace(unprintableCharacters, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { steeringCharacters } from "../../../src/machinery/api/steering-characters.ts";
+import { unprintableCharacters } from "../../../src/machinery/api/unprintable-characters.ts";
 import { logLineAsText } from "../../../src/machinery/logging/log-line-as-text.ts";
 
 const textOf = (fields: object): string => logLineAsText(`${JSON.stringify({ time: 1_795_318_397_189, ...fields })}\n`);
@@ -17,7 +17,7 @@ describe("a line of the log for people", () => {
     const hostile = "a\nERROR fake \u001b[2J\u202e\u2028\u3164\ufe0f\ud800";
     const line = textOf({ level: 40, name: hostile, msg: `re\u001b]0;fused\r${hostile}` });
     assert.equal(line.indexOf("\n"), line.length - 1);
-    assert.equal(line.trimEnd().search(steeringCharacters), -1);
+    assert.equal(line.trimEnd().search(unprintableCharacters), -1);
   });
 
   it("shows the message of an error, and its stack only when the process ends", () => {

@@ -2,4 +2,4 @@
  * Characters that could steer a terminal or hide text: control characters, format characters (direction, joiners, tags),
  * line and paragraph separators, lone surrogates, and letters without a glyph.
  */
-export const steeringCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+export const unprintableCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;

@@ -1,7 +1,7 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
 import { parseFieldSelector } from "../api/field-selector.ts";
 import { parseLabelSelector } from "../api/label-selector.ts";
-import { readableTerms } from "../api/readable-terms.ts";
+import { selectorTermsIfValid } from "../api/selector-terms-if-valid.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
@@ -31,9 +31,9 @@ function selectorsOf(query: string): Selectors {
   if (!mayHaveParameter(query, "fieldSelector") && !mayHaveParameter(query, "labelSelector")) return {};
   const parameters = parametersOf(query);
   // A caller who is allowed anyway gets the 400 for one that cannot be parsed.
-  const labelSelector = readableTerms(parseLabelSelector, parameters.get("labelSelector") ?? "") ?? [];
+  const labelSelector = selectorTermsIfValid(parseLabelSelector, parameters.get("labelSelector") ?? "") ?? [];
   const labels = labelSelector.length === 0 ? {} : { labelSelector };
-  const fieldSelector = readableTerms(parseFieldSelector, parameters.get("fieldSelector") ?? "") ?? [];
+  const fieldSelector = selectorTermsIfValid(parseFieldSelector, parameters.get("fieldSelector") ?? "") ?? [];
   if (fieldSelector.length === 0) return labels;
   const name = selectedName(fieldSelector);
   return { fieldSelector, ...labels, ...(name !== undefined && { name }) };

@@ -1,6 +1,6 @@
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
-import { readableTerms } from "../api/readable-terms.ts";
+import { selectorTermsIfValid } from "../api/selector-terms-if-valid.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
@@ -11,7 +11,9 @@ import type { ParsedRequestInfo } from "./request-info.ts";
 export function withSelectedName(info: ParsedRequestInfo, query: string): ParsedRequestInfo {
   if (query === "" || info.kind === "path" || info.name !== "" || info.isWatchPath) return info;
   if ((info.verb !== "list" && info.verb !== "watch") || !mayHaveParameter(query, "fieldSelector")) return info;
-  const name = selectedName(readableTerms(parseFieldSelector, parametersOf(query).get("fieldSelector") ?? "") ?? []);
+  const name = selectedName(
+    selectorTermsIfValid(parseFieldSelector, parametersOf(query).get("fieldSelector") ?? "") ?? [],
+  );
   return name === undefined ? info : { ...info, name };
 }
 

@@ -1,7 +1,7 @@
 import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import { readableTerms } from "../../../machinery/api/readable-terms.ts";
+import { selectorTermsIfValid } from "../../../machinery/api/selector-terms-if-valid.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { labelSelectorRequirement } from "../../../machinery/schema/label-selector-schema.ts";
 import { metaPackage } from "../../../machinery/schema/object-meta-schema.ts";
@@ -100,14 +100,14 @@ export function reviewedAttributes(request: AccessRequest, user: UserInfo): Auth
 }
 
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
-  const raw = readableTerms(parseFieldSelector, selector?.rawSelector ?? "");
+  const raw = selectorTermsIfValid(parseFieldSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { fieldSelector: raw };
   const terms = (selector?.requirements ?? []).flatMap((one) => fieldTerm(one) ?? []);
   return terms.length === 0 ? {} : { fieldSelector: terms };
 }
 
 function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
-  const raw = readableTerms(parseLabelSelector, selector?.rawSelector ?? "");
+  const raw = selectorTermsIfValid(parseLabelSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { labelSelector: raw };
   const terms = (selector?.requirements ?? []).flatMap((one) => labelTerm(one) ?? []);
   return terms.length === 0 ? {} : { labelSelector: terms };
@@ -140,7 +140,7 @@ export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | un
     const { rawSelector = "", requirements = [] } = attributes?.[key] ?? {};
     const { parse, term } = readers[key];
     const ignored = requirements.filter((one) => term(one) === undefined).length;
-    const isReadable = readableTerms<unknown>(parse, rawSelector) !== undefined;
+    const isReadable = selectorTermsIfValid<unknown>(parse, rawSelector) !== undefined;
     if (ignored === 0 && isReadable) return [];
     const how = ignored === requirements.length ? "ignored" : "partially ignored";
     return [`spec.resourceAttributes.${key} ${how} due to parse error`];

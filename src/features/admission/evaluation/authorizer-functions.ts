@@ -3,7 +3,7 @@ import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../.
 import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
-import { readableTerms } from "../../../machinery/api/readable-terms.ts";
+import { selectorTermsIfValid } from "../../../machinery/api/selector-terms-if-valid.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addFunctions } from "../../../machinery/expressions/add-functions.ts";
@@ -137,9 +137,9 @@ export function addAuthorizerFunctions(environment: Environment): void {
       ]),
     ),
     [`${resource}.fieldSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
-      one.with({ fieldSelector: readableTerms(parseFieldSelector, text) ?? [] }),
+      one.with({ fieldSelector: selectorTermsIfValid(parseFieldSelector, text) ?? [] }),
     [`${resource}.labelSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
-      one.with({ labelSelector: readableTerms(parseLabelSelector, text) ?? [] }),
+      one.with({ labelSelector: selectorTermsIfValid(parseLabelSelector, text) ?? [] }),
     [`${resource}.check(string): ${decision}`]: ({ asking, question }: ResourceCheck, verb: string) =>
       check(asking, { ...question, verb }),
     [`${decision}.allowed(): bool`]: ({ decision: one }: AccessDecision) => one.decision === "allow",

@@ -28,7 +28,7 @@ import type { CertificateSettings } from "../features/certificates/settings.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
-import type { OpenSigningAuthorityOptions } from "../features/certificates/authorities/signing-authority-files.ts";
+import type { SigningAuthorityFilesOptions } from "../features/certificates/authorities/signing-authority-files.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
 /** How long requests may continue after the first stop signal. */
@@ -135,7 +135,7 @@ function endAfterGrace(log: Log): void {
 /** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */
 function openSigners(
   certificates: CertificateSettings,
-  { names, ...reading }: OpenSigningAuthorityOptions & { readonly names: Names },
+  { names, ...reading }: SigningAuthorityFilesOptions & { readonly names: Names },
 ): RunningSigners {
   const authorityFor = openAuthorities({ ...reading, names, settings: certificates });
   const configured = openSignerConfiguration({

@@ -12,13 +12,13 @@ import type { SignerShortName } from "../signers/well-known-signers.ts";
 import type { DataDirectoryAuthorities } from "./data-directory-authorities.ts";
 import { ReplacedAuthorities } from "./replaced-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
-import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
+import type { SigningAuthorityFilesOptions } from "./signing-authority-files.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
 /** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
-interface OpenAuthoritiesOptions extends OpenSigningAuthorityOptions {
+interface OpenAuthoritiesOptions extends SigningAuthorityFilesOptions {
   readonly names: Names;
   readonly settings: CertificateSettings;
   /** Default: there is none. */
@@ -67,7 +67,7 @@ export const replacedAuthoritiesFile = (dataDirectory: string): string =>
 /** How often requests with a client certificate check the CA files for changes. */
 const pollMilliseconds = 1000;
 
-export interface OpenSigningAuthoritiesOptions extends OpenSigningAuthorityOptions {
+export interface OpenSigningAuthoritiesOptions extends SigningAuthorityFilesOptions {
   readonly settings: CertificateSettings;
   readonly dataDirectory: string;
   readonly names: Names;

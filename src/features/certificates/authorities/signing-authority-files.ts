@@ -13,7 +13,7 @@ import type { SigningKey } from "../../../pki/signing-key.ts";
 import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 
-export interface OpenSigningAuthorityOptions {
+export interface SigningAuthorityFilesOptions {
   readonly followed: FollowedFiles;
   readonly clock: Clock;
   /** Receives the calls of keys in tokens. Undefined: nobody asks for metrics. */
@@ -27,7 +27,7 @@ export interface OpenSigningAuthorityOptions {
  */
 export function openSigningAuthority(
   files: KeyPairFiles,
-  { followed, clock, observer }: OpenSigningAuthorityOptions,
+  { followed, clock, observer }: SigningAuthorityFilesOptions,
 ): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
   const isElsewhere = isPkcs11Uri(keyFile);

@@ -7,7 +7,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { GeneratedAuthorities } from "../authorities/generated-authorities.ts";
 import { openSigningAuthority } from "../authorities/signing-authority-files.ts";
-import type { OpenSigningAuthorityOptions } from "../authorities/signing-authority-files.ts";
+import type { SigningAuthorityFilesOptions } from "../authorities/signing-authority-files.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { configuredSignerRules } from "./configured-signer.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
@@ -35,7 +35,7 @@ type MayGenerate =
   | { readonly type: "allowed"; readonly authorities: GeneratedAuthorities }
   | { readonly type: "refused"; readonly reason: string };
 
-export interface SignerConfigurationOptions extends OpenSigningAuthorityOptions {
+export interface SignerConfigurationOptions extends SigningAuthorityFilesOptions {
   /** Undefined: there are no custom signers. */
   readonly file: string | undefined;
   readonly generated: MayGenerate;

@@ -1,4 +1,4 @@
-import { allValues } from "../all-values.ts";
+import { valuesOfBothFields } from "../values-of-both-fields.ts";
 import { nodeResource } from "../resources.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -59,7 +59,7 @@ function withoutConfiguration({ spec, status, ...node }: Node): Node {
 
 function setDefaults({ spec, status, ...node }: Node): Node {
   const { capacity } = status;
-  const podCIDRs = allValues(spec.podCIDR, spec.podCIDRs);
+  const podCIDRs = valuesOfBothFields(spec.podCIDR, spec.podCIDRs);
   const [podCIDR] = podCIDRs;
   return {
     ...node,

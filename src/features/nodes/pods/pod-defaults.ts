@@ -1,4 +1,4 @@
-import { allValues } from "../all-values.ts";
+import { valuesOfBothFields } from "../values-of-both-fields.ts";
 import type { Container, Pod, Volume } from "./pod-schema.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { Container, Pod, Volume } from "./pod-schema.ts";
  */
 export function podDefaults(pod: Pod): Pod {
   const { spec, status } = pod;
-  const podIPs = allValues(
+  const podIPs = valuesOfBothFields(
     status.podIP,
     status.podIPs?.map(({ ip }) => ip),
   );

@@ -26,7 +26,7 @@ import {
   conditionOf,
   until,
 } from "../features/certificates/certificate-loop-scene.ts";
-import { directoryAuthority, issuePair } from "../features/certificates/directory-authority.ts";
+import { dataDirectoryAuthority, issuePair } from "../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
@@ -160,7 +160,7 @@ describe("the CAs of a data directory", () => {
 
   it("remain a single CA for everything in a directory of an earlier version", async () => {
     mkdirSync(dataDirectory);
-    directoryAuthority(dataDirectory);
+    dataDirectoryAuthority(dataDirectory);
     const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     for (const round of ["first", "second"]) {
       const server = await start();
@@ -187,7 +187,7 @@ describe("the CAs of a data directory", () => {
 
   it("never sign the server's names with a CA that the server's clients trust, whoever approved", async () => {
     mkdirSync(dataDirectory);
-    directoryAuthority(dataDirectory);
+    dataDirectoryAuthority(dataDirectory);
     const copies = { certificate: folder.file("copy.crt"), key: folder.file("copy.key") };
     copyFileSync(join(dataDirectory, "ca.crt"), copies.certificate);
     copyFileSync(join(dataDirectory, "ca.key"), copies.key);
@@ -208,9 +208,9 @@ describe("the CAs of a data directory", () => {
     rmSync(dataDirectory, { recursive: true });
     // A new directory, but the settings name the server's CA for the signers.
     mkdirSync(dataDirectory);
-    directoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
-    directoryAuthority(dataDirectory, { baseName: "nodeagent-client-ca" });
-    directoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
+    dataDirectoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
+    dataDirectoryAuthority(dataDirectory, { baseName: "nodeagent-client-ca" });
+    dataDirectoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
     copyFileSync(copies.certificate, join(dataDirectory, "ca.crt"));
     copyFileSync(copies.key, join(dataDirectory, "ca.key"));
     await refuse({ "cluster-signing-cert-file": copies.certificate, "cluster-signing-key-file": copies.key });
@@ -218,7 +218,7 @@ describe("the CAs of a data directory", () => {
 
   it("are completed after an interrupted first start", async () => {
     mkdirSync(dataDirectory);
-    directoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
+    dataDirectoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
     const made = readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8");
     await (await start()).stop();
     assert.equal(readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8"), made);
@@ -250,7 +250,7 @@ describe("the CAs of a data directory", () => {
       name: "UsageError",
       message: /contains ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,
     });
-    directoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
+    dataDirectoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
     await assert.rejects(start(), { name: "UsageError", message: /apiserver-client-ca\.key is missing: copy it/ });
   });
 });

@@ -10,7 +10,7 @@ import { connect } from "node:tls";
 import pino from "pino";
 import type { AuthorityInFiles } from "../../src/features/certificates/authorities/authority-in-files.ts";
 import type { PemKeyPair } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
-import { directoryAuthority, issuePair } from "../features/certificates/directory-authority.ts";
+import { dataDirectoryAuthority, issuePair } from "../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -18,7 +18,8 @@ const folder = mkdtempSync(join(tmpdir(), "signet-read-again-"));
 const file = (name: string): string => join(folder, name);
 const write = (name: string, text: string): void => writeFileSync(file(name), text, { mode: 0o600 });
 
-const authority = (name: string): AuthorityInFiles => directoryAuthority(folder, { baseName: name, commonName: name });
+const authority = (name: string): AuthorityInFiles =>
+  dataDirectoryAuthority(folder, { baseName: name, commonName: name });
 const certificateOf = (from: AuthorityInFiles, commonName: string): PemKeyPair =>
   issuePair(from, { commonName, ipAddresses: ["127.0.0.1"] });
 

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { connect } from "../../../src/machinery/command-line/connection.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
+import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { userOf } from "../../user-of.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-connection-"));
 const file = (name: string): string => join(folder, name);
-const authority = directoryAuthority(folder, { baseName: "clients", commonName: "clients" });
+const authority = dataDirectoryAuthority(folder, { baseName: "clients", commonName: "clients" });
 let server: TestServer;
 
 before(async () => {

@@ -18,7 +18,7 @@ import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
-import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
+import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 
 interface Opening {
   readonly dataDirectory: string;
@@ -56,7 +56,7 @@ describe("the serving certificate's files", () => {
   it("are refused at the start unless they are a certificate and its key, with flag, file and what to do", async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    const own = directoryAuthority(folder);
+    const own = dataDirectoryAuthority(folder);
     const write = (name: string, contents: string): string => {
       const file = join(folder, name);
       writeFileSync(file, contents);
@@ -98,7 +98,7 @@ describe("the serving certificate's files", () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
-    const own = directoryAuthority(folder);
+    const own = dataDirectoryAuthority(folder);
     const [one, two] = [issuePair(own, { commonName: "signet" }), issuePair(own, { commonName: "signet" })];
     writeFileSync(cert, one.certificate);
     writeFileSync(key, one.key);
@@ -138,7 +138,7 @@ describe("the serving certificate of the data directory", () => {
     const ahead = right + 30 * 86_400_000;
     let now = right;
     const clock = { now: () => now };
-    const own = directoryAuthority(folder, { clock });
+    const own = dataDirectoryAuthority(folder, { clock });
     const logged: string[] = [];
     const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
     let look = (): void => {};
@@ -164,7 +164,7 @@ describe("the certificates for server names", () => {
   it("count as the server's names, so that no signer certifies them for others", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    const own = directoryAuthority(folder);
+    const own = dataDirectoryAuthority(folder);
     const { certificate, key } = issuePair(own, { commonName: "named", dnsNames: ["unused.test"] });
     const [certificateFile, keyFile] = [join(folder, "named.crt"), join(folder, "named.key")];
     writeFileSync(certificateFile, certificate);

@@ -14,13 +14,13 @@ import pino from "pino";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
-import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
+import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-tls-settings-"));
 const file = (name: string): string => join(folder, name);
-const authority = directoryAuthority(folder);
+const authority = dataDirectoryAuthority(folder);
 
 /** Writes a new certificate and key as NAME.crt and NAME.key. Returns the two files as the setting has them. */
 function writePair(name: string, names: Parameters<typeof issuePair>[1]): string {

@@ -11,7 +11,7 @@ import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 /** A CA of a data directory, made where there is none. Default: the server's own. */
-export const directoryAuthority = (
+export const dataDirectoryAuthority = (
   dataDirectory: string,
   given: Partial<Pick<AuthorityInFilesOptions, "baseName" | "commonName" | "clock">> = {},
 ): AuthorityInFiles =>

@@ -24,7 +24,6 @@ import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
-import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../src/machinery/storage/store.ts";
 import { alarmAdvice } from "../../src/machinery/storage/etcd/etcd-errors.ts";
 import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
@@ -40,12 +39,11 @@ import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
 import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
-import { damageWrite } from "../machinery/storage/damage-write.ts";
 import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";
-import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
+import { makeDamagedStore } from "./damaged-store.ts";
 import { InProcess } from "./in-process.ts";
 
 const day = 86_400_000;
@@ -58,11 +56,7 @@ test("signet doctor takes a file system that does not say what is free for no fu
 test("signet doctor finds that the store's file has lost an object, and says what to do", async (context) => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
   context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
-  const directory = join(dataDirectory, "store");
-  const store = new LmdbStore({ directory, profile: "platform" });
-  await put(store, "/registry/namespaces/lost", "{}");
-  await store.close();
-  await damageWrite(directory, { key: "/registry/namespaces/lost", how: "lost" });
+  await makeDamagedStore(dataDirectory);
 
   const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
   const findings = await examineServer(config, Date.now());

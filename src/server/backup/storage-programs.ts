@@ -6,7 +6,6 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
-import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -112,7 +111,6 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
     if (error instanceof UnreadableSource) {
       throw new UsageError(`${error.message}: ${unreadableSourceAdvice(error)}`, { cause: error });
     }
-    if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
       // A file is written under another name until it is complete. People do not know that name.
       if (fullCodes.has(errorCode(error)) || (namesPath(error) && isUnfinishedFile(basename(error.path)))) {

@@ -255,7 +255,7 @@ describe("a KMS v2 provider", () => {
       });
       await assert.rejects(reader.check(), /not now/);
       asked = 0;
-      for (const value of stored) await assert.rejects(async () => reader.decrypt(value, storageKey), KeyAway);
+      for (const value of stored) await assert.rejects(async () => reader.decrypt(value, storageKey), KmsUnavailable);
       assert.equal(asked, calls);
     });
   }

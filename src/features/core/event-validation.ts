@@ -15,7 +15,7 @@ export function validateEvent(
   { context, names }: { readonly context: HookContext; readonly names: Names },
 ): FieldError[] {
   const about = event.involvedObject.namespace ?? "";
-  const isNew = (event.eventTime ?? null) !== null;
+  const isNew = event.eventTime !== null;
   const homes = isNew ? ["default", names.namespaces.system] : ["default"];
   const fits = about === "" ? homes.includes(context.namespace) : isNew || about === context.namespace;
   const faults = fits
@@ -43,14 +43,14 @@ export const isOfNewGroup = (names: Names, { requestedGroup }: HookContext): boo
 export function validateNewEvent(event: Event): FieldError[] {
   const { eventTime, type = "", firstTimestamp, lastTimestamp, count, source } = event;
   const old = {
-    firstTimestamp: (firstTimestamp ?? null) !== null,
-    lastTimestamp: (lastTimestamp ?? null) !== null,
+    firstTimestamp: firstTimestamp !== null,
+    lastTimestamp: lastTimestamp !== null,
     count: (count ?? 0) !== 0,
     source: (source.component ?? "") !== "" || (source.host ?? "") !== "",
   };
   return [
     ...validateSeries(event),
-    ...((eventTime ?? null) === null ? [required("eventTime", "")] : []),
+    ...(eventTime === null ? [required("eventTime", "")] : []),
     ...(type === "Normal" || type === "Warning"
       ? []
       : [invalidValue("type", { value: "", detail: `has invalid value: ${type}` })]),
@@ -126,5 +126,5 @@ const validateSeries = ({ series }: Event): FieldError[] =>
         ...((series.count ?? 0) < 2
           ? [invalidValue("series.count", { value: "", detail: "should be at least 2" })]
           : []),
-        ...((series.lastObservedTime ?? null) === null ? [required("series.lastObservedTime", "")] : []),
+        ...(series.lastObservedTime === null ? [required("series.lastObservedTime", "")] : []),
       ];

@@ -7,7 +7,7 @@ export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | Any
 
 /**
  * `bytes` is base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` is RFC 3339 in microseconds. All three
- * are strings.
+ * are strings. A time that is always there and that nobody set is null.
  */
 export type ScalarType =
   | "string"
@@ -145,8 +145,8 @@ export const boolean: ScalarSchema<boolean> = scalar("boolean");
 export const int32: ScalarSchema<number> = scalar("int32");
 export const int64: ScalarSchema<number> = scalar("int64");
 export const bytes: ScalarSchema<string> = scalar("bytes");
-export const time: ScalarSchema<string> = scalar("time");
-export const microTime: ScalarSchema<string> = scalar("microTime");
+export const time: ScalarSchema<string | null> = scalar("time");
+export const microTime: ScalarSchema<string | null> = scalar("microTime");
 export const quantity: ScalarSchema<string> = scalar("quantity");
 export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
 export const any: AnySchema = { type: "any" };

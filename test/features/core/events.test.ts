@@ -18,7 +18,7 @@ const event: Event = {
   firstTimestamp: "2026-03-04T04:06:07Z",
   lastTimestamp: "2026-03-04T05:06:00Z",
   count: 3,
-  eventTime: null as never, // what decoding makes of an absent time
+  eventTime: null, // what decoding makes of an absent time
   reportingComponent: "",
   reportingInstance: "",
 };
@@ -65,10 +65,7 @@ describe("an event", () => {
       "worker.1",
     ]);
     assert.equal(
-      definition.columns[0]?.cell(
-        { ...reported, lastTimestamp: null as never, firstTimestamp: null as never },
-        { now },
-      ),
+      definition.columns[0]?.cell({ ...reported, lastTimestamp: null, firstTimestamp: null }, { now }),
       "7s",
     );
   });

@@ -9,11 +9,14 @@ import { defineResource } from "../../../machinery/registry/resource-definition.
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, bytes, object, string, time } from "../../../machinery/schema/schema.ts";
-import type { Infer } from "../../../machinery/schema/schema.ts";
+import type { Infer, ScalarSchema } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
+
+/** Every record has it: see `validateSpec`. */
+const recordedTime = time as ScalarSchema<string>;
 
 const issuedCertificateSchema = struct(
   "v1.IssuedCertificate",
@@ -36,8 +39,8 @@ const issuedCertificateSchema = struct(
           ipAddresses: omitEmpty(7, atomicList(string), "Subject alternative names: addresses."),
           emailAddresses: omitEmpty(8, atomicList(string), "Subject alternative names: e-mail."),
           uris: omitEmpty(9, atomicList(string), "Subject alternative names: URIs."),
-          notBefore: always(10, time, "The start of its validity."),
-          notAfter: always(11, time, "The end of its validity."),
+          notBefore: always(10, recordedTime, "The start of its validity."),
+          notAfter: always(11, recordedTime, "The end of its validity."),
           username: omitEmpty(12, string, "The user who requested it."),
           requestName: omitEmpty(13, string, "The name of the CertificateSigningRequest."),
           requestUid: omitEmpty(14, string, "The uid of the CertificateSigningRequest."),

@@ -13,7 +13,7 @@ export function withPodCondition(
   const previous = conditions.find(({ type }) => type === rest.type);
   const condition: PodCondition = {
     ...rest,
-    lastProbeTime: null as unknown as string, // a time that nobody set
+    lastProbeTime: null,
     lastTransitionTime: previous?.status === rest.status ? previous.lastTransitionTime : timestamp(now),
   };
   const next =

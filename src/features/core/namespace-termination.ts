@@ -75,7 +75,7 @@ class NamespaceTermination {
   async #reconcile(name: string): Promise<string> {
     const namespace = this.#namespaces.get(name);
     if (namespace?.metadata.deletionTimestamp === undefined) return "nothing to do: the namespace is not being deleted";
-    if (!namespace.spec?.finalizers?.includes(contentFinalizer))
+    if (!namespace.spec.finalizers?.includes(contentFinalizer))
       return "nothing to do: the namespace was emptied before";
     const passed = this.#clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
     if (passed < graceMilliseconds) {
@@ -114,7 +114,7 @@ class NamespaceTermination {
   }
 
   async #removeFinalizer(namespace: Namespace): Promise<void> {
-    const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== contentFinalizer);
+    const finalizers = (namespace.spec.finalizers ?? []).filter((one) => one !== contentFinalizer);
     const finalized: Namespace = { ...namespace, spec: { ...namespace.spec, finalizers } };
     await ignoreCodes([404], this.#resource.update(finalized, { subresource: "finalize" }));
   }

@@ -93,7 +93,7 @@ class NodeLifecycle {
   }
 
   #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
-    if (metadata.namespace !== this.#names.namespaces.nodeLease || spec?.renewTime === previous.spec?.renewTime) return;
+    if (metadata.namespace !== this.#names.namespaces.nodeLease || spec.renewTime === previous.spec.renewTime) return;
     this.#hear(metadata.name ?? "");
   }
 

@@ -26,7 +26,7 @@ export function removalTime(request: CertificateSigningRequest): number {
   const created = Date.parse(request.metadata.creationTimestamp ?? "") || 0;
   const decided = Math.max(
     created,
-    ...(request.status?.conditions ?? []).map(({ lastUpdateTime }) => Date.parse(lastUpdateTime ?? "") || 0),
+    ...(request.status.conditions ?? []).map(({ lastUpdateTime }) => Date.parse(lastUpdateTime ?? "") || 0),
   );
   const kept = (state === "pending" ? created : decided) + keptMilliseconds[state];
   return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;

@@ -85,7 +85,7 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
 
 /** When a request was approved, in milliseconds since the epoch; undefined while it is not. */
 function approvalTime({ status, metadata }: CertificateSigningRequest): number | undefined {
-  const approval = status?.conditions?.find(({ type }) => type === "Approved");
+  const approval = status.conditions?.find(({ type }) => type === "Approved");
   if (approval === undefined) return undefined;
   return Date.parse(approval.lastUpdateTime ?? metadata.creationTimestamp ?? "") || 0;
 }

@@ -174,7 +174,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   if (!isSemanticallyEqual(spec.taints, previous.taints)) {
     throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify taints`);
   }
-  if (!isSemanticallyEqual(object.metadata.ownerReferences, oldObject?.metadata.ownerReferences)) {
+  if (!isSemanticallyEqual(object.metadata.ownerReferences, oldObject.metadata.ownerReferences)) {
     throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
   }
   if (labels.length > 0) throw admissionForbidden(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);

@@ -112,17 +112,6 @@ describe("a data directory", () => {
     });
   }
 
-  it("has one server also when its lock was removed", async () => {
-    const first = start(data);
-    assert.equal(await first.outcome, "ready");
-    rmSync(join(data, "owner.lock"));
-    const second = await signet.run(serve(data));
-    assert.equal(second.code, 2);
-    assert.match(second.stderr, /^signet: .+ a command, or processes of a server, still use it; [^\n]+\n$/);
-    await end(first.process, "SIGTERM");
-    assert.equal(await start(data).outcome, "ready");
-  });
-
   it("has exactly one server when several start at the same moment", async () => {
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => start(data).outcome));
     const refusals = outcomes.filter((outcome) => outcome !== "ready");

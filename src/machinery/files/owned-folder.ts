@@ -32,15 +32,20 @@ export const isOwnershipFile = (name: string): boolean =>
 
 /** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
-/** After an owner was killed, the processes that it started exit by themselves within this time. Commands may take longer. */
-const membersEndMilliseconds = 10_000;
+interface OwnFolderOptions {
+  /**
+   * How long to wait for processes that still use the folder. Default 10,000: after an owner was killed, the processes that it started
+   * exit by themselves within this time. Commands may take longer.
+   */
+  readonly waitMilliseconds?: number;
+}
 
 /**
  * Creates a folder (0700) unless it exists, and takes ownership. Only one process can own it. The operating system
  * holds the lock, so a crash or SIGKILL releases it. Throws UnusableFile, with one line on what to do, when another
  * process owns the folder, other users can write to it, it is not writable, or the disk is full.
  */
-export function ownFolder(folder: string): OwnedFolder {
+export function ownFolder(folder: string, { waitMilliseconds = 10_000 }: OwnFolderOptions = {}): OwnedFolder {
   let lock: FileLock | undefined;
   let membership: OwnedFolder | undefined;
   try {
@@ -50,7 +55,7 @@ export function ownFolder(folder: string): OwnedFolder {
     if (!lock.lockExclusive({ waitMilliseconds: 0 })) throw inUse(folder);
     const members = openFileLock(join(folder, membersLock));
     try {
-      if (!members.lockExclusive({ waitMilliseconds: membersEndMilliseconds })) {
+      if (!members.lockExclusive({ waitMilliseconds })) {
         throw new UnusableFile(
           `${folder}: a command, or processes of a server, still use it; wait for the command, or end them, then try again`,
         );

@@ -18,3 +18,16 @@ it("a folder is not used on a file system without modes, where all users could r
   shown.mode = 0o700;
   ownFolder(folder).release();
 });
+
+it("a folder has one owner also when its lock was removed, until the owner ends", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const owner = ownFolder(folder);
+  rmSync(join(folder, "owner.lock"));
+  assert.throws(() => ownFolder(folder, { waitMilliseconds: 0 }), {
+    name: "UnusableFile",
+    message: `${folder}: a command, or processes of a server, still use it; wait for the command, or end them, then try again`,
+  });
+  owner.release();
+  ownFolder(folder, { waitMilliseconds: 0 }).release();
+});

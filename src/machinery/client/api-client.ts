@@ -153,9 +153,10 @@ export class ApiClient {
   #errorOf({ status: code, headers }: ClientResponse, text: string): ApiError {
     const status = parseStatus(text);
     const retryAfterSeconds = retryAfterSecondsOf(headers);
+    const said = status === undefined ? text.slice(0, 500) : status.message;
     const options = {
       code,
-      message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
+      message: said || `the server answered ${code}`,
       reason: status?.reason,
       details: retryAfterSeconds === undefined ? status?.details : { retryAfterSeconds, ...status?.details },
     };

@@ -88,6 +88,11 @@ describe("the error of a refused request", () => {
   it("has nothing of a field that is of another type than the API says", async () => {
     const error = await errorFor({ message: {}, reason: ["Conflict"], details: "x" });
     assert.deepEqual([error.reason, error.details], [undefined, undefined]);
-    assert.doesNotMatch(error.message, /object Object/);
+  });
+
+  it("says its code, and not the whole Status, where the Status has no message", async () => {
+    for (const message of [undefined, "", {}]) {
+      assert.equal((await errorFor({ message })).message, "the server answered 400");
+    }
   });
 });

@@ -68,34 +68,21 @@ function configurationOf(root: Fields, folder: string): AgentConfiguration {
 
 function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   const fileOf = (name: string): string | undefined => {
-    const file = root.text(name);
-    if (file === "") root.fault(name, "must not be empty");
+    const file = root.text(name, emptyFault);
     return file === undefined ? undefined : resolve(folder, file);
   };
   const listen = root.fields("listen");
   const port = listen.integer("port", { from: 0, to: 65_535 });
-  const listenAddress = listen.text("address");
-  if (listenAddress === "") listen.fault("address", "must not be empty");
-  const nodeName = root.text("nodeName");
-  if (nodeName !== undefined) {
-    const fault = validateDnsSubdomainName(nodeName, { isPrefix: false })[0];
-    if (fault !== undefined) root.fault("nodeName", fault);
-  }
-  const logLevel = root.text("logLevel");
-  if (logLevel !== undefined && !logLevels.some((one) => one === logLevel)) {
-    root.fault("logLevel", `must be one of ${logLevels.join(", ")}`);
-  }
-  const format = root.text("logFormat");
-  const logFormat = logFormats.find((one) => one === format);
-  if (format !== logFormat) root.fault("logFormat", `must be one of ${logFormats.join(", ")}`);
-  const certificateLifetime = root.text("certificateLifetime");
-  if (certificateLifetime !== undefined && lifetimeSecondsOf(certificateLifetime) === undefined) {
-    root.fault("certificateLifetime", lifetimeFault);
-  }
-  const leaseDuration = root.text("leaseDuration");
-  if (leaseDuration !== undefined && leaseSecondsOf(leaseDuration) === undefined) {
-    root.fault("leaseDuration", leaseDurationFault);
-  }
+  const listenAddress = listen.text("address", emptyFault);
+  const nodeName = root.text("nodeName", subdomainFault);
+  const logLevel = root.text("logLevel", choiceFault(logLevels));
+  const logFormat = root.text("logFormat", choiceFault(logFormats));
+  const certificateLifetime = root.text("certificateLifetime", (text) =>
+    lifetimeSecondsOf(text) === undefined ? lifetimeFault : undefined,
+  );
+  const leaseDuration = root.text("leaseDuration", (text) =>
+    leaseSecondsOf(text) === undefined ? leaseDurationFault : undefined,
+  );
   const given = {
     server: root.texts("servers", serverFault),
     caFile: fileOf("caFile"),
@@ -110,7 +97,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     nodeIp: root.texts("nodeAddresses", (text) =>
       parseIpAddress(text) === undefined ? "must be an IP address" : undefined,
     ),
-    dnsName: root.texts("dnsNames", (text) => validateDnsSubdomainName(text.toLowerCase(), { isPrefix: false })[0]),
+    dnsName: root.texts("dnsNames", (text) => subdomainFault(text.toLowerCase())),
     certificateLifetime,
     leaseDuration,
     logLevel,
@@ -120,6 +107,15 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   // A field that is left out leaves the flag's default in place.
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
+
+const emptyFault = (text: string): string | undefined => (text === "" ? "must not be empty" : undefined);
+
+const subdomainFault = (text: string): string | undefined => validateDnsSubdomainName(text, { isPrefix: false })[0];
+
+const choiceFault =
+  (choices: readonly string[]) =>
+  (text: string): string | undefined =>
+    choices.includes(text) ? undefined : `must be one of ${choices.join(", ")}`;
 
 const serverFault = (text: string): string | undefined =>
   isHttpsUrl(text) ? undefined : "must be a URL such as https://signet.example.com:6443";

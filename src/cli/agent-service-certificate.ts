@@ -134,15 +134,16 @@ function parseOutput(
 function parseNames(fields: Fields): Partial<Record<FolderPart, string>> {
   const names = Object.fromEntries(
     folderParts.flatMap((part) => {
-      const name = fields.text(part);
-      if (name === undefined) return [];
-      if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}$/.test(name)) fields.fault(part, "must be a file name without folders");
-      return [[part, name]];
+      const name = fields.text(part, fileNameFault);
+      return name === undefined ? [] : [[part, name]];
     }),
   );
   if (new Set(Object.values(names)).size < Object.keys(names).length) fields.fault("key", "must not share its name");
   return Object.keys(names).length === 0 ? { key: "tls.key", fullChain: "tls.crt" } : names;
 }
+
+const fileNameFault = (text: string): string | undefined =>
+  /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}$/.test(text) ? undefined : "must be a file name without folders";
 
 /** Java refuses shorter ones. */
 const shortestPassword = 6;

@@ -8,6 +8,9 @@ export interface FieldContext {
   readonly faults: string[];
 }
 
+/** What is wrong with a text. Undefined: nothing. */
+type FaultOfText = (text: string) => string | undefined;
+
 const maximumFaults = 20;
 const maximumFaultLength = 400;
 
@@ -60,11 +63,14 @@ export class Fields {
     return new Fields(value, { path, faults: this.faults });
   }
 
-  text(name: string): string | undefined {
+  /** The text, also when `faultOf` finds a fault in it: so the faults of other fields are found too. */
+  text(name: string, faultOf: FaultOfText = () => undefined): string | undefined {
     const value = this.take(name);
-    if (value === undefined || typeof value === "string") return value;
-    this.fault(name, "must be a string");
-    return undefined;
+    if (value === undefined) return undefined;
+    const isText = typeof value === "string";
+    const fault = isText ? faultOf(value) : "must be a string";
+    if (fault !== undefined) this.fault(name, fault);
+    return isText ? value : undefined;
   }
 
   /** Reads `apiVersion` and `kind`, which must have these values. */
@@ -107,7 +113,7 @@ export class Fields {
       .filter((one) => one !== undefined);
   }
 
-  texts(name: string, faultOf: (text: string) => string | undefined = () => undefined): string[] | undefined {
+  texts(name: string, faultOf: FaultOfText = () => undefined): string[] | undefined {
     return this.list(name, (value, path) => {
       const isText = typeof value === "string" && value !== "";
       const fault = isText ? faultOf(value) : "must be a string that is not empty";

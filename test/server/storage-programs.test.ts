@@ -6,6 +6,7 @@ import { it } from "node:test";
 import { failureReport } from "../../src/cli/failure-report.ts";
 import { runBackUp, unreadableSourceAdvice } from "../../src/server/backup/storage-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { StoreDamaged } from "../../src/machinery/storage/store.ts";
 import { makeDamagedStore } from "./damaged-store.ts";
 
 it("the advice to give up an object that can't be moved names it so that a shell takes it as one word", () => {
@@ -25,8 +26,7 @@ it("a backup of a damaged store fails as work that cannot be done, and says once
   const failure = await runBackUp(location, { file: join(folder, "backup"), withKeys: false }).catch((error) => error);
   assert.deepEqual(failureReport(failure, "signet backup"), {
     exitCode: 1,
-    message:
-      "the store's file is damaged (a write of /registry/namespaces/lost is missing); restore a backup (signet restore)",
+    message: new StoreDamaged("a write of /registry/namespaces/lost is missing").message,
   });
   assert.deepEqual(readdirSync(folder), ["data"]);
 });

@@ -241,9 +241,13 @@ describe("an HTTP/2 session", () => {
         { type: frameTypes.headers, flags: flags.endStream, streamId: 1, payload: block.subarray(0, 5) },
         { type: frameTypes.continuation, streamId: 1, payload: block.subarray(5, 9) },
         { type: frameTypes.continuation, flags: flags.endHeaders, streamId: 1, payload: block.subarray(9) },
+        get(3, "/next"),
       );
     await client.settle();
-    assert.equal(client.heads[0]?.path, "/long");
+    assert.deepEqual(
+      client.heads.map(({ path }) => path),
+      ["/long", "/next"],
+    );
   });
 
   it("ignores padding, priorities and types that it does not know", async () => {
@@ -507,6 +511,11 @@ describe("an HTTP/2 session", () => {
           { ...get(1), flags: 0 },
           { type: frameTypes.continuation, streamId: 3 },
         ],
+      ],
+      [
+        "headers of a stream whose header block has not ended",
+        "protocolError",
+        [{ ...get(1), flags: flags.endStream }, get(1)],
       ],
       ["a continuation of nothing", "protocolError", [{ type: frameTypes.continuation, streamId: 1 }]],
       ["an index beyond the table", "compressionError", [{ ...get(1), payload: Buffer.from([0xff, 0x7f]) }]],

@@ -517,6 +517,12 @@ describe("an HTTP/2 session", () => {
         "protocolError",
         [{ ...get(1), flags: flags.endStream }, get(1)],
       ],
+      ["headers of no stream", "protocolError", [get(0)]],
+      [
+        "a priority of no stream",
+        "protocolError",
+        [{ type: frameTypes.priority, payload: Buffer.from([0, 0, 0, 1, 0]) }],
+      ],
       ["a continuation of nothing", "protocolError", [{ type: frameTypes.continuation, streamId: 1 }]],
       ["an index beyond the table", "compressionError", [{ ...get(1), payload: Buffer.from([0xff, 0x7f]) }]],
       ["the index 0", "compressionError", [{ ...get(1), payload: Buffer.from([0x80]) }]],

@@ -54,8 +54,8 @@ export function isIntact(encoded: Buffer, length = encoded.length): boolean {
   return crc32(encoded.subarray(0, checksumOffset)) === encoded.readUInt32BE(checksumOffset);
 }
 
-const hasChecksum = ({ [kindOffset]: kind }: Buffer): boolean =>
-  kind === recordKinds.value || kind === recordKinds.delete;
+const hasChecksum = (encoded: Buffer): boolean =>
+  encoded[kindOffset] === recordKinds.value || encoded[kindOffset] === recordKinds.delete;
 
 const isKindWithoutChecksum = (kind: number | undefined): boolean =>
   kind === recordKinds.valueWithoutChecksum || kind === recordKinds.deleteWithoutChecksum;
@@ -96,8 +96,8 @@ export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
     ? encoded.subarray(valueStartOf(encoded), encoded.length - (hasChecksum(encoded) ? checksumBytes : 0))
     : undefined;
 
-const hasValue = ({ [kindOffset]: kind }: Buffer): boolean =>
-  kind === recordKinds.value || kind === recordKinds.valueWithoutChecksum;
+const hasValue = (encoded: Buffer): boolean =>
+  encoded[kindOffset] === recordKinds.value || encoded[kindOffset] === recordKinds.valueWithoutChecksum;
 
 const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(kindOffset + 1);
 

@@ -19,7 +19,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { changedWrite, orDamage, orDamaged, recordAt } from "./lmdb-damage.ts";
+import { changedWrite, orDamaged, recordAt } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -75,7 +75,7 @@ export class LmdbStore implements Store {
     });
     this.#writes = new WriteQueue({
       environment: this.#environment,
-      entryOf: (key, revision) => soundEntry(key, { entry: this.#entryAt(revision, { key }), isNewest: true }),
+      entryOf: (key, from) => this.#entryAt({ key, from }) ?? lost(key),
       onCommitted: async (transactions) => {
         if (transactions.length > 0) options.onWritten?.();
         await this.#deliver(transactions);
@@ -117,14 +117,15 @@ export class LmdbStore implements Store {
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    return this.#orDamaged(() => this.#range<never>(request, ({ from, ...found }) => this.#entryAt(from, found)));
+    return this.#orDamaged(() => this.#range<never>(request, (found) => this.#entryAt(found)));
   }
 
   async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
     return this.#orDamaged(() =>
-      this.#range<Head>(request, ({ from, firstByte, valueBytes = 0, ...found }) =>
-        firstByte === leftOut ? { key: found.key, modRevision: from, valueBytes } : this.#entryAt(from, found),
-      ),
+      this.#range<Head>(request, (found) => {
+        const { key, from, firstByte, valueBytes = 0 } = found;
+        return firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(found);
+      }),
     );
   }
 
@@ -148,9 +149,14 @@ export class LmdbStore implements Store {
         version <= revision
           ? { key, from: version, firstByte, valueBytes, revision }
           : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision };
-      const sound = orDamage(() => soundEntry(key, { entry: read(found), isNewest: version <= revision }));
-      if (sound instanceof StoreDamaged && !showsDamaged) throw sound;
-      const entry = sound instanceof StoreDamaged ? damagedEntry(found, sound) : sound;
+      let entry: Entry | H | undefined;
+      try {
+        // Compaction keeps the newest write of a key.
+        entry = read(found) ?? (version <= revision ? lost(key) : undefined);
+      } catch (error) {
+        if (!showsDamaged || !(error instanceof StoreDamaged)) throw error;
+        entry = damagedEntry(found, error);
+      }
       if (entry === undefined) continue;
       const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
       if (isFull) return { entries, revision, hasMore: true };
@@ -216,7 +222,7 @@ export class LmdbStore implements Store {
     if (value !== undefined && leftOut !== undefined && value[0] === leftOut) {
       return { key, modRevision: revision, valueBytes: value.length };
     }
-    const entry = value && this.#entryAt(revision, { key });
+    const entry = value && this.#entryAt({ key, from: revision });
     if (entry === undefined) throw new RevisionCompacted(this.#counter("compacted"));
     return entry;
   }
@@ -296,17 +302,19 @@ export class LmdbStore implements Store {
     return counterOf(this.#environment, name);
   }
 
-  /** Returns the entry of a key at a revision: the given write, or its newest predecessor that is old enough. */
-  #entryAt(
-    writtenAt: number,
-    { key: ofKey, revision = writtenAt }: { readonly key: string; readonly revision?: number },
-  ): Entry | undefined {
+  /**
+   * Returns the entry of a key at a revision (default: that of the given write): the given write, or its newest predecessor that is old
+   * enough. Throws StoreDamaged where that is of another key.
+   */
+  #entryAt({ key, from, revision = from }: Pick<FoundHead, "key" | "from"> & Partial<FoundHead>): Entry | undefined {
     const { log } = this.#environment;
-    for (let modRevision = writtenAt; modRevision > 0;) {
-      const shared = recordAt(log, { revision: modRevision, key: ofKey });
+    for (let modRevision = from; modRevision > 0;) {
+      const shared = recordAt(log, { revision: modRevision, key });
       if (shared === undefined) return undefined; // compaction has removed a delete
       if (modRevision <= revision) {
-        const { key, value, createRevision } = decodeLogRecord(copied(shared));
+        const record = decodeLogRecord(copied(shared));
+        if (record.key !== key) lost(key);
+        const { value, createRevision } = record;
         return value && { key, value, createRevision, modRevision };
       }
       modRevision = decodePreviousRevision(shared);
@@ -334,14 +342,9 @@ export class LmdbStore implements Store {
   }
 }
 
-/** Throws StoreDamaged when a read did not find what the head of its key says. */
-function soundEntry<E extends Entry | Head>(
-  key: string,
-  { entry, isNewest }: { readonly entry: E | undefined; readonly isNewest: boolean },
-): E | undefined {
-  // Compaction keeps the newest write of a key.
-  if (entry === undefined ? isNewest : entry.key !== key) throw new StoreDamaged(`a write of ${key} is missing`);
-  return entry;
+/** The log does not have the write that the head of a key names. */
+function lost(key: string): never {
+  throw new StoreDamaged(`a write of ${key} is missing`);
 }
 
 const damagedEntry = ({ key, from }: FoundHead, { found }: StoreDamaged): Entry => ({

@@ -37,9 +37,24 @@ export const printFieldSelector = (selector: FieldSelector): string =>
 export const equalFields = (values: Readonly<Record<string, string>>): string =>
   printFieldSelector(Object.entries(values).map(([field, value]) => ({ field, operator: "=", value })));
 
-/** `valueOf` returns the value of a field; "" for an absent one. */
-export const matchesFields = (selector: FieldSelector, valueOf: (field: string) => string): boolean =>
-  selector.every(({ field, operator, value }) => (valueOf(field) === value) === (operator === "="));
+/**
+ * Tells whether the fields of an object match, of which `valueOf` returns the values; "" for an absent one. It asks for each field once,
+ * however many terms name it.
+ */
+export function fieldMatcher(selector: FieldSelector): (valueOf: (field: string) => string) => boolean {
+  const ofFields = new Map<string, { readonly equal: Set<string>; readonly unequal: Set<string> }>();
+  for (const { field, operator, value } of selector) {
+    const ofField = ofFields.get(field) ?? { equal: new Set(), unequal: new Set() };
+    ofFields.set(field, ofField);
+    (operator === "=" ? ofField.equal : ofField.unequal).add(value);
+  }
+  const terms = [...ofFields];
+  return (valueOf) =>
+    terms.every(([field, { equal, unequal }]) => {
+      const value = valueOf(field);
+      return (equal.size === 0 || (equal.size === 1 && equal.has(value))) && !unequal.has(value);
+    });
+}
 
 /** The value that the selector requires for a field, or undefined. Of several, which nothing can have, the first. */
 export const requiredFieldValue = (selector: FieldSelector, field: string): string | undefined =>

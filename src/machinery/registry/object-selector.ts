@@ -1,9 +1,9 @@
 import { badRequest } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import { goQuoted } from "../api/format-value.ts";
-import { matchesFields, requiredFieldValue } from "../api/field-selector.ts";
+import { fieldMatcher, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
-import { matchesLabels } from "../api/label-selector.ts";
+import { labelMatcher, matchesLabels } from "../api/label-selector.ts";
 import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { shortTextLength } from "../scheduling/request-turn.ts";
@@ -133,10 +133,10 @@ function matcher<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
-  const terms = fields.map((term) => comparedTerm(definition, term));
-  const matchesAllLabels = labelMatcher(labels);
+  const matchesAllFields = fieldMatcher(fields.map((term) => comparedTerm(definition, term)));
+  const matchesAllLabels = storedLabelMatcher(labels);
   const selectableValue = selectableValues(definition);
-  return (stored) => matchesAllLabels(stored) && matchesFields(terms, (field) => selectableValue(stored, field));
+  return (stored) => matchesAllLabels(stored) && matchesAllFields((field) => selectableValue(stored, field));
 }
 
 /** Looks for labels without parsing them. In a long object, which many selectors may ask for them, they are parsed once instead. */
@@ -146,10 +146,11 @@ const mayHaveLabel = (stored: StoredObject, texts: readonly string[]): boolean =
 /** Looking for a text costs a walk through the object, and a selector may have thousands: then its labels are parsed at once. */
 const mostTexts = 8;
 
-function labelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
+function storedLabelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
   const requirements = labels.map((requirement) => ({ alone: [requirement], texts: textsOf(requirement) }));
   if (requirements.flatMap(({ texts }) => texts).length > mostTexts) {
-    return (stored) => matchesLabels(labels, stored.labels);
+    const matches = labelMatcher(labels);
+    return (stored) => matches(stored.labels);
   }
   // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
   return (stored) =>

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import fc from "fast-check";
 import {
-  matchesFields,
+  fieldMatcher,
   parseFieldSelector,
   printFieldSelector,
   requiredFieldValue,
 } from "../../../src/machinery/api/field-selector.ts";
-import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
-import type { LabelRequirement } from "../../../src/machinery/api/label-selector.ts";
+import { labelMatcher, matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
+import type { LabelRequirement, Labels } from "../../../src/machinery/api/label-selector.ts";
 
 const word = fc.stringMatching(/^[a-z]([a-z0-9]{0,4}[a-z0-9])?$/).filter((text) => text !== "in" && text !== "notin");
 const value = fc.oneof(word, fc.constant(""), fc.integer({ min: 0, max: 99 }).map(String));
@@ -105,6 +105,24 @@ describe("a label selector", () => {
     for (const [text, expected] of cases) assert.equal(matchesLabels(parseLabelSelector(text), map), expected, text);
   });
 
+  it("selects the same with many requirements as with each of them alone", () => {
+    fc.assert(
+      fc.property(labelSelector, labels, (text, map) => {
+        const selector = parseLabelSelector(text);
+        assert.equal(labelMatcher(selector)(map), matchesLabels(selector, map));
+      }),
+    );
+  });
+
+  it("looks at a label once for thousands of requirements of other keys, and of its own values", () => {
+    const many = (part: (index: number) => string): string => Array.from({ length: 3000 }, (_, i) => part(i)).join(",");
+    const selector = `${many((i) => `!other${i}`)},tier notin (${many(String)})`;
+    let looks = 0;
+    const observed = new Proxy<Labels>({ tier: "back" }, { get: (target, key: string) => (looks++, target[key]) });
+    assert.equal(labelMatcher(parseLabelSelector(selector))(observed), true);
+    assert.equal(looks, 1);
+  });
+
   it("has spaces, tabs and ends of lines between its words, and no other white space", () => {
     for (const space of [" ", "\t", "\r", "\n"]) {
       assert.deepEqual(
@@ -162,9 +180,20 @@ describe("a field selector", () => {
 
   it("selects by equality, and takes an absent field as empty", () => {
     const valueOf = (field: string): string => (field === "a" ? "1" : "");
-    assert.equal(matchesFields(parseFieldSelector("a=1,b="), valueOf), true);
-    assert.equal(matchesFields(parseFieldSelector("a==1,b!=2"), valueOf), true);
-    assert.equal(matchesFields(parseFieldSelector("a!=1"), valueOf), false);
+    const matches = (text: string): boolean => fieldMatcher(parseFieldSelector(text))(valueOf);
+    assert.deepEqual(["a=1,b=", "a==1,b!=2", "a!=2,a!=3", ""].map(matches), [true, true, true, true]);
+    assert.deepEqual(["a!=1", "a=1,a=2", "a=1,a!=1", "b!="].map(matches), [false, false, false, false]);
+  });
+
+  it("asks for a field once, however many terms name it", () => {
+    const asked: string[] = [];
+    const terms = Array.from({ length: 3000 }, (_, index) => `a!=${index}`);
+    const matches = fieldMatcher(parseFieldSelector(terms.join(",")));
+    assert.equal(
+      matches((field) => (asked.push(field), "x")),
+      true,
+    );
+    assert.deepEqual(asked, ["a"]);
   });
 
   it("requires a value of a field by equality alone, and of several the first", () => {

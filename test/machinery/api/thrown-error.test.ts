@@ -26,3 +26,10 @@ test("what was thrown and is no Error is its own message", () => {
   assert.equal(messageOf("gone"), "gone");
   assert.equal(messageOf(undefined), "undefined");
 });
+
+test("the message of a certificate from an unknown CA leaves out how Node.js would be started", () => {
+  const thrown = new Error(
+    "unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca",
+  );
+  assert.equal(messageOf(thrown), "unable to verify the first certificate");
+});

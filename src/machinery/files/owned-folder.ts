@@ -32,6 +32,7 @@ export const isOwnershipFile = (name: string): boolean =>
 
 /** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
+
 interface OwnFolderOptions {
   /**
    * How long to wait for processes that still use the folder. Default 10,000: after an owner was killed, the processes that it started

@@ -10,7 +10,7 @@ import { textTable } from "../../../src/machinery/command-line/text-table.ts";
 
 /** A line that clears the screen, reverses the direction of text, hides a letter, and has an invisible tag. */
 const hostile = "a\u001b[2J\u202eb\u200bc\u{e0041}\u009bd\u3164";
-const steering = /(?!\n)[\p{Cc}\u200b\u202e\u3164\u{e0041}]/u;
+const unprintable = /(?!\n)[\p{Cc}\u200b\u202e\u3164\u{e0041}]/u;
 
 /** What is printed while a function runs. */
 function printed(context: TestContext, run: () => void): string {
@@ -28,7 +28,7 @@ describe("output on a terminal", () => {
   it("escapes characters that control the terminal or hide text", () => {
     assert.equal(printable(hostile), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}d\\u{3164}");
     assert.equal(printable("plain Ünïcode 漢字 😀"), "plain Ünïcode 漢字 😀");
-    assert.doesNotMatch(textTable([[hostile]], { header: ["NAME"] }), steering);
+    assert.doesNotMatch(textTable([[hostile]], { header: ["NAME"] }), unprintable);
   });
 
   it("keeps the value in JSON and YAML, with the same characters escaped", (context) => {
@@ -36,7 +36,7 @@ describe("output on a terminal", () => {
     const json = printed(context, () => print(value, { flags: { output: "json" }, text: () => "" }));
     const yaml = printed(context, () => print(value, { flags: { output: "yaml" }, text: () => "" }));
     assert.deepEqual([JSON.parse(json), parse(yaml)], [value, value]);
-    for (const text of [json, yaml]) assert.doesNotMatch(text, steering);
+    for (const text of [json, yaml]) assert.doesNotMatch(text, unprintable);
     assert.match(yaml, /time: "2026-01-01T00:00:00Z"/);
   });
 

@@ -60,10 +60,10 @@ export class KnownPolicies {
     };
     followRegistry(registry, {
       onLoaded() {
+        // All of them first: while one can't be read, those that are known stay in force.
+        const objects = registry.cache.range(resourceRange(registry.definition)).map(({ object }) => object);
         known.clear();
-        for (const { object } of registry.cache.range(resourceRange(registry.definition))) {
-          known.set(object.metadata.name ?? "", object);
-        }
+        for (const object of objects) known.set(object.metadata.name ?? "", object);
         changed();
       },
       onEvent(event) {

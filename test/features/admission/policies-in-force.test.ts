@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ForgetfulStore } from "../../machinery/registry/forgetful-store.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
@@ -872,3 +873,21 @@ const testRequest = Buffer.from(
     subjectAltNames: noSubjectAltNames,
   }),
 ).toString("base64");
+
+describe("a policy in force that can't be read any more", () => {
+  const store = new ForgetfulStore();
+  let scene: PolicyScene;
+  before(async () => void (scene = await PolicyScene.start({ store })));
+  after(() => scene.stop());
+
+  it("goes on refusing writes when the server has to load all policies again", async () => {
+    await scene.policy("never", { matchConstraints: matching(["configmaps"]), validations: [{ expression: "false" }] });
+    const { entries } = await store.range(everyKey);
+    const keys = entries.map(({ key }) => key).filter((key) => key.includes("validatingadmission"));
+    assert.equal(keys.length, 2);
+    for (const key of keys) store.unreadable.add(key);
+    await store.forget(async () => {});
+    assert.equal((await scene.send("GET", configMaps)).status, 200);
+    assert.equal((await scene.send("POST", configMaps, configMap("a"))).code, 422);
+  });
+});

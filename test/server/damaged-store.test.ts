@@ -16,6 +16,11 @@ const damaged = {
   account: "/registry/serviceaccounts/default/broken",
   secret: "/registry/secrets/default/broken",
   binding: "/registry/clusterrolebindings.rbac.authorization.platform.io/broken",
+  defaultRole: "/registry/clusterroles.rbac.authorization.platform.io/cluster-admin",
+  defaultBinding: "/registry/clusterrolebindings.rbac.authorization.platform.io/system:discovery",
+  delegatedAuthentication: "/registry/configmaps/platform-system/extension-apiserver-authentication",
+  delegatedReader:
+    "/registry/roles.rbac.authorization.platform.io/platform-system/extension-apiserver-authentication-reader",
 };
 
 for (const how of ["lost", "changed"] as const) {
@@ -83,3 +88,55 @@ for (const how of ["lost", "changed"] as const) {
     });
   });
 }
+
+describe("a server whose store has lost a rule that refuses requests, or its keys", () => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+  const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  const admission = "admissionregistration";
+  const rules = [
+    {
+      path: "/apis/signet.platform.io/v1/revocations",
+      key: "/registry/revocations.signet.platform.io/broken",
+      spec: { token: { id: "11111111-2222-3333-4444-555555555555" } },
+    },
+    {
+      path: `/apis/${admission}.k8s.io/v1/validatingadmissionpolicies`,
+      key: `/registry/validatingadmissionpolicies.${admission}.platform.io/broken`,
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["nodes"] }],
+        },
+        validations: [{ expression: "false" }],
+      },
+    },
+    {
+      path: `/apis/${admission}.k8s.io/v1/validatingadmissionpolicybindings`,
+      key: `/registry/validatingadmissionpolicybindings.${admission}.platform.io/broken`,
+      spec: { policyName: "broken", validationActions: ["Deny"] },
+    },
+  ];
+  const start = () => startTestServer({ storage: "lmdb", dataDirectory });
+  after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+
+  it("does not start, and names what it is, until it is given up", async (t) => {
+    t.mock.method(console, "log", () => {});
+    const server = await start();
+    const api = new InProcess(server);
+    for (const { path, spec } of rules) {
+      const { code } = await api.json(path, { method: "POST", body: { metadata: { name: "broken" }, spec } });
+      assert.equal(code, undefined, "it was created");
+    }
+    await server.stop();
+    for (const { key } of rules) {
+      await damageWrite(join(dataDirectory, "store"), { key, how: "changed" });
+      await assert.rejects(start(), ({ message }: Error) => message.includes(key));
+      await runEncryption(config, { type: "discard", key });
+    }
+    await (await start()).stop();
+    await damageWrite(join(dataDirectory, "store"), { key: "/keys/tokens", how: "changed" });
+    await assert.rejects(start(), {
+      message:
+        "the store's file is damaged (the write of /keys/tokens is not as it was written); restore a backup (signet restore)",
+    });
+  });
+});

@@ -5,7 +5,7 @@ import type { Role } from "./rbac/roles.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
-import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { canBeRead, followRegistry } from "../../machinery/registry/follow-registry.ts";
 import { storageKey } from "../../machinery/registry/storage-key.ts";
 import type { ObjectName } from "../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
@@ -51,7 +51,7 @@ export class DelegatedAuthenticationPublisher {
     this.#where = { namespace: options.names.namespaces.system, name: configMapName };
   }
 
-  /** Makes the ConfigMap and its role what they should be. Where nothing is missing it only reads memory. */
+  /** Makes the ConfigMap and its role what they should be, where they can be read. Where nothing is missing it only reads memory. */
   async publish(): Promise<void> {
     await this.#publishConfigMap();
     await this.#publishRole();
@@ -87,7 +87,9 @@ export class DelegatedAuthenticationPublisher {
   async #publishConfigMap(): Promise<void> {
     const { names, stores, client, clock, current, hasReplicas } = this.#options;
     const configMaps = client.resource(configMapResource(names), this.#where.namespace);
-    const existing = stores.of(configMapResource).peek(this.#where)?.object;
+    const stored = stores.of(configMapResource).peek(this.#where);
+    if (stored !== undefined && !canBeRead(stored)) return;
+    const existing = stored?.object;
     const before = { data: existing?.data ?? {}, now: clock.now() };
     const data = delegatedAuthenticationData(current(), hasReplicas ? before : undefined);
     if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
@@ -104,7 +106,9 @@ export class DelegatedAuthenticationPublisher {
     const wanted = readerRole(names);
     const roles = client.resource(roleResource(names), this.#where.namespace);
     const { name = "" } = wanted.metadata;
-    const existing = stores.of(roleResource).peek({ ...this.#where, name })?.object;
+    const stored = stores.of(roleResource).peek({ ...this.#where, name });
+    if (stored !== undefined && !canBeRead(stored)) return;
+    const existing = stored?.object;
     const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);

@@ -1,5 +1,6 @@
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import type { Names } from "../api/names.ts";
+import { StoreUnavailable } from "../storage/store.ts";
 import type { Change, Entry, Store } from "../storage/store.ts";
 import type { SealingKey } from "./sealing-key.ts";
 import { storedEntry } from "../storage/stored-entries.ts";
@@ -80,7 +81,10 @@ export class FollowedKeyRecords {
     this.#feed = feed;
   }
 
-  /** Resolves when everything is known that was written before. Call it together with the start of the caches. */
+  /**
+   * Resolves when everything is known that was written before. Rejects with StoreUnavailable when a record is damaged. Call it together
+   * with the start of the caches.
+   */
   async start(): Promise<void> {
     await this.#feed.join({
       prefix: keyRecordPrefix,
@@ -88,8 +92,11 @@ export class FollowedKeyRecords {
         const loaded = new Map<string, StoredRecord<string>>();
         return {
           add(entries: readonly Entry[]) {
-            for (const { key, value, modRevision } of entries)
+            for (const { key, value, modRevision, unreadable } of entries) {
+              if (unreadable !== undefined)
+                throw new StoreUnavailable(`${unreadable}; restore a backup (signet restore)`);
               loaded.set(key, { value: value.toString("utf8"), revision: modRevision });
+            }
           },
           finish: () => {
             this.#stored = loaded;

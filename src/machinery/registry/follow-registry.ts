@@ -87,6 +87,10 @@ export function* readableObjects<T extends ApiObject>(
   below = "",
 ): IterableIterator<StoredObject<T>> {
   for (const stored of cache.snapshot(prefixRange(resourcePrefix(definition) + below))) {
-    if (stored.unreadable === undefined && stored.loadText().hasText) yield stored;
+    if (canBeRead(stored)) yield stored;
   }
 }
+
+/** Whether an object can be decrypted, and the store has it as it was written. Loads its text. */
+export const canBeRead = (stored: StoredObject): boolean =>
+  stored.unreadable === undefined && stored.loadText().hasText;

@@ -185,7 +185,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   /** Throws a 503 when the store has forgotten it: then this copy is far behind, or the store has lost it. */
   get #storedText(): string {
     const text = this.#content ?? this.#foundText();
-    if (text === undefined) throw serviceUnavailable(goneText);
+    if (text === undefined) throw serviceUnavailable(goneText(this.key));
     return text;
   }
 
@@ -199,7 +199,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 }
 
-const goneText =
-  "the server's copy of an object is out of date: try again; if that does not help, signet doctor looks for damage of the store";
+const goneText = (key: string): string =>
+  `the server's copy of ${JSON.stringify(key)} is out of date: try again; if that does not help, signet doctor looks for damage of the store`;
 
 const contentOf = (value: Buffer): string => value.toString("utf8", opening.length);

@@ -6,6 +6,7 @@ import type { ClusterRole, Role } from "../rbac/roles.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
+import { canBeRead } from "../../../machinery/registry/follow-registry.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { isSameRole } from "../rbac/binding.ts";
@@ -23,7 +24,7 @@ interface PolicyConnections {
 
 /**
  * Creates missing default roles and bindings, and adds what is missing in existing ones. When nothing is missing, it
- * only reads the caches.
+ * only reads the caches. One that can't be read stays as it is: it grants nothing, and keeps no server from starting.
  */
 export async function reconcilePolicy(
   { names, stores, client }: PolicyConnections,
@@ -35,14 +36,18 @@ export async function reconcilePolicy(
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const existing = stores.of(clusterRoleResource).peek({ namespace: "", name })?.object;
+    const stored = stores.of(clusterRoleResource).peek({ namespace: "", name });
+    if (stored !== undefined && !canBeRead(stored)) return;
+    const existing = stored?.object;
     const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);
   };
   const keepBinding = async (wanted: RoleBinding): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const existing = stores.of(clusterRoleBindingResource).peek({ namespace: "", name })?.object;
+    const stored = stores.of(clusterRoleBindingResource).peek({ namespace: "", name });
+    if (stored !== undefined && !canBeRead(stored)) return;
+    const existing = stored?.object;
     if (existing === undefined) {
       await bindings.create(wanted);
       return;

@@ -140,7 +140,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.served = new ServedVersion(this.compiled, definition.kind);
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
     const own: TextsOfKind | undefined = texts && {
-      valueAt: (revision) => texts.valueAt(revision),
+      valueAt: (write) => texts.valueAt(write),
       keep: (object, characters) => texts.keep(object, characters),
       onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // its own objects are given to it
     };

@@ -195,7 +195,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   #foundValue(): Buffer | undefined {
-    return this.#texts?.valueAt(this.revision);
+    return this.#texts?.valueAt(this);
   }
 }
 

@@ -1,3 +1,5 @@
+import type { WriteOfKey } from "../storage/store.ts";
+
 /** An object whose text can be read again. */
 interface TextHolder {
   evictText(): void;
@@ -5,7 +7,7 @@ interface TextHolder {
 
 export interface StoredTextsOptions {
   /** See `valueAt` of Store. */
-  valueAt(revision: number): Buffer | undefined;
+  valueAt(write: WriteOfKey): Buffer | undefined;
   /** How many characters of text are kept in memory. The default is some tens of thousands of objects. */
   readonly maximumCharacters?: number;
 }
@@ -28,8 +30,8 @@ export class StoredTexts {
     this.#maximumCharacters = options.maximumCharacters ?? 16 * 2 ** 20;
   }
 
-  valueAt(revision: number): Buffer | undefined {
-    return this.#options.valueAt(revision);
+  valueAt(write: WriteOfKey): Buffer | undefined {
+    return this.#options.valueAt(write);
   }
 
   /** Keeps the text of an object, of so many characters, for now. */

@@ -34,7 +34,7 @@ export class Stores {
 
   constructor({ names, definitions, ...given }: StoresOptions) {
     const { store } = given;
-    const texts = store.valueAt && new StoredTexts({ valueAt: (revision) => store.valueAt?.(revision) });
+    const texts = store.valueAt && new StoredTexts({ valueAt: (write) => store.valueAt?.(write) });
     const shared = { texts, ...given };
     const admission = (): readonly AdmissionRule[] => this.admission;
     this.#names = names;

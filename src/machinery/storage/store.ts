@@ -79,10 +79,10 @@ export interface Store {
   compactedRevision(): number | Promise<number>;
 
   /**
-   * Reads the value that was written at a revision. Undefined for a delete, for an old value that compaction has removed, and for one
-   * that is damaged. Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
+   * Reads the value that a key got at a revision. Undefined for a delete, for an old value that compaction has removed, and for one that is
+   * damaged, also where the revision is that of another key's write. Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
    */
-  readonly valueAt?: ((revision: number) => Buffer | undefined) | undefined;
+  readonly valueAt?: ((write: WriteOfKey) => Buffer | undefined) | undefined;
 
   /** How large the backend's files are, where it is not a file of this machine. For metrics. */
   sizeBytes?(): Promise<number | undefined>;
@@ -119,6 +119,12 @@ export type WriteResult =
    * does not exist.
    */
   | { readonly isWritten: false; readonly current: Entry | undefined };
+
+/** One of the writes that a key has had. */
+export interface WriteOfKey {
+  readonly key: string;
+  readonly revision: number;
+}
 
 /** A value where it is stored. */
 export interface StoredValue {

@@ -22,7 +22,7 @@ class Fixture {
   readonly registry = toyRegistry({
     store: this.store,
     feed: new ChangeFeed({ store: this.store, replayLength: 0 }),
-    texts: new StoredTexts({ valueAt: (revision) => this.store.textAt(revision), maximumCharacters: 0 }),
+    texts: new StoredTexts({ valueAt: ({ revision }) => this.store.textAt(revision), maximumCharacters: 0 }),
   });
   readonly errors: unknown[] = [];
   readonly informer = new RegistryInformer(this.registry, { onError: (error) => void this.errors.push(error) });

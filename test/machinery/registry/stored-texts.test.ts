@@ -30,9 +30,9 @@ describe("the texts of objects that are in the store", async () => {
   });
   let reads = 0;
   const texts = new StoredTexts({
-    valueAt(revision) {
+    valueAt(write) {
       reads += 1;
-      return store.valueAt(revision);
+      return store.valueAt(write);
     },
     maximumCharacters: 300,
   });
@@ -77,7 +77,7 @@ describe("the texts of objects that are in the store", async () => {
     await put("old", "green");
     await put("old", undefined);
     await store.compact(store.latestRevision());
-    assert.equal(store.valueAt(held?.revision ?? 0), undefined);
+    assert.equal(held && store.valueAt(held), undefined);
     assert.equal(held?.object.color, "red");
     const heard: string[] = [];
     const watch = registry.cache.watch({
@@ -114,7 +114,7 @@ describe("the texts of objects that are in the store", async () => {
     await encrypted.write({ key: keyOf("plain-1"), ...written });
     const copy = toyRegistry({
       store: encrypted,
-      texts: new StoredTexts({ valueAt: (revision) => encrypted.valueAt?.(revision), maximumCharacters: 0 }),
+      texts: new StoredTexts({ valueAt: (write) => encrypted.valueAt?.(write), maximumCharacters: 0 }),
     });
     await copy.start();
     await encrypted.write({ key: keyOf("secret-2"), ...written });

@@ -70,7 +70,7 @@ async function start(
   store: Store,
   { maximumCharacters = 0, replayLength = 1000 }: StartOptions = {},
 ): Promise<ResourceRegistry<Toy>> {
-  const texts = new StoredTexts({ valueAt: (revision) => store.valueAt?.(revision), maximumCharacters });
+  const texts = new StoredTexts({ valueAt: (write) => store.valueAt?.(write), maximumCharacters });
   const registry = toyRegistry({ store, feed: new ChangeFeed({ store, replayLength }), texts });
   await registry.start();
   return registry;

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { orDamaged } from "../../../src/machinery/storage/backends/lmdb-damage.ts";
 import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { storedFormat } from "../../../src/machinery/storage/backends/lmdb-format.ts";
 import {
   decodeLogRecord,
@@ -20,6 +21,8 @@ import { put, takeChanges } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 const openBrace = "{".charCodeAt(0);
+const zeros = Buffer.alloc(50);
+type Log = LmdbEnvironment["log"];
 
 describe("a record of the LMDB store's log", () => {
   const revision = fc.nat({ max: 2 ** 31 });
@@ -117,7 +120,7 @@ describe("a damaged LMDB store", () => {
       withStore(how, async (store, { last }) => {
         const { entries } = await store.rangeOfHeads({ ...everyKey, firstByte: openBrace });
         assert.deepEqual(entries.map(textOf), ["/a/1 later", "/a/2 later"]);
-        assert.equal(store.valueAt(last), undefined);
+        assert.equal(store.valueAt({ key: "/a/1", revision: last }), undefined);
       }),
     );
 
@@ -153,8 +156,28 @@ describe("a damaged LMDB store", () => {
       await environment.log.put(encodeRevision(last), encodeLogRecord(other));
       await closeEnvironment(environment);
       await assert.rejects(store.range(everyKey), { found: `the store's file is damaged (${found.lost})` });
+      assert.equal(store.valueAt({ key: "/a/1", revision: last }), undefined);
     }),
   );
+
+  for (const [what, damage] of [
+    ["is lost", (log: Log, revision: Buffer) => log.remove(revision)],
+    [
+      "is all zeros, as a write of format 1 that deletes no key",
+      (log: Log, revision: Buffer) => log.put(revision, zeros),
+    ],
+  ] as const) {
+    it(
+      `ends a watch that comes to a write that ${what}`,
+      withStore("changed", async (store, { last, directory }) => {
+        await put(store, "/a/3", "{}");
+        const environment = openEnvironment({ directory, profile: "platform" });
+        await damage(environment.log, encodeRevision(last + 1));
+        await closeEnvironment(environment);
+        await assert.rejects(takeChanges(store, { afterRevision: last, count: 1 }), { name: "StoreDamaged" });
+      }),
+    );
+  }
 
   it(
     "ends a watch and a read of the history that come to a changed write",
@@ -172,7 +195,7 @@ describe("a damaged LMDB store", () => {
     withStore("changed", async (store, { old, last }) => {
       await store.write({ key: "/a/1", value: Buffer.from("{}"), expectedRevision: last });
       await store.compact(store.latestRevision());
-      assert.equal(store.valueAt(old)?.toString(), '{"a":"old"}');
+      assert.equal(store.valueAt({ key: "/a/1", revision: old })?.toString(), '{"a":"old"}');
       const { entries } = await store.range(everyKey);
       assert.deepEqual(entries.map(textOf), ["/a/1 {}", '/a/2 {"a":"other"}']);
     }),

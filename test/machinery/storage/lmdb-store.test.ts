@@ -46,12 +46,18 @@ describe("a directory of the LMDB store", () => {
       const other = await put(store, "/a/2", "other");
       const deleted = await put(store, "/a/2", undefined);
       const texts = (): (string | undefined)[] =>
-        [first, second, other, deleted, deleted + 1].map((revision) => store.valueAt(revision)?.toString());
+        [
+          { key: "/a/1", revision: first },
+          { key: "/a/1", revision: second },
+          { key: "/a/2", revision: other },
+          { key: "/a/2", revision: deleted },
+          { key: "/a/2", revision: deleted + 1 },
+        ].map((write) => store.valueAt(write)?.toString());
       assert.deepEqual(texts(), ["one", "two", "other", undefined, undefined]);
       await store.compact(deleted);
       assert.deepEqual(texts(), [undefined, "two", undefined, undefined, undefined]);
       await store.close();
-      assert.throws(() => store.valueAt(second), StoreUnavailable);
+      assert.throws(() => store.valueAt({ key: "/a/1", revision: second }), StoreUnavailable);
     }),
   );
 

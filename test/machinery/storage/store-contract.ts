@@ -536,7 +536,10 @@ async function checkHeads(
       assert.deepEqual([found.key, found.modRevision], [expected?.key, expected?.modRevision]);
       assert.equal(expected?.value[0], brace);
       assert.equal(found.valueBytes, expected?.value.length);
-      assert.deepEqual(Buffer.from(store.valueAt?.(found.modRevision) ?? []), expected?.value);
+      assert.deepEqual(
+        Buffer.from(store.valueAt?.({ key: found.key, revision: found.modRevision }) ?? []),
+        expected?.value,
+      );
     }
   }
   if (read !== undefined) assert.equal(read.entries.length, entries.length);

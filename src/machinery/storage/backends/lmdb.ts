@@ -14,6 +14,7 @@ import type {
   RangeResult,
   Store,
   WatchRequest,
+  WriteOfKey,
   WriteRequest,
   WriteResult,
 } from "../store.ts";
@@ -166,18 +167,20 @@ export class LmdbStore implements Store {
     return { entries, revision, hasMore: false };
   }
 
-  valueAt(revision: number): Buffer | undefined {
+  valueAt({ key, revision }: WriteOfKey): Buffer | undefined {
     if (this.#isClosed) throw closed();
     const { log } = this.#environment;
-    const key = encodeRevision(revision);
+    const logKey = encodeRevision(revision);
     return this.#orDamaged(() => {
-      let encoded = log.getBinaryFast(key);
+      let encoded = log.getBinaryFast(logKey);
       if (encoded === undefined) {
         // It may be newer than this turn's snapshot.
         this.#refresh();
-        encoded = log.getBinaryFast(key);
+        encoded = log.getBinaryFast(logKey);
       }
-      return encoded !== undefined && isIntact(encoded) ? decodeLogValue(encoded) : undefined;
+      if (encoded === undefined || !isIntact(encoded)) return undefined;
+      const record = decodeLogRecord(encoded);
+      return record.key === key ? record.value : undefined;
     });
   }
 
@@ -329,16 +332,30 @@ export class LmdbStore implements Store {
   #readChanges(afterRevision: number, bounds: ChangeBounds): Change[] {
     const changes: Change[] = [];
     const range = { start: afterRevision + 1, limit: bounds.count, snapshot: true };
+    // Each revision is that of one write, but for that of a new store, 1.
+    let expected = Math.max(afterRevision, 1);
     let bytes = 0;
     for (const { key: revision, value: encoded } of this.#environment.scannedLog.getRange(range)) {
+      expected += 1;
+      if (revision !== expected) throw this.#goneWrite(expected);
       if (!isIntact(encoded)) throw changedWrite(`revision ${revision}`);
       const { key, value, createRevision } = decodeLogRecord(encoded);
+      // No key is empty: a record that is all zeros would be a delete of format 1.
+      if (key === "") throw changedWrite(`revision ${revision}`);
       // Earlier versions wrote it for deletes too.
       changes.push({ revision, key, value, createRevision: value === undefined ? 0 : createRevision });
       bytes += value?.length ?? 0;
       if (bytes >= bounds.bytes) break;
     }
     return changes;
+  }
+
+  /** Why the log does not have a write: another process has just compacted it, or it is lost. */
+  #goneWrite(revision: number): Error {
+    const compacted = this.compactedRevision();
+    return revision <= compacted
+      ? new RevisionCompacted(compacted)
+      : new StoreDamaged(`the write of revision ${revision} is missing`);
   }
 }
 

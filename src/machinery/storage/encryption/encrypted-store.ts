@@ -54,7 +54,7 @@ export class EncryptedStore implements Store {
   constructor(store: Store, source: EncryptionSource) {
     this.#store = store;
     this.#source = source;
-    if (store.valueAt !== undefined) this.valueAt = (revision) => store.valueAt?.(revision);
+    if (store.valueAt !== undefined) this.valueAt = (write) => store.valueAt?.(write);
     if (store.rangeOfHeads !== undefined) this.rangeOfHeads = (request) => this.#rangeOfHeads(request);
     const readLog = store.readLog?.bind(store);
     if (readLog !== undefined) this.readLog = (request) => this.#readLog(readLog, request);

@@ -80,7 +80,8 @@ export interface Store {
 
   /**
    * Reads the value that a key got at a revision. Undefined for a delete, for an old value that compaction has removed, and for one that is
-   * damaged, also where the revision is that of another key's write. Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
+   * damaged, also where the revision is that of another key's write. Use the bytes before the next call, which overwrites them. Absent: the
+   * backend cannot read without waiting.
    */
   readonly valueAt?: ((write: WriteOfKey) => Buffer | undefined) | undefined;
 

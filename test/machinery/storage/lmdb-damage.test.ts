@@ -11,6 +11,7 @@ import {
   encodeLogRecord,
   encodeRevision,
   isIntact,
+  isOfKey,
 } from "../../../src/machinery/storage/backends/lmdb-records.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { everyKey, singleKeyRange } from "../../../src/machinery/storage/key-range.ts";
@@ -42,6 +43,12 @@ describe("a record of the LMDB store's log", () => {
         const encoded = encodeLogRecord(written);
         assert.equal(isIntact(encoded), true);
         assert.deepEqual(decodeLogRecord(encoded), { ...written });
+        const { key } = written;
+        const others = [`${key}a`, key.slice(1), `${key.slice(0, -1)}é`].filter((other) => other !== key);
+        assert.deepEqual(
+          [key, ...others].filter((one) => isOfKey(encoded, one)),
+          [key],
+        );
       }),
     );
   });

@@ -63,11 +63,21 @@ const isKindWithoutChecksum = (kind: number | undefined): boolean =>
 /** The value is a view of `encoded`. */
 export function decodeLogRecord(encoded: Buffer): LogRecord {
   return {
-    key: encoded.toString("utf8", headerBytes, valueStartOf(encoded)),
+    key: decodeKey(encoded),
     value: decodeLogValue(encoded),
     createRevision: decodeCreateRevision(encoded),
     previousRevision: decodePreviousRevision(encoded),
   };
+}
+
+/** Whether it is a write of this key. Makes a text of it only where it is not ASCII: lists ask for each object. */
+export function isOfKey(encoded: Buffer, key: string): boolean {
+  for (let at = 0; at < key.length; at += 1) {
+    const code = key.charCodeAt(at);
+    if (code > 0x7f) return decodeKey(encoded) === key;
+    if (code !== encoded[headerBytes + at]) return false;
+  }
+  return valueStartOf(encoded) === headerBytes + key.length;
 }
 
 /** A record without its value, which may be long. */
@@ -75,7 +85,7 @@ export type LogHead = Omit<LogRecord, "value"> & { readonly isDelete: boolean; r
 
 /** Copies nothing but the key. */
 export const decodeLogHead = (encoded: Buffer, length?: number): LogHead => ({
-  key: encoded.toString("utf8", headerBytes, valueStartOf(encoded)),
+  key: decodeKey(encoded),
   createRevision: decodeCreateRevision(encoded),
   previousRevision: decodePreviousRevision(encoded),
   isDelete: !hasValue(encoded),
@@ -98,6 +108,8 @@ export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
 
 const hasValue = (encoded: Buffer): boolean =>
   encoded[kindOffset] === recordKinds.value || encoded[kindOffset] === recordKinds.valueWithoutChecksum;
+
+const decodeKey = (encoded: Buffer): string => encoded.toString("utf8", headerBytes, valueStartOf(encoded));
 
 const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(kindOffset + 1);
 

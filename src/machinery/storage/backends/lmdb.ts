@@ -31,6 +31,7 @@ import {
   decodePreviousRevision,
   encodeRevision,
   isIntact,
+  isOfKey,
 } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
 import { answerAt } from "../answer-at.ts";
@@ -179,8 +180,7 @@ export class LmdbStore implements Store {
         encoded = log.getBinaryFast(logKey);
       }
       if (encoded === undefined || !isIntact(encoded)) return undefined;
-      const record = decodeLogRecord(encoded);
-      return record.key === key ? record.value : undefined;
+      return isOfKey(encoded, key) ? decodeLogValue(encoded) : undefined;
     });
   }
 

@@ -187,6 +187,19 @@ describe("a damaged LMDB store", () => {
   }
 
   it(
+    "is found where a head leads to an earlier write of its key",
+    withStore("changed", async (store, { old, last, directory }) => {
+      await store.write({ key: "/a/1", value: Buffer.from('{"a":"new"}'), expectedRevision: last });
+      const environment = openEnvironment({ directory, profile: "platform" });
+      const key = Buffer.from("/a/1");
+      await environment.heads.put(key, environment.heads.get(key) ?? assert.fail("it has a head"), old);
+      await closeEnvironment(environment);
+      const { entries } = await store.rangeOfHeads({ ...everyKey, firstByte: openBrace, showsDamaged: true });
+      assert.deepEqual(entries.map(textOf), [`/a/1 the store's file is damaged (${found.lost})`, "/a/2 later"]);
+    }),
+  );
+
+  it(
     "ends a watch and a read of the history that come to a changed write",
     withStore("changed", async (store, { old, last }) => {
       const isDamage = { name: "StoreDamaged" };

@@ -48,7 +48,8 @@ export function encodeLogRecord({ key, value, createRevision, previousRevision }
 
 /** Whether a record is as it was written, as far as its checksum tells. Its decoders do not ask. */
 export function isIntact(encoded: Buffer, length = encoded.length): boolean {
-  if (!hasChecksum(encoded)) return isKindWithoutChecksum(encoded[kindOffset]);
+  // No key is empty: a record of zeros would be a delete without a checksum.
+  if (!hasChecksum(encoded)) return isKindWithoutChecksum(encoded[kindOffset]) && valueStartOf(encoded) > headerBytes;
   const checksumOffset = length - checksumBytes;
   if (checksumOffset < headerBytes) return false;
   return crc32(encoded.subarray(0, checksumOffset)) === encoded.readUInt32BE(checksumOffset);
@@ -113,29 +114,36 @@ const decodeKey = (encoded: Buffer): string => encoded.toString("utf8", headerBy
 
 const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(kindOffset + 1);
 
-const headBytes = 2 + revisionBytes + 4;
+const revisionOffset = 2 + revisionBytes + 4;
+const headBytes = revisionOffset + revisionBytes;
 const headOfDelete = Buffer.from([0]);
 
 /** What is known of a key's newest write without a look at the log. */
 export interface WriteHead {
   readonly isDeleted: boolean;
-  /** The first byte of the value, previousRevision, and the value's length. Undefined for a delete, and for what an earlier version wrote. */
+  /** The first byte of the value, previousRevision, and the value's length. They are undefined for a delete, and for what an earlier version wrote. */
   readonly firstByte: number | undefined;
   readonly previousRevision: number | undefined;
   readonly valueBytes: number | undefined;
+  /** The revision of the write, which LMDB's version of the head is too: where they differ, one of them is damaged. */
+  readonly revision: number | undefined;
 }
 
 /**
- * Layout: 1, the value's first byte, previousRevision, the value's length in 4 bytes; or 0 for a delete. Earlier versions wrote less of it,
- * and read no more.
+ * Layout: 1, the value's first byte, previousRevision, the value's length in 4 bytes, the revision; or 0 for a delete. Earlier versions
+ * wrote less of it, and read no more.
  */
-export function encodeHead(value: Buffer | undefined, previousRevision: number): Buffer {
+export function encodeHead(
+  value: Buffer | undefined,
+  { previousRevision, revision }: { readonly previousRevision: number; readonly revision: number },
+): Buffer {
   if (value === undefined) return headOfDelete;
   const encoded = Buffer.allocUnsafe(headBytes);
   encoded.writeUInt8(1, 0);
   encoded.writeUInt8(value[0] ?? 0, 1);
   encoded.writeUIntBE(previousRevision, 2, revisionBytes);
   encoded.writeUInt32BE(value.length, 2 + revisionBytes);
+  encoded.writeUIntBE(revision, revisionOffset, revisionBytes);
   return encoded;
 }
 
@@ -144,17 +152,19 @@ const deletedHead: WriteHead = {
   firstByte: undefined,
   previousRevision: undefined,
   valueBytes: undefined,
+  revision: undefined,
 };
 const earlierHead: WriteHead = { ...deletedHead, isDeleted: false };
 
 export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead {
   if (encoded[0] === 0 && length === headOfDelete.length) return deletedHead;
-  if (encoded[0] !== 1 || length < headBytes) return earlierHead;
+  if (encoded[0] !== 1 || length < revisionOffset) return earlierHead;
   return {
     isDeleted: false,
     firstByte: encoded[1],
     previousRevision: encoded.readUIntBE(2, revisionBytes),
     valueBytes: encoded.readUInt32BE(2 + revisionBytes),
+    revision: length < headBytes ? undefined : encoded.readUIntBE(revisionOffset, revisionBytes),
   };
 }
 

@@ -8,7 +8,14 @@ import { orDamage } from "./lmdb-damage.ts";
 import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { newFormat } from "./lmdb-format.ts";
-import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
+import {
+  decodeCreateRevision,
+  decodeHead,
+  encodeHead,
+  encodeLogRecord,
+  encodeRevision,
+  isIntact,
+} from "./lmdb-records.ts";
 
 /** Limits one transaction: other writes wait until it is done. */
 const maximumBatchWrites = 1000;
@@ -218,8 +225,8 @@ export class WriteQueue {
   #createRevisionOf({ modRevision, createRevision }: Head): number {
     if (modRevision === 0 || createRevision !== 0) return createRevision;
     const record = this.#options.environment.log.getBinaryFast(encodeRevision(modRevision));
-    // A lost record does not say. A write over it makes the key sound again.
-    return record === undefined ? modRevision : decodeCreateRevision(record);
+    // A damaged record does not say. A write over it makes the key sound again.
+    return record === undefined || !isIntact(record) ? modRevision : decodeCreateRevision(record);
   }
 
   #entryOf(
@@ -254,7 +261,10 @@ function putAll(environment: LmdbEnvironment, writes: readonly PlannedWrite[]): 
     const { revision, key, value, createRevision } = change;
     const record = encodeLogRecord({ key, value, createRevision, previousRevision });
     put = ignoreRejection(log.put(encodeRevision(revision), record, atTheEnd), put);
-    put = ignoreRejection(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision), put);
+    put = ignoreRejection(
+      heads.put(Buffer.from(key), encodeHead(value, { previousRevision, revision }), revision),
+      put,
+    );
     last = revision;
   }
   const format = newFormat(environment);

@@ -153,6 +153,7 @@ export class LmdbStore implements Store {
           : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision };
       let entry: Entry | H | undefined;
       try {
+        if (head.revision !== undefined && head.revision !== version) lost(key);
         // Compaction keeps the newest write of a key.
         entry = read(found) ?? (version <= revision ? lost(key) : undefined);
       } catch (error) {
@@ -340,8 +341,6 @@ export class LmdbStore implements Store {
       if (revision !== expected) throw this.#goneWrite(expected);
       if (!isIntact(encoded)) throw changedWrite(`revision ${revision}`);
       const { key, value, createRevision } = decodeLogRecord(encoded);
-      // No key is empty: a record that is all zeros would be a delete of format 1.
-      if (key === "") throw changedWrite(`revision ${revision}`);
       // Earlier versions wrote it for deletes too.
       changes.push({ revision, key, value, createRevision: value === undefined ? 0 : createRevision });
       bytes += value?.length ?? 0;

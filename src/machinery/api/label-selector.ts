@@ -56,37 +56,13 @@ export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: Labe
   ];
 }
 
-export const matchesLabels = (selector: LabelSelector, labels: Labels = {}): boolean =>
-  selector.every((requirement) => isMet(requirement, labels));
-
-function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-  switch (operator) {
-    case "exists":
-      return value !== undefined;
-    case "doesNotExist":
-      return value === undefined;
-    case "in":
-    case "=":
-    case "==":
-      return value !== undefined && values.includes(value);
-    case "notin":
-    case "!=":
-      return value === undefined || !values.includes(value);
-    case ">":
-    case "<": {
-      const [left, right] = [parseInteger(value ?? ""), parseInteger(values[0] ?? "")];
-      if (left === undefined || right === undefined) return false;
-      return operator === ">" ? left > right : left < right;
-    }
-  }
-}
+export type LabelMatcher = (labels?: Labels) => boolean;
 
 /**
- * As `matchesLabels`, for a selector with thousands of requirements and values that is compared with many objects: an object costs only as
- * much as it has labels.
+ * Tells whether labels match a selector. Make it once for many objects: a selector may have thousands of requirements and values, and an
+ * object costs only as much as it has labels.
  */
-export function labelMatcher(selector: LabelSelector): (labels?: Labels) => boolean {
+export function labelMatcher(selector: LabelSelector): LabelMatcher {
   const ofKeys = new Map<string, KeyRequirements>();
   for (const requirement of selector) {
     const ofKey = ofKeys.get(requirement.key) ?? new KeyRequirements();

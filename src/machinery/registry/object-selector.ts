@@ -3,7 +3,7 @@ import { apiVersionOf } from "../api/resource-type.ts";
 import { goQuoted } from "../api/format-value.ts";
 import { fieldMatcher, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
-import { labelMatcher, matchesLabels } from "../api/label-selector.ts";
+import { labelMatcher } from "../api/label-selector.ts";
 import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { shortTextLength } from "../scheduling/request-turn.ts";
@@ -147,14 +147,17 @@ const mayHaveLabel = (stored: StoredObject, texts: readonly string[]): boolean =
 const mostTexts = 8;
 
 function storedLabelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
-  const requirements = labels.map((requirement) => ({ alone: [requirement], texts: textsOf(requirement) }));
+  const requirements = labels.map((requirement) => ({
+    isMetBy: labelMatcher([requirement]),
+    texts: textsOf(requirement),
+  }));
   if (requirements.flatMap(({ texts }) => texts).length > mostTexts) {
     const matches = labelMatcher(labels);
     return (stored) => matches(stored.labels);
   }
   // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
   return (stored) =>
-    requirements.every(({ alone, texts }) => matchesLabels(alone, mayHaveLabel(stored, texts) ? stored.labels : {}));
+    requirements.every(({ isMetBy, texts }) => isMetBy(mayHaveLabel(stored, texts) ? stored.labels : {}));
 }
 
 /** An object whose JSON contains none of them meets the requirement exactly if it would without any labels. */

@@ -7,8 +7,8 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { clusterRoleResource } from "../resources.ts";
 import type { PolicyRule } from "./policy-rule.ts";
-import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
-import type { Labels, LabelSelector } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import type { LabelMatcher, Labels } from "../../../machinery/api/label-selector.ts";
 
 /** Upstream's name. Whoever else set the rules loses them to it, as soon as there are any. */
 const fieldManager = "clusterrole-aggregation-controller";
@@ -21,7 +21,7 @@ export const clusterRoleAggregation: Controller = {
     const resource = clusterRoleResource(names);
     const roles = informers.of(resource);
     const labels = new Map<string, Labels | undefined>();
-    const selectors = new Map<string, readonly LabelSelector[]>();
+    const selectors = new Map<string, readonly LabelMatcher[]>();
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (name) => {
@@ -49,14 +49,14 @@ export const clusterRoleAggregation: Controller = {
     });
     /** A change of a role matters to itself, and to the roles that select it or did. */
     const addAggregating = (...versions: readonly ClusterRole[]): void => {
-      const isConcerned = (name: string, own: readonly LabelSelector[]): boolean =>
+      const isConcerned = (name: string, own: readonly LabelMatcher[]): boolean =>
         versions.some(({ metadata }) => metadata.name === name || matchesAny(own, metadata.labels));
       for (const [name, own] of selectors) if (isConcerned(name, own)) queue.add(name);
     };
     const remember = ({ metadata: { name = "", labels: own }, aggregationRule }: ClusterRole): void => {
       labels.set(name, own);
       if (aggregationRule === undefined) selectors.delete(name);
-      else selectors.set(name, selectorsOf(aggregationRule));
+      else selectors.set(name, matchersOf(aggregationRule));
     };
     roles.addHandler({
       onAdd(role) {
@@ -102,12 +102,12 @@ export async function aggregateRules(
   const gathered = new Set<string>();
   const seen = new Set<string>();
   const work = new LongWork();
-  for (const selector of selectorsOf(aggregationRule)) {
+  for (const isSelected of matchersOf(aggregationRule)) {
     const parts: string[] = [];
     for (const [name, own] of labels) {
       const pause = work.pause();
       if (pause !== undefined) await pause;
-      if (name !== metadata.name && !gathered.has(name) && matchesLabels(selector, own)) parts.push(name);
+      if (name !== metadata.name && !gathered.has(name) && isSelected(own)) parts.push(name);
     }
     for (const name of parts.sort()) {
       gathered.add(name);
@@ -124,11 +124,11 @@ export async function aggregateRules(
   return isDeepStrictEqual(rules, current ?? []) ? undefined : rules;
 }
 
-const selectorsOf = ({ clusterRoleSelectors = [] }: NonNullable<ClusterRole["aggregationRule"]>): LabelSelector[] =>
-  clusterRoleSelectors.map(requirementsOf);
+const matchersOf = ({ clusterRoleSelectors = [] }: NonNullable<ClusterRole["aggregationRule"]>): LabelMatcher[] =>
+  clusterRoleSelectors.map((selector) => labelMatcher(requirementsOf(selector)));
 
-const matchesAny = (selectors: readonly LabelSelector[], labels: Labels | undefined): boolean =>
-  selectors.some((selector) => matchesLabels(selector, labels));
+const matchesAny = (matchers: readonly LabelMatcher[], labels: Labels | undefined): boolean =>
+  matchers.some((isSelected) => isSelected(labels));
 
 const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
   JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);

@@ -1,4 +1,4 @@
-import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { collectionRange } from "../../../machinery/registry/storage-key.ts";
@@ -67,10 +67,10 @@ function paramsOf(registry: ResourceRegistry, { paramRef, namespace }: ParamPlac
     const found = registry.peek({ namespace, name });
     return found === undefined ? [] : [found.object];
   }
-  const requirements = requirementsOf(selector ?? {});
+  const isSelected = labelMatcher(requirementsOf(selector ?? {}));
   const found: ApiObject[] = [];
   for (const stored of registry.cache.range(collectionRange(registry.definition, namespace))) {
-    if (!matchesLabels(requirements, stored.labels)) continue;
+    if (!isSelected(stored.labels)) continue;
     if (found.length === maximumParams) {
       throw new ConfigurationFault(`the selector of paramRef finds more than ${maximumParams} params`);
     }

@@ -1,5 +1,5 @@
 import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
-import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { Labels } from "../../../machinery/api/label-selector.ts";
 import type { MatchResources, NamedRule } from "../policies/match-resources-schema.ts";
 
@@ -32,7 +32,9 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
   if (match === undefined) return ({ requested }) => requested;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const namespaces = requirementsOf(match.namespaceSelector ?? {});
+  const isNamespaceSelected = labelMatcher(namespaces);
   const objects = requirementsOf(match.objectSelector ?? {});
+  const isObjectSelected = labelMatcher(objects);
   const included = resourceRules.map(compileRule);
   const excluded = excludeResourceRules.map(compileRule);
   const isExact = matchPolicy === "Exact";
@@ -49,11 +51,9 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
     const { object, oldObject } = write.attributes;
     if (namespaces.length > 0) {
       const labels = write.namespaceLabels();
-      if (labels !== undefined && !matchesLabels(namespaces, labels)) return undefined;
+      if (labels !== undefined && !isNamespaceSelected(labels)) return undefined;
     }
-    const isSelected = [object, oldObject].some(
-      (one) => one !== undefined && matchesLabels(objects, one.metadata.labels),
-    );
+    const isSelected = [object, oldObject].some((one) => one !== undefined && isObjectSelected(one.metadata.labels));
     if (objects.length > 0 && !isSelected) return undefined;
     if (matched(excluded, write) !== undefined) return undefined;
     return included.length === 0 ? write.requested : matched(included, write);

@@ -87,7 +87,9 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
   return {
     requests,
     counts: () => ({
-      ...{ events, requests: requestsOfLevel, rejected },
+      events,
+      requests: requestsOfLevel,
+      rejected,
       lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })),
     }),
     async close() {

@@ -5,7 +5,8 @@ import type { Role } from "./rbac/roles.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
-import { canBeRead, followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { readableObject } from "../../machinery/registry/readable-objects.ts";
 import { storageKey } from "../../machinery/registry/storage-key.ts";
 import type { ObjectName } from "../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
@@ -87,9 +88,8 @@ export class DelegatedAuthenticationPublisher {
   async #publishConfigMap(): Promise<void> {
     const { names, stores, client, clock, current, hasReplicas } = this.#options;
     const configMaps = client.resource(configMapResource(names), this.#where.namespace);
-    const stored = stores.of(configMapResource).peek(this.#where);
-    if (stored !== undefined && !canBeRead(stored)) return;
-    const existing = stored?.object;
+    const existing = readableObject(stores.of(configMapResource), this.#where);
+    if (existing === "unreadable") return;
     const before = { data: existing?.data ?? {}, now: clock.now() };
     const data = delegatedAuthenticationData(current(), hasReplicas ? before : undefined);
     if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
@@ -106,9 +106,8 @@ export class DelegatedAuthenticationPublisher {
     const wanted = readerRole(names);
     const roles = client.resource(roleResource(names), this.#where.namespace);
     const { name = "" } = wanted.metadata;
-    const stored = stores.of(roleResource).peek({ ...this.#where, name });
-    if (stored !== undefined && !canBeRead(stored)) return;
-    const existing = stored?.object;
+    const existing = readableObject(stores.of(roleResource), { ...this.#where, name });
+    if (existing === "unreadable") return;
     const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);

@@ -11,7 +11,7 @@ import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
 import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { readableObjects } from "../../machinery/registry/follow-registry.ts";
+import { readableObjects } from "../../machinery/registry/readable-objects.ts";
 import { conditionFields, objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { struct, always, omitEmpty } from "../../machinery/schema/struct.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";

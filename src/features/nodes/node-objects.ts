@@ -3,7 +3,8 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
 import { podReferences } from "./pods/pod-schema.ts";
 import type { Pod } from "./pods/pod-schema.ts";
-import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { readableObjects } from "../../machinery/registry/readable-objects.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podResource } from "./resources.ts";
 

@@ -1,10 +1,9 @@
-import { prefixRange } from "../storage/key-range.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { asError } from "../api/thrown-error.ts";
 import { differences } from "./differences.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
-import { resourcePrefix, resourceRange } from "./storage-key.ts";
+import { resourceRange } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
@@ -77,20 +76,3 @@ export function followRegistry<T extends ApiObject>(
 
 const isReadable = <T extends ApiObject>(event: CacheEvent<StoredObject<T>>): boolean =>
   event.previous?.unreadable === undefined && (event.type === "delete" || event.object.unreadable === undefined);
-
-/**
- * The objects of a resource below a part of its keys, such as `default/`, without those that can't be read: as they are when the
- * first one is taken, also for a reader that takes several turns of the event loop.
- */
-export function* readableObjects<T extends ApiObject>(
-  { cache, definition }: ResourceRegistry<T>,
-  below = "",
-): IterableIterator<StoredObject<T>> {
-  for (const stored of cache.snapshot(prefixRange(resourcePrefix(definition) + below))) {
-    if (canBeRead(stored)) yield stored;
-  }
-}
-
-/** Whether an object can be decrypted, and the store has it as it was written. Loads its text. */
-export const canBeRead = (stored: StoredObject): boolean =>
-  stored.unreadable === undefined && stored.loadText().hasText;

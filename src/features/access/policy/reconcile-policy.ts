@@ -6,7 +6,7 @@ import type { ClusterRole, Role } from "../rbac/roles.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { canBeRead } from "../../../machinery/registry/follow-registry.ts";
+import { readableObject } from "../../../machinery/registry/readable-objects.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { isSameRole } from "../rbac/binding.ts";
@@ -36,18 +36,16 @@ export async function reconcilePolicy(
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const stored = stores.of(clusterRoleResource).peek({ namespace: "", name });
-    if (stored !== undefined && !canBeRead(stored)) return;
-    const existing = stored?.object;
+    const existing = readableObject(stores.of(clusterRoleResource), { namespace: "", name });
+    if (existing === "unreadable") return;
     const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);
   };
   const keepBinding = async (wanted: RoleBinding): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const stored = stores.of(clusterRoleBindingResource).peek({ namespace: "", name });
-    if (stored !== undefined && !canBeRead(stored)) return;
-    const existing = stored?.object;
+    const existing = readableObject(stores.of(clusterRoleBindingResource), { namespace: "", name });
+    if (existing === "unreadable") return;
     if (existing === undefined) {
       await bindings.create(wanted);
       return;

@@ -1,7 +1,8 @@
 import type { RoleBinding } from "./role-bindings.ts";
 import type { ClusterRole, Role } from "./roles.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { followRegistry, readableObjects } from "../../../machinery/registry/follow-registry.ts";
+import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import { readableObjects } from "../../../machinery/registry/readable-objects.ts";
 import { nameOfKey } from "../../../machinery/registry/storage-key.ts";
 import type { ObjectName } from "../../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";

@@ -15,19 +15,10 @@ export function damageOf(cause: unknown): StoreDamaged | undefined {
 
 /** Reads. Throws StoreDamaged where LMDB finds the file damaged. */
 export function orDamaged<T>(read: () => T): T {
-  const result = orDamage(read);
-  if (result instanceof StoreDamaged) throw result;
-  return result;
-}
-
-/** Reads. Returns the damage that is found. */
-export function orDamage<T>(read: () => T): T | StoreDamaged {
   try {
     return read();
   } catch (cause) {
-    const damage = damageOf(cause);
-    if (damage === undefined) throw cause;
-    return damage;
+    throw damageOf(cause) ?? cause;
   }
 }
 

@@ -4,7 +4,7 @@ import { answerAt } from "../answer-at.ts";
 import { StoreDamaged, WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
-import { orDamage } from "./lmdb-damage.ts";
+import { damageOf } from "./lmdb-damage.ts";
 import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { newFormat } from "./lmdb-format.ts";
@@ -186,14 +186,7 @@ export class WriteQueue {
         head: heads.get(request.key) ?? this.#headOf(request.key),
       }));
       if (!found.every(({ request, head }) => isExpected(request, head.modRevision))) {
-        results.push(
-          orDamage(() =>
-            found.map(({ request: { key }, head }) => ({
-              isWritten: false,
-              current: this.#entryOf(key, { head, planned }),
-            })),
-          ),
-        );
+        results.push(this.#refused(found, planned));
         continue;
       }
       const written: WriteResult[] = [];
@@ -212,6 +205,23 @@ export class WriteQueue {
       changes.push(ofTransaction);
     }
     return { results, writes: [...planned.values()], changes };
+  }
+
+  /** The results of a transaction that is not written, or the damage of an entry that they would have to show. */
+  #refused(
+    found: readonly { readonly request: WriteRequest; readonly head: Head }[],
+    planned: ReadonlyMap<number, PlannedWrite>,
+  ): WriteResult[] | StoreDamaged {
+    try {
+      return found.map(({ request: { key }, head }) => ({
+        isWritten: false,
+        current: this.#entryOf(key, { head, planned }),
+      }));
+    } catch (cause) {
+      const damage = damageOf(cause);
+      if (damage === undefined) throw cause;
+      return damage;
+    }
   }
 
   #headOf(key: string): Head {

@@ -20,7 +20,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { changedWrite, orDamaged, recordAt } from "./lmdb-damage.ts";
+import { changedWrite, damageOf, recordAt } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -292,13 +292,14 @@ export class LmdbStore implements Store {
     this.#environment.root.resetReadTxn();
   }
 
-  /** After an error of LMDB, its snapshot refuses all reads: drop it. */
+  /** Reads, as `orDamaged` does. After an error of LMDB, its snapshot refuses all reads: drop it. */
   #orDamaged<T>(read: () => T): T {
     try {
-      return orDamaged(read);
-    } catch (error) {
-      if (error instanceof StoreDamaged) this.#refresh();
-      throw error;
+      return read();
+    } catch (cause) {
+      const damage = damageOf(cause);
+      if (damage !== undefined) this.#refresh();
+      throw damage ?? cause;
     }
   }
 

@@ -6,6 +6,7 @@
  *   npm run bench:compare-replicas -- CHECKOUT [--replicas N] [--rounds N] [--requests N] [--only create|change|get]
  */
 import { join, resolve } from "node:path";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
@@ -30,6 +31,7 @@ const {
   only: oneOf(["create", "change", "get"]),
   positionals: words(),
 });
+needPrograms(import.meta.filename, ["etcd"]);
 const [otherCheckout] = positionals;
 if (otherCheckout === undefined) {
   refuse(import.meta.filename, "name the folder of the other CHECKOUT");

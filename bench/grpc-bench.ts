@@ -12,10 +12,11 @@ import { once } from "node:events";
 import { cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { programFlags, text, wholeNumber } from "../tools/program-flags.ts";
 import { decodeRange, encodePut, encodeRange } from "../src/machinery/storage/etcd/etcd-messages.ts";
 import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
-import { skipsEtcd, startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd-process.ts";
+import { startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdMember } from "../test/machinery/storage/etcd-process.ts";
 import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc-loads.ts";
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
@@ -34,6 +35,7 @@ const {
   restarts: wholeNumber(4),
   libraries: text(join(import.meta.dirname, "..")),
 });
+needPrograms(import.meta.filename, ["etcd"]);
 const libraries = resolve(librariesFolder);
 const value = randomBytes(valueBytes);
 
@@ -59,7 +61,6 @@ const installed = clientKinds.filter((kind) => {
   return false;
 });
 
-if (skipsEtcd !== false) throw new Error(skipsEtcd);
 // etcd is ended when this process exits, which it does not do by itself on a signal.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const etcd = await startEtcd();

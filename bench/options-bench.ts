@@ -9,6 +9,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
@@ -21,6 +22,7 @@ const { seconds, revocations } = programFlags(import.meta.filename, {
   seconds: wholeNumber(3),
   revocations: wholeNumber(100_000),
 });
+needPrograms(import.meta.filename, ["h2load"]);
 const scratch = mkdtempSync(join(tmpdir(), "signet-options-bench-"));
 /** Of the workloads of `npm run bench`. The review is made with a token that this server has issued. */
 const shown = ["get", "create", "tokenrequest", "selfsubjectreview"];

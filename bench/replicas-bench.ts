@@ -5,6 +5,7 @@
  *
  *   npm run bench:replicas -- [--replicas N] [--members N] [--seconds N] [--warm-up-seconds N]
  */
+import { needPrograms } from "../tools/needed-programs.ts";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
@@ -25,6 +26,7 @@ const {
   seconds: wholeNumber(10),
   "warm-up-seconds": wholeNumber(3),
 });
+needPrograms(import.meta.filename, ["etcd"]);
 const inFlight = 64;
 const valueBytes = 400; // a stored account of this bench
 

@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { isGiven, programFlags, text, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
@@ -36,6 +37,7 @@ const {
   markdown: isGiven(),
   serveFlags: words(),
 });
+needPrograms(import.meta.filename, ["h2load"]);
 const scratch = mkdtempSync(join(tmpdir(), "signet-bench-"));
 const dataDirectory = join(scratch, "data");
 

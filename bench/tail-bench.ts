@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
@@ -28,6 +29,7 @@ const {
   only: oneOf(requestNames),
   flags: words(),
 });
+needPrograms(import.meta.filename, ["h2load"]);
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-tail-"));
 const bare = await startBareServer();

@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { neededText, programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { kubernetesNames } from "../src/machinery/api/names.ts";
 import { messageOf } from "../src/machinery/api/thrown-error.ts";
@@ -31,6 +32,7 @@ const {
   requests: wholeNumber(500),
   accounts: wholeNumber(20_000),
 });
+needPrograms(import.meta.filename, ["etcd"]);
 /** The loops have their first turn, and both runtimes collect their garbage. */
 const settleMilliseconds = 30_000;
 

@@ -9,6 +9,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
@@ -27,6 +28,7 @@ const { workers, rounds, seconds, only, flags } = programFlags(import.meta.filen
   only: oneOf(requestNames),
   flags: words(),
 });
+needPrograms(import.meta.filename, ["h2load", "taskset"]);
 
 interface Side {
   readonly server: ServerProcess;

@@ -4,8 +4,8 @@
  *
  * npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
  */
+import { needPrograms } from "../../tools/needed-programs.ts";
 import { programFlags, randomSeed, text, wholeNumber } from "../../tools/program-flags.ts";
-import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
 import { runFault } from "./fault-run.ts";
 import { faults } from "./faults.ts";
 
@@ -22,10 +22,7 @@ const {
   outage: wholeNumber(20),
   only: text(""),
 });
-if (skipsEtcd !== false) {
-  console.error(skipsEtcd);
-  process.exit(1);
-}
+needPrograms(import.meta.filename, ["etcd"]);
 console.log(`faults: ${replicas} replicas, 3 members of etcd, ${clients} clients, seed ${seed}`);
 let faultCount = 0;
 let failures = 0;

@@ -1,0 +1,34 @@
+import { accessSync, constants } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+
+/** Other programs that a program for developers starts, and the Debian package that has each. */
+const debianPackages = {
+  etcd: "etcd-server",
+  h2load: "nghttp2-client",
+  taskset: "util-linux",
+} as const;
+
+type NeededProgram = keyof typeof debianPackages;
+
+/**
+ * Ends a program for developers with 2 unless these programs are on this machine, and says how to install the missing ones. `file` is
+ * the program's own.
+ */
+export function needPrograms(file: string, needed: readonly NeededProgram[]): void {
+  const missing = needed.filter((name) => !isInstalled(name));
+  if (missing.length === 0) return;
+  const install = `apt-get install ${missing.map((name) => debianPackages[name]).join(" ")}`;
+  console.error(`${basename(file)}: not installed: ${missing.join(", ")} (on Debian: ${install})`);
+  process.exit(2);
+}
+
+function isInstalled(name: string): boolean {
+  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   cpSync,
@@ -15,6 +16,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { watch } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -23,6 +25,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import type { Clock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { joinFolder } from "../../src/machinery/files/owned-folder.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { verifyBackupFile, writeBackupFile } from "../../src/server/backup/backup-file.ts";
@@ -39,6 +42,7 @@ import { InProcess } from "./in-process.ts";
 const folder = mkdtempSync(join(tmpdir(), "signet-backup-"));
 const locationOf = (directory: string) => parseServerConfig({ commandLine: { "data-dir": directory }, file: {} });
 const signal = new AbortController().signal;
+const main = join(import.meta.dirname, "../../src/main.js");
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const file = join(folder, "backup.gz");
 /** The first line of a backup that a test makes up. */
@@ -417,9 +421,18 @@ describe("a backup of a running server", () => {
     assert.deepEqual(readdirSync(directory), []);
   });
 
-  it("leaves no usable data directory when the restore is killed", async () => {
-    const directory = join(folder, "killed");
-    mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
+  it("leaves no usable data directory when the restore is killed, also while it waits for the lock", async () => {
+    const directory = join(folder, "killed-while-it-waits");
+    mkdirSync(directory, { mode: 0o700 });
+    const member = joinFolder(directory);
+    const restore = spawn(process.execPath, [main, "restore", file, "--data-dir", directory]);
+    const ended = new AbortController();
+    restore.once("exit", () => ended.abort());
+    for await (const { filename } of watch(directory, { signal: ended.signal }))
+      if (filename === "unfinished-restore") break;
+    restore.kill("SIGKILL");
+    await once(restore, "exit");
+    member.release();
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UsageError);
     await assert.rejects(restoreBackup(locationOf(directory), { clock: systemClock, file, signal }), UnusableFile);
     const options = { file: join(folder, "of-killed.gz"), withKeys: true, clock: systemClock, signal };

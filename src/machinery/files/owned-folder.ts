@@ -33,12 +33,14 @@ export const isOwnershipFile = (name: string): boolean =>
 /** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
 
-interface OwnFolderOptions {
+export interface OwnFolderOptions {
   /**
    * How long to wait for processes that still use the folder. Default 10,000: after an owner was killed, the processes that it started
    * exit by themselves within this time. Commands may take longer.
    */
   readonly waitMilliseconds?: number;
+  /** Called when the folder is there, before anything is made in it. What it throws ends the attempt. */
+  readonly beforeLock?: () => void;
 }
 
 /**
@@ -46,11 +48,15 @@ interface OwnFolderOptions {
  * holds the lock, so a crash or SIGKILL releases it. Throws UnusableFile, with one line on what to do, when another
  * process owns the folder, other users can write to it, it is not writable, or the disk is full.
  */
-export function ownFolder(folder: string, { waitMilliseconds = 10_000 }: OwnFolderOptions = {}): OwnedFolder {
+export function ownFolder(
+  folder: string,
+  { waitMilliseconds = 10_000, beforeLock = () => {} }: OwnFolderOptions = {},
+): OwnedFolder {
   let lock: FileLock | undefined;
   let membership: OwnedFolder | undefined;
   try {
     checkFolder(folder);
+    beforeLock();
     checkFileSystem(folder);
     lock = openFileLock(join(folder, ownerLock));
     if (!lock.lockExclusive({ waitMilliseconds: 0 })) throw inUse(folder);

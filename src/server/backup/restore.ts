@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
@@ -7,12 +7,7 @@ import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";
-import {
-  lockDataDirectory,
-  refuseUnfinishedRestore,
-  storeDirectory,
-  unfinishedRestore,
-} from "../lock-data-directory.ts";
+import { lockForRestore, refuseUnfinishedRestore, storeDirectory, unfinishedRestore } from "../lock-data-directory.ts";
 import { openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
@@ -60,8 +55,9 @@ function firstRevision({ revision, time }: BackupHeader, now: number): number {
   return isUsable ? wanted : revision + revisionsSkipped;
 }
 
-/** What may be in a folder that counts as empty: also what a file system of its own has, and what a kill at the start leaves. */
-const isHarmless = (name: string): boolean => name === "lost+found" || isOwnershipFile(name);
+/** What may be in a folder that counts as empty: also what a file system of its own has, locks, and the mark of this restore. */
+const isHarmless = (directory: string, name: string): boolean =>
+  name === "lost+found" || isOwnershipFile(name) || join(directory, name) === unfinishedRestore(directory);
 
 /**
  * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads all of the backup before it
@@ -73,17 +69,17 @@ export async function restoreBackup(
   { dataDirectory: directory, storage }: Pick<StoreLocation, "dataDirectory" | "storage">,
   { file, clock, signal }: RestoreOptions,
 ): Promise<RestoreReport> {
+  refuseUnfinishedRestore(directory);
   refuseUsed(directory);
   const { header, files } = await verifyBackupFile(file, signal);
   const { profile, withoutKeys } = header;
   const isNew = !existsSync(directory);
-  const folder = lockDataDirectory(directory);
+  const folder = lockForRestore(directory);
   const before = new Set(readdirSync(directory));
   const staging = unfinishedRestore(directory);
   try {
     // Again, with the lock: a server or another restore may have been there while the backup was read.
     refuseUsed(directory);
-    mkdirSync(staging, { mode: 0o700 });
     const target = await openImportTarget(storage, {
       directory: storeDirectory(staging),
       profile,
@@ -152,8 +148,7 @@ function removeMade(
 /** Throws UnusableFile for a data directory that holds something already. */
 function refuseUsed(directory: string): void {
   if (!existsSync(directory)) return;
-  refuseUnfinishedRestore(directory);
-  const found = readdirSync(directory).find((name) => !isHarmless(name));
+  const found = readdirSync(directory).find((name) => !isHarmless(directory, name));
   if (found === undefined) return;
   throw new UsageError(`--data-dir: ${directory} is not empty (it holds ${found}); name one that does not exist yet`);
 }

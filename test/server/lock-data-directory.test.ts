@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { lockForRestore } from "../../src/server/lock-data-directory.ts";
+import { failAtCall } from "../machinery/files/fail-at-call.ts";
+
+it("a restore that cannot lock its folder, as on a full disk, leaves what was there", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const missing = join(folder, "missing");
+  for (const call of [1, 2, 3]) {
+    assert.throws(() => failAtCall(call, () => void lockForRestore(missing)), { name: "UsageError" });
+    assert.equal(existsSync(missing), false);
+  }
+  const empty = join(folder, "empty");
+  mkdirSync(empty, { mode: 0o700 });
+  for (const call of [1, 2]) {
+    assert.throws(() => failAtCall(call, () => void lockForRestore(empty)), { name: "UsageError" });
+    assert.deepEqual(readdirSync(empty), []);
+  }
+});

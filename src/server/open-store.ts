@@ -216,9 +216,22 @@ export function markStoreMoved(dataDirectory: string, revision: number): void {
   flushFolder(dataDirectory);
 }
 
-/** Throws UnusableFile when the directory had a store that was moved: a new one would be a second truth. */
+/** A store that a move from etcd makes. It gets its name when it is complete. */
+export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
+
+/**
+ * Throws UnusableFile when the directory had a store that was moved, or a move to it broke off: a new one would be a second truth, without
+ * what was revoked in the first.
+ */
 export function refuseMovedStore(dataDirectory: string): void {
   if (existsSync(storeDirectory(dataDirectory)) || !existsSync(dataDirectory)) return;
+  const unfinished = unfinishedStore(dataDirectory);
+  if (existsSync(unfinished)) {
+    throw new UnusableFile(
+      `a move of its objects from etcd broke off: give --etcd-servers, or remove ${unfinished} and move them again ` +
+        "(signet storage migrate)",
+    );
+  }
   const moved = readdirSync(dataDirectory).find((name) => name.startsWith(movedPrefix));
   if (moved === undefined) return;
   throw new UnusableFile(

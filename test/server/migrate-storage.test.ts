@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -183,6 +183,34 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await own.stop();
   });
 
+  it("is refused into the data directory of no server on this etcd, whose CAs would be others, and makes nothing there", async () => {
+    const prefixed = { ...settings, "etcd-prefix": "/of-another" };
+    const ofServer = join(folder, "of-server");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: ofServer, settings: prefixed })).stop();
+    const moveTo = (directory: string) =>
+      migrateStorage(parseServerConfig({ commandLine: { ...prefixed, "data-dir": directory }, file: {} }), {
+        ...{ from: "etcd", to: "lmdb", sleep: async () => {}, onWait: () => {} },
+        signal: new AbortController().signal,
+      });
+    const missing = join(folder, "missing");
+    await assert.rejects(moveTo(missing), /missing does not exist; name the data directory of a server/);
+    assert.equal(existsSync(missing), false);
+    const empty = join(folder, "empty");
+    mkdirSync(empty, { mode: 0o700 });
+    await assert.rejects(moveTo(empty), /ca\.crt is not the CA that its servers have/);
+    await moveTo(ofServer);
+  });
+
+  it("that broke off on the way from etcd keeps servers without etcd from beginning anew", async () => {
+    const directory = join(folder, "broken-off");
+    mkdirSync(join(directory, "store.new"), { recursive: true, mode: 0o700 });
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), {
+      name: "UsageError",
+      message:
+        /a move of its objects from etcd broke off: give --etcd-servers, or remove .+store\.new and move them again/,
+    });
+  });
+
   it("is refused while a server uses the source, and over a target that is not empty", async () => {
     await onServer({}, async () => {
       await assert.rejects(migrate("lmdb", "etcd"), UsageError);
@@ -190,6 +218,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await assert.rejects(migrate("lmdb", "etcd"), /is not empty/);
     const prefixed = { ...settings, "etcd-prefix": "/second" };
     const other = join(folder, "other");
+    cpSync(dataDirectory, other, { recursive: true });
     const server = await startTestServer({ storage: "lmdb", dataDirectory: other, settings: prefixed });
     const api = new InProcess(server);
     const lease = await api.watch(controllersLease);

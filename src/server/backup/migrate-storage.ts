@@ -1,5 +1,4 @@
 import { existsSync, renameSync } from "node:fs";
-import { join } from "node:path";
 import { commandRefused } from "../../machinery/command-line/command-failure.ts";
 import type { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
@@ -11,8 +10,10 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
 import type { LookOptions } from "../refuse-running-server.ts";
-import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
+import { markStoreMoved, markEtcdMoved, openImportTarget, unfinishedStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
+import { refuseOtherDataDirectory } from "../replica-identity.ts";
+import { checkOwner } from "../with-server-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
 import { storedEntries } from "../../machinery/storage/stored-entries.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
@@ -35,21 +36,25 @@ export interface MigrateReport {
 /**
  * Moves all objects between the data directory's own store and etcd, while no server runs. Clients list again (410); no
  * revision that they know comes again. The old store is kept, and no server uses it any more. Rejects with UsageError for
- * settings that can't be used, for a target that is not empty, and while a server is seen to use the source.
+ * settings that can't be used, for a data directory of another server, for a target that is not empty, and while a server is
+ * seen to use the source.
  */
 export async function migrateStorage(location: StoreLocation, options: MigrateOptions): Promise<MigrateReport> {
   const { from, to, signal } = options;
   if (from === to) throw new UsageError(`--from and --to are both ${from}: there is nothing to move`);
   const { dataDirectory: directory, storage: etcd } = location;
   if (etcd.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
+  checkOwner(directory);
   const folder = lockDataDirectory(directory);
   try {
-    const newStore = join(directory, "store.new");
+    const newStore = unfinishedStore(directory);
     if (to === "lmdb") refuseStore(directory, newStore);
     const opened = await openReadableStore(from === "lmdb" ? { ...location, storage: own } : location);
     const { store, location: source, close } = opened;
     const { profile } = source.names;
     try {
+      // Elsewhere, a server would make other CAs, and nobody's certificates and tokens would be valid.
+      if (from === "etcd") await refuseOtherDataDirectory(store, directory);
       const { revision: readAt, objects } = await stateOf(store);
       // The data directory's own store is locked.
       if (from === "etcd") await refuseRunningServer(store, options);

@@ -138,5 +138,12 @@ describe("a server whose store has lost a rule that refuses requests, or its key
       message:
         "the store's file is damaged (the write of /keys/tokens is not as it was written); restore a backup (signet restore)",
     });
+    const said: string[] = [];
+    t.mock.method(console, "log", (line: string) => void said.push(line));
+    await runEncryption(config, { type: "status" });
+    process.exitCode = undefined; // the command found something
+    assert.match(said.join("\n"), /^keys +plain +1 +unreadable\n\/keys\/tokens: the store's file is damaged/m);
+    await runEncryption(config, { type: "discard", key: "/keys/tokens" });
+    await (await start()).stop();
   });
 });

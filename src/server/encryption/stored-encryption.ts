@@ -3,11 +3,11 @@ import { parseJsonObject } from "../../machinery/api/json-object.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";
-import { keyAfter } from "../../machinery/storage/key-range.ts";
+import { everyKey, keyAfter } from "../../machinery/storage/key-range.ts";
 
 /** The objects of one resource that were written with one provider and key. */
 export interface EncryptionGroup {
-  /** The resource as the store's keys name it: `secrets`, `leases.coordination.k8s.io`. */
+  /** The resource as the store's keys name it: `secrets`, `leases.coordination.k8s.io`. Outside of the API: `keys`. */
   readonly resource: string;
   /** Such as `aesgcmderived:v1:3f9a…`, or `plain`. */
   readonly writtenWith: string;
@@ -55,7 +55,8 @@ export async function surveyEncryption(
     const state = stateOfEntry(entry);
     if (entry.isKmsUnavailable === true) withoutKms += 1;
     if (raw.unreadable !== undefined) damaged += 1;
-    const resource = raw.key.split("/")[2] ?? raw.key;
+    const [, place = "", name = ""] = raw.key.split("/");
+    const resource = place === "registry" ? name : place;
     const provider = writtenWith(raw.value) ?? "plain";
     if (state === "unreadable" && unreadable.length < shownObjects) {
       unreadable.push({ key: raw.key, reason: entry.unreadable ?? "" });
@@ -131,13 +132,13 @@ async function* everyEntry(opened: Pick<ReadableStore, "store" | "stored">): Asy
   for await (const pairs of everyPage(opened)) yield* pairs;
 }
 
-/** All objects. Reads the newest state page by page, while others may write. */
+/** All objects, and the server's own records. Reads the newest state page by page, while others may write. */
 async function* everyPage({
   store,
   stored,
 }: Pick<ReadableStore, "store" | "stored">): AsyncIterable<readonly ReadEntry[]> {
-  for (let start = "/registry/"; ;) {
-    const { entries: raws, revision, hasMore } = await stored.range({ start, end: "/registry0", ...page });
+  for (let { start } = everyKey; ;) {
+    const { entries: raws, revision, hasMore } = await stored.range({ ...everyKey, start, ...page });
     const last = raws.at(-1);
     if (last === undefined) return;
     const end = keyAfter(last.key);

@@ -7,11 +7,12 @@ import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import { patchMediaTypes } from "../api/patch-type.ts";
 import type { PatchType } from "../api/patch-type.ts";
+import { boundedText } from "./bounded-text.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { receivedStatus } from "./received-status.ts";
 import type { ReceivedStatus } from "./received-status.ts";
 import { retryAfterSecondsOf } from "./retry-after.ts";
-import { readText, UnreadableAnswer } from "./transport.ts";
+import { AnswerTooLarge, readText, UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 import type { WatchEvent } from "./watch-events.ts";
@@ -47,6 +48,8 @@ export interface DeleteOptions extends WriteOptions {
 export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
 
 const shortestWatchSeconds = 300;
+/** Of an answer with one object, or a page of them: servers take no object of more than 3 MiB. */
+const largestAnswerBytes = 16 * 2 ** 20;
 
 /**
  * A typed API client over any transport. Every method rejects with the ApiError of the server's Status, or with the
@@ -68,9 +71,10 @@ export class ApiClient {
   }
 
   /** Sends a JSON request to any path and returns the JSON of the answer. */
-  async request<T>(path: string, { kinds, ...options }: RequestOptions = {}): Promise<T> {
+  async request<T>(path: string, { kinds, largestBytes, ...options }: RequestOptions = {}): Promise<T> {
     const response = await this.#send(path, options);
-    const answer = response.value ?? (await this.#readAnswer(response));
+    const mostBytes = largestBytes ?? (kinds === undefined ? Infinity : largestAnswerBytes);
+    const answer = response.value ?? (await this.#readAnswer(response, mostBytes));
     if (kinds !== undefined) checkKind(answer, kinds);
     return answer as T; // the server answers with the requested kind
   }
@@ -112,7 +116,7 @@ export class ApiClient {
       accept = "application/json",
       contentType = "application/json",
       signal,
-    }: Omit<RequestOptions, "kinds">,
+    }: Omit<RequestOptions, "kinds" | "largestBytes">,
   ): Promise<ClientResponse> {
     return this.#transport.send({
       method,
@@ -124,8 +128,9 @@ export class ApiClient {
     });
   }
 
-  async #readAnswer(response: ClientResponse): Promise<object> {
-    const text = await readText(response.body);
+  async #readAnswer(response: ClientResponse, mostBytes: number): Promise<object> {
+    const text = await boundedText(response.body, mostBytes);
+    if (text === undefined) throw new AnswerTooLarge(mostBytes);
     if (response.status >= 300) throw this.#errorOf(response, text);
     return parseAnswer(text);
   }
@@ -176,6 +181,8 @@ interface RequestOptions {
   readonly body?: object;
   /** The kinds that the answer may have; any other is an UnreadableAnswer. Default: any. */
   readonly kinds?: readonly string[];
+  /** A longer answer is an AnswerTooLarge. Default: 16 MiB for `kinds`, each of which is one object, else what the transport takes. */
+  readonly largestBytes?: number;
   /** Default: JSON. */
   readonly accept?: string;
   readonly contentType?: string;
@@ -214,8 +221,17 @@ export class ResourceClient<T extends ApiObject> {
     return nameFault(name) === undefined ? ignoreCodes([404], this.get(name)) : undefined;
   }
 
-  async list(options: ListOptions = {}): Promise<ApiList<T>> {
-    const list = await this.#client.request<ApiList<T>>(this.#collection, { query: listQuery(options) });
+  list(options: ListOptions = {}): Promise<ApiList<T>> {
+    return this.#list({ query: listQuery(options) });
+  }
+
+  /** As `list`, for a part of a list. Rejects with AnswerTooLarge when it has more than 16 MiB: ask for fewer objects. */
+  listPage(options: ListOptions & { readonly limit: number }): Promise<ApiList<T>> {
+    return this.#list({ query: listQuery(options), largestBytes: largestAnswerBytes });
+  }
+
+  async #list(options: Pick<RequestOptions, "query" | "largestBytes">): Promise<ApiList<T>> {
+    const list = await this.#client.request<ApiList<T>>(this.#collection, options);
     if (!Array.isArray(list.items) || !isJsonObject(list.metadata))
       throw new UnreadableAnswer("the answer is not a list");
     return list;

@@ -1,7 +1,8 @@
 import { errorCode } from "../api/thrown-error.ts";
 import type { Schedule } from "../api/clock.ts";
 import { connectionEnded } from "./connections.ts";
-import { UnreadableAnswer } from "./transport.ts";
+import { leastPartBytes } from "./bounded-text.ts";
+import { AnswerTooLarge } from "./transport.ts";
 import type { ClientResponse } from "./transport.ts";
 
 export interface AnswerBounds {
@@ -34,10 +35,8 @@ export async function boundedAnswer(
     let bytes = 0;
     try {
       for await (const chunk of answer.body) {
-        bytes += chunk.length;
-        if (bytes > mostBytes) {
-          throw new UnreadableAnswer(`the answer has more than ${Math.floor(mostBytes / 2 ** 20)} MiB`);
-        }
+        bytes += Math.max(chunk.length, leastPartBytes);
+        if (bytes > mostBytes) throw new AnswerTooLarge(mostBytes);
         yield chunk;
       }
     } catch (error) {

@@ -1,5 +1,5 @@
 /** What a part takes of time and memory, however few bytes it brings. */
-const leastPartBytes = 64;
+export const leastPartBytes = 64;
 
 /**
  * Reads a body as text. Undefined: it has more than `largestBytes`, where each part counts as 64 bytes at least. A megabyte in parts of

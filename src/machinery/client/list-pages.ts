@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "./api-client.ts";
-import { UnreadableAnswer } from "./transport.ts";
+import { AnswerTooLarge, UnreadableAnswer } from "./transport.ts";
 
 /** How many objects a page has; client-go and kubectl ask for as many. */
 const pageLength = 500;
+/** How much shorter the next try is when that is too large for one answer. */
+const shortening = 8;
 
 /** A list of more pages has no end: nobody keeps ten million objects in memory. */
 const mostPages = 20_000;
@@ -13,15 +15,24 @@ export class EndlessList extends UnreadableAnswer {}
 
 /**
  * The pages of a list, in their order, with everything else in between: a hundred thousand objects at once would keep a server waiting.
- * Each is an answer of its own, with its own time limit. Throws EndlessList.
+ * Each is an answer of its own, with its own time limit. Pages of large objects are shorter. Throws EndlessList, and AnswerTooLarge for
+ * a single object.
  */
 export async function* listPages<T extends ApiObject>(
   resource: ResourceClient<T>,
   { signal, ...options }: ListOptions & { readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<ApiList<T>, void, undefined> {
   const tokens = new Set<string>();
+  let limit = pageLength;
   for (let next = ""; ;) {
-    const page = await resource.list({ ...options, limit: pageLength, ...(next !== "" && { continue: next }) });
+    let page: ApiList<T>;
+    try {
+      page = await resource.listPage({ ...options, limit, ...(next !== "" && { continue: next }) });
+    } catch (error) {
+      if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
+      limit = Math.ceil(limit / shortening);
+      continue;
+    }
     yield page;
     next = page.metadata.continue ?? "";
     if (next === "") return;

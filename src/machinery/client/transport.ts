@@ -55,3 +55,10 @@ export async function readText(body: AsyncIterable<Uint8Array>): Promise<string>
 export class UnreadableAnswer extends Error {
   override readonly name = "UnreadableAnswer";
 }
+
+/** An answer that has more bytes than it may have. */
+export class AnswerTooLarge extends UnreadableAnswer {
+  constructor(mostBytes: number) {
+    super(`the answer has more than ${Math.floor(mostBytes / 2 ** 20)} MiB`);
+  }
+}

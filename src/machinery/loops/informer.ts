@@ -2,7 +2,7 @@ import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import { monotonicClock, unreferencedSleep } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
-import type { ApiObject } from "../api/object-meta.ts";
+import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { EndlessList, listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { WatchEvent } from "../client/watch-events.ts";
@@ -55,7 +55,7 @@ export interface InformerOptions {
   /** A clock that is never set. */
   readonly monotonic?: Clock;
   /**
-   * At most a page of a list. While there are more objects, that is an error, and the copy stays as it was before. Default: no limit.
+   * They are listed in one answer. While there are more objects, that is an error, and the copy stays as it was before. Default: no limit.
    */
   readonly mostObjects?: number;
   /**
@@ -160,7 +160,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   async #relist(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>();
     let version = "";
-    for await (const { items, metadata } of listPages(this.#resource, { ...this.#options.selectors, signal })) {
+    for await (const { items, metadata } of this.#pages(signal)) {
       this.#checkNumber(items.length + (metadata.continue ? Infinity : 0));
       for (const object of items) {
         seen.add(objectKey(object));
@@ -170,6 +170,13 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     }
     for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
     return version;
+  }
+
+  /** Few objects are one answer, whose bound is that of all that is kept. */
+  #pages(signal: AbortSignal): AsyncIterable<ApiList<T>> | Iterable<Promise<ApiList<T>>> {
+    const { selectors, mostObjects: limit } = this.#options;
+    if (limit === undefined) return listPages(this.#resource, { ...selectors, signal });
+    return [this.#resource.list({ ...selectors, limit })];
   }
 
   #take({ type, object }: WatchEvent<T>): void {

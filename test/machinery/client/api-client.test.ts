@@ -59,6 +59,17 @@ describe("the client's list of metadata", () => {
   });
 });
 
+describe("the client's read of one object", () => {
+  it("rejects an answer that is larger than any object", async () => {
+    const { client, read } = clientOf(
+      200,
+      Array.from({ length: 100 }, () => " ".repeat(2 ** 20)),
+    );
+    await assert.rejects(client.resource(configMaps, "default").get("x"), /the answer has more than 16 MiB/);
+    assert.equal(read(), 17);
+  });
+});
+
 describe("the error of a refused request", () => {
   const errorFor = async (status: object): Promise<ApiError> => {
     const { client } = clientOf(400, [JSON.stringify({ kind: "Status", ...status })]);

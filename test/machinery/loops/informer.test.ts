@@ -233,6 +233,21 @@ test("an informer that is stopped asks for no further page", async () => {
   assert.equal(pages, 3);
 });
 
+test("an informer that may keep few objects lists them in one answer, also when they are large", async (context) => {
+  const stopping = new AbortController();
+  context.after(() => stopping.abort());
+  const queries: string[] = [];
+  const data = { text: " ".repeat(17 * 2 ** 20) };
+  const client = clientOf(({ query = "" }) => {
+    queries.push(query);
+    return { metadata: { resourceVersion: "1" }, items: [{ metadata: { name: "large" }, data }] };
+  });
+  const informer = new Informer(client.resource(configMaps), { mostObjects: 2 });
+  await informer.start(stopping.signal);
+  assert.ok(informer.get("large"));
+  assert.deepEqual(queries.slice(0, 1), ["limit=2"]);
+});
+
 /** A client of a server that answers with a line of JSON. */
 const clientOf = (answer: (request: ClientRequest) => object): ApiClient =>
   new ApiClient({

@@ -3,7 +3,6 @@ import { parseJsonObject } from "../machinery/api/json-object.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 /** Remembers for which contents of each file a hook has finished. It is kept in the data directory, so that a restart knows. */
@@ -44,13 +43,12 @@ export class HookMemory {
   }
 }
 
-/** A file that is not there, or is damaged, remembers nothing: hooks may run once more than needed. */
+/** A file that is not there, is damaged or cannot be read remembers nothing: hooks may run once more than needed. */
 function readMemory(file: string): Map<string, string> {
   try {
     const remembered = Object.entries(parseJsonObject(readPrivateFile(file) ?? "") ?? {});
     return new Map(remembered.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
-  } catch (error) {
-    if (error instanceof UnusableFile) return new Map();
-    throw error;
+  } catch {
+    return new Map();
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -214,12 +214,21 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("runs again when the record of finished hooks cannot be read", async (context) => {
+  it("runs again when the record of finished hooks is damaged or cannot be read", async (context) => {
     const { folder, start, idle, trace, traces } = scene(context);
-    writeFileSync(join(folder, "hooks.json"), '{"/f": ', { mode: 0o600 });
-    const runner = start();
-    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: trace });
-    await idle(runner);
-    assert.equal(traces().length, 1);
+    const file = join(folder, "hooks.json");
+    const damages: readonly (() => void)[] = [
+      () => writeFileSync(file, '{"/f": ', { mode: 0o600 }),
+      () => writeFileSync(file, "{}", { mode: 0o644 }),
+      () => symlinkSync(file, file), // root can read everything but this
+    ];
+    for (const [index, damage] of damages.entries()) {
+      rmSync(file, { force: true });
+      damage();
+      const runner = start();
+      runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: trace });
+      await idle(runner);
+      assert.equal(traces().length, index + 1);
+    }
   });
 });

@@ -15,7 +15,7 @@ import {
   encodeSmallInteger,
 } from "../../src/pki/der-writer.ts";
 import { encodeExtension } from "../../src/pki/extension.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { maximumCertificateIds, parseOcspRequest } from "../../src/pki/ocsp-request.ts";
 import { encodeOcspFailure, signOcspResponse } from "../../src/pki/ocsp-response.ts";
@@ -107,6 +107,7 @@ describe("a request for the status of certificates", () => {
     assert.throws(() => parseOcspRequest(many(10_000)), /too many/);
     assert.throws(() => parseOcspRequest(encodeOcspRequest([])), /no certificate/);
     assert.throws(() => parseOcspRequest(encodeOcspRequest([id], Buffer.alloc(0))), /nonce/);
+    assert.equal(parseOcspRequest(encodeOcspRequest([id], Buffer.alloc(128))).nonce?.length, 128);
     assert.throws(() => parseOcspRequest(encodeOcspRequest([id], Buffer.alloc(129))), /nonce/);
     assert.throws(() => parseOcspRequest(Buffer.concat([many(1), Buffer.of(0)])), /trailing data/);
     assert.throws(() => parseOcspRequest(encodeSequence()), PkiError);
@@ -183,6 +184,20 @@ describe("a request for the status of certificates", () => {
     assert.equal(certificateIds[0]?.hashAlgorithm, oids.sha1);
     assert.equal(certificateIds[1]?.hashAlgorithm, oids.sha256);
     assert.ok(nonce !== undefined && nonce.length >= 16);
+  });
+
+  it("that openssl has signed, with the name of who asks, is read like another", () => {
+    writeFileSync(inFolder("ca.pem"), encodePem("CERTIFICATE", certificate.der));
+    writeFileSync(inFolder("ca.key"), encodePrivateKeyPem(authority.privateKey), { mode: 0o600 });
+    const asked = ["-issuer", inFolder("ca.pem"), "-serial", "0x7fab"];
+    const signer = ["-signer", inFolder("ca.pem"), "-signkey", inFolder("ca.key")];
+    execFileSync("openssl", ["ocsp", ...asked, ...signer, "-reqout", inFolder("signed.der")], { stdio: "pipe" });
+    const der = readFileSync(inFolder("signed.der"));
+    assert.ok(der.includes("asked"));
+    assert.deepEqual(
+      parseOcspRequest(der).certificateIds.map(({ serialNumber }) => serialNumber.toString("hex")),
+      ["7fab"],
+    );
   });
 });
 

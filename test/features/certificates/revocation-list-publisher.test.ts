@@ -407,4 +407,16 @@ describe("revocation-list-publisher", () => {
     assert.equal((await list()).number, number + 1001);
     await loop.stop();
   });
+
+  it("numbers by the time where somebody has stored a number that no list can have", async () => {
+    await start();
+    for (const number of ["junk", "", "99999999999.5", "1e300", String(2 ** 46)]) {
+      await loop.stop();
+      const head = await configMaps().get(storedListName(id, undefined));
+      await configMaps().update({ ...head, data: { ...head.data, number, sha256: "gone" } });
+      await start();
+      assert.equal((await list()).number, Math.floor(time.clock.now() / 1000), number);
+    }
+    await loop.stop();
+  });
 });

@@ -132,7 +132,8 @@ describe("the files of a certificate", () => {
     const store = new CertificateStore(folder, "client");
     assert.equal(store.read(), undefined);
     const [one, other] = [newPair(), newPair()];
-    for (const text of ["", "x", one.keyPem, one.certificatePem, one.keyPem + other.certificatePem]) {
+    const cutOff = one.keyPem + one.certificatePem.slice(0, 100);
+    for (const text of ["", "x", one.keyPem, one.certificatePem, one.keyPem + other.certificatePem, cutOff]) {
       writeFileSync(store.file, text, { mode: 0o600 });
       assert.throws(() => store.read(), PkiError);
       let fault = "";

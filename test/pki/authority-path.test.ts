@@ -55,6 +55,7 @@ describe("the file of a CA below an offline root", () => {
     // Of the same name, and with another key: it is not the issuer.
     assert.equal(namesOf(load(policy, policy, rootNamed("root"), root).path), "policy < root");
     assert.equal(namesOf(load(policy, policy, root, rootNamed("next")).anchors), "root < next");
+    assert.equal(namesOf(load(policy, policy, rootNamed("root")).anchors), "policy < root");
   });
 
   it("ends where two CAs vouch for each other", () => {
@@ -119,7 +120,8 @@ describe("the file of a CA below an offline root", () => {
 
   it("says which certificate is not valid at a time", () => {
     const { path } = load(online, online, policy, root);
-    assert.equal(validityFault(path, now), undefined);
+    // The first and the last moment are part of a validity (RFC 5280 section 4.1.2.5).
+    for (const moment of [now - day, now, now + day]) assert.equal(validityFault(path, moment), undefined);
     assert.match(validityFault(path, now + 2 * day) ?? "", /^certificate 1 \(CN=online\) ended at .*Z: renew it$/);
     assert.match(validityFault(path, now - 2 * day) ?? "", /^certificate 1 \(CN=online\) begins only at .*Z: wait, or/);
     const short = below(root, "short", { notAfter: now + 3 * day });

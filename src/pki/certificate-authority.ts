@@ -88,10 +88,19 @@ export function loadCertificateAuthority(pem: {
   return { certificate, privateKey };
 }
 
-/** Throws PkiError for a certificate that may not sign certificates. */
+/**
+ * Throws PkiError for a certificate that may not sign certificates, whose key cannot sign here, or that has no name (RFC 5280 section
+ * 4.1.2.4).
+ */
 export function checkAuthorityCertificate(certificate: Certificate): void {
   const { weakness } = certificate.publicKey;
   if (weakness !== undefined) throw new PkiError(weakness);
+  signatureSchemeFor(certificate.publicKey);
+  if (certificate.subject.relativeNames.length === 0) {
+    throw new PkiError(
+      "the certificate may not sign certificates: its subject is empty, and clients find a CA by its subject",
+    );
+  }
   if (!maySignCertificates(certificate)) {
     throw new PkiError("the certificate may not sign certificates: it is not a CA certificate");
   }

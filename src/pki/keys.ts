@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { decodePemBlocks, encodePem } from "./pem.ts";
+import type { PemBlock } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
 import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 
@@ -25,14 +26,24 @@ const privateKeyTypes = new Set(["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE K
  * certificates) are skipped. Throws PkiError; the message never contains any part of the key.
  */
 export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
-  const block = decodePemBlocks(pem).find(({ type }) => privateKeyTypes.has(type));
+  const blocks = decodePemBlocks(pem);
+  const block = blocks.find(({ type }) => privateKeyTypes.has(type)) ?? blocks.find(isEncrypted);
   if (block === undefined) throw new PkiError("data does not contain a valid RSA, ECDSA or Ed25519 private key");
+  if (isEncrypted(block)) {
+    throw new PkiError(
+      "the private key is encrypted: write it without its password, with openssl pkey -in KEY -out FILE",
+    );
+  }
   try {
     return createPrivateKey(encodePem(block.type, block.bytes));
   } catch {
     throw new PkiError("data does not contain a valid RSA, ECDSA or Ed25519 private key");
   }
 }
+
+/** PKCS #8 says so in the label, OpenSSL's old form in a header (RFC 1421 section 4.6.1.3). */
+const isEncrypted = ({ type, headers }: PemBlock): boolean =>
+  type === "ENCRYPTED PRIVATE KEY" || headers.has("DEK-Info");
 
 /**
  * Encodes in the form that every tool reads: SEC 1 ("EC PRIVATE KEY") for ECDSA, PKCS #1 for RSA, as client-go writes

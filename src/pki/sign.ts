@@ -50,7 +50,7 @@ export function signatureSchemeFor({ algorithm, curve }: Pick<PublicKeyInfo, "al
         : algorithm === "ECDSA"
           ? ecdsaByCurve.get(curve)
           : undefined;
-  if (found === undefined) throw new PkiError("x509: only RSA, ECDSA and Ed25519 keys supported");
+  if (found === undefined) throw new PkiError("x509: only RSA, P-256, P-384, P-521 and Ed25519 keys can sign here");
   return found;
 }
 

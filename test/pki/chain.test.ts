@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { describe, it } from "node:test";
 import {
   createCertificateAuthority,
@@ -330,6 +331,18 @@ describe("loadCertificateAuthority", () => {
       () => loadCertificateAuthority({ certificate, privateKey: encodePrivateKeyPem(privateKey) }),
       /512-bit keys are insecure/,
     );
+  });
+
+  it("refuses a CA with which nothing could be signed or verified: a key on P-224, an empty subject", () => {
+    const loading = (privateKey: KeyObject, changes: Partial<CertificateTemplate> = {}): (() => unknown) => {
+      const ca = intermediate(root, "CA", { publicKey: publicKeyInfoOf(privateKey), ...changes }).certificate;
+      const pem = { certificate: encodePem("CERTIFICATE", ca.der), privateKey: encodePrivateKeyPem(privateKey) };
+      return () => loadCertificateAuthority(pem);
+    };
+    const onP224 = generateKeyPairSync("ec", { namedCurve: "P-224" }).privateKey;
+    assert.throws(loading(onP224), /only RSA, P-256, P-384, P-521 and Ed25519 keys can sign here/);
+    assert.throws(loading(leafKey, { subject: {} }), /its subject is empty/);
+    assert.doesNotThrow(loading(leafKey));
   });
 
   it("reports no fault of a key that it cannot parse", () => {

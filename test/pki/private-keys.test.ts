@@ -16,3 +16,11 @@ it("private keys are written in the form that every tool reads, and read back", 
     assert.ok(parsePrivateKeyPem(pem).equals(key));
   }
 });
+
+it("an encrypted private key is refused as encrypted, in PKCS #8 and in OpenSSL's old form", () => {
+  const key = generatePrivateKey("ECDSA P-256");
+  for (const type of ["pkcs8", "sec1"] as const) {
+    const pem = key.export({ type, format: "pem", cipher: "aes-256-cbc", passphrase: "secret" });
+    assert.throws(() => parsePrivateKeyPem(pem), /the private key is encrypted: write it without its password/);
+  }
+});

@@ -22,6 +22,7 @@ import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { signatureSchemeFor } from "./sign.ts";
 import { sealX509, signingKeyOf } from "./signing-key.ts";
 import type { AuthorityKey } from "./signing-key.ts";
+import { generalNameTags } from "./subject-alt-names.ts";
 
 /** One line of a list (RFC 5280 section 5.3). */
 export interface RevokedEntry {
@@ -55,13 +56,13 @@ export interface RevocationListTemplate {
   readonly thisUpdate: number;
   /** Milliseconds since the epoch, written with a precision of seconds. */
   readonly nextUpdate: number;
-  /** For a list of a part of the CA's certificates: the URL by which they name it (RFC 5280 section 5.2.5). */
-  readonly distributionPoint?: string;
+  /** For a list of a part of the CA's certificates: the URLs by which they name it (RFC 5280 section 5.2.5). */
+  readonly distributionPoints?: readonly string[];
 }
 
 /** Signs a version 2 list (RFC 5280 section 5.1). Rejects with KeyUnavailable. */
 export function signRevocationList(
-  { entries, number, thisUpdate, nextUpdate, distributionPoint }: RevocationListTemplate,
+  { entries, number, thisUpdate, nextUpdate, distributionPoints = [] }: RevocationListTemplate,
   { certificate, privateKey }: Pick<CertificateAuthority, "certificate"> & { readonly privateKey: AuthorityKey },
 ): Promise<Buffer> {
   const key = signingKeyOf(privateKey);
@@ -76,13 +77,13 @@ export function signRevocationList(
       value: encodeSequence(encodeElement(contextTag(0, "primitive"), keyId)),
     },
     { id: oids.crlNumber, isCritical: false, value: encodeUnsignedInteger(digits) },
-    ...(distributionPoint === undefined
+    ...(distributionPoints.length === 0
       ? []
       : [
           {
             id: oids.issuingDistributionPoint,
             isCritical: true,
-            value: encodeSequence(encodeDistributionPointName(distributionPoint)),
+            value: encodeSequence(encodeDistributionPointName(distributionPoints)),
           },
         ]),
   ];
@@ -108,6 +109,8 @@ export interface RevocationList {
   readonly rawIssuer: Buffer;
   readonly authorityKeyId: Buffer | undefined;
   readonly number: number;
+  /** Empty: it is a list of all certificates of the CA. */
+  readonly distributionPoints: readonly string[];
   /** Milliseconds since the epoch. */
   readonly thisUpdate: number;
   /** Milliseconds since the epoch. */
@@ -139,6 +142,7 @@ export function parseRevocationList(der: Buffer): RevocationList {
   const value = (id: string): Buffer | undefined => extensions.find((one) => one.id === id)?.value;
   const number = value(oids.crlNumber);
   const keyId = value(oids.authorityKeyIdentifier);
+  const scope = value(oids.issuingDistributionPoint);
   if (number === undefined) throw new PkiError("x509: the crl has no number");
   return {
     tbsCertList,
@@ -147,8 +151,19 @@ export function parseRevocationList(der: Buffer): RevocationList {
     rawIssuer,
     authorityKeyId: keyId && new DerReader(keyId).readSequence("").readOptional(contextTag(0, "primitive")),
     number: new DerReader(number).readSmallInteger(),
+    distributionPoints: scope === undefined ? [] : readDistributionPoints(scope),
     thisUpdate,
     nextUpdate,
     entries,
   };
+}
+
+/** The URIs of an IssuingDistributionPoint (RFC 5280 section 5.2.5) that has nothing else. */
+function readDistributionPoints(value: Buffer): string[] {
+  const scope = new DerReader(value).readSequence("IssuingDistributionPoint");
+  const name = new DerReader(scope.read(contextTag(0, "constructed"), "DistributionPointName"));
+  const fullName = new DerReader(name.read(contextTag(0, "constructed"), "fullName"));
+  const uris: string[] = [];
+  fullName.each(() => uris.push(fullName.read(generalNameTags.uri, "URI").toString("latin1")));
+  return uris;
 }

@@ -49,12 +49,13 @@ export const encodeExtension = ({ id, isCritical, value }: Extension): Buffer =>
 /** A GeneralName that is a URI (RFC 5280 section 4.2.1.6): ASCII only. */
 const encodeUri = (uri: string): Buffer => encodeElement(contextTag(6, "primitive"), Buffer.from(uri, "latin1"));
 
-/** The field `distributionPoint` of a DistributionPoint or an IssuingDistributionPoint, with one URI. */
-export const encodeDistributionPointName = (uri: string): Buffer => encodeTagged(0, encodeTagged(0, encodeUri(uri)));
+/** The field `distributionPoint` of a DistributionPoint or an IssuingDistributionPoint: URIs of one list. */
+export const encodeDistributionPointName = (uris: readonly string[]): Buffer =>
+  encodeTagged(0, encodeTagged(0, ...uris.map(encodeUri)));
 
 /** The value of the extension CRLDistributionPoints, with one URI (RFC 5280 section 4.2.1.13). */
 export const encodeCrlDistributionPoints = (uri: string): Buffer =>
-  encodeSequence(encodeSequence(encodeDistributionPointName(uri)));
+  encodeSequence(encodeSequence(encodeDistributionPointName([uri])));
 
 /** The value of the extension AuthorityInfoAccess (RFC 5280 section 4.2.2.1). */
 export function encodeAuthorityInfoAccess(access: { readonly issuer: string; readonly ocsp?: string }): Buffer {

@@ -28,6 +28,7 @@ import type { CertificateSettings } from "../features/certificates/settings.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import type { SigningAuthorityFilesOptions } from "../features/certificates/authorities/signing-authority-files.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
@@ -72,7 +73,7 @@ export async function runRemoteControllers(
   });
   opened.adopt(client, () => client.close());
   await refuseOtherServers({ client, names, transport });
-  const signers = openSigners(certificates, {
+  const { signers, configured } = openSigners(certificates, {
     names,
     followed,
     clock: systemClock,
@@ -94,7 +95,7 @@ export async function runRemoteControllers(
       serverAnchors: undefined,
       isRetired: () => false,
       signers,
-      listPublisher: await openListPublisher(certificates, signers),
+      listPublisher: await openListPublisher(certificates, { signers, configured }),
       policy,
       server: () => server.current(),
     }),
@@ -132,11 +133,16 @@ function endAfterGrace(log: Log): void {
   }, graceMilliseconds).unref();
 }
 
+interface RemoteSigners {
+  readonly signers: RunningSigners;
+  readonly configured: () => readonly ConfiguredSigner[];
+}
+
 /** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */
 function openSigners(
   certificates: CertificateSettings,
   { names, ...reading }: SigningAuthorityFilesOptions & { readonly names: Names },
-): RunningSigners {
+): RemoteSigners {
   const authorityFor = openAuthorities({ ...reading, names, settings: certificates });
   const configured = openSignerConfiguration({
     ...reading,
@@ -144,7 +150,7 @@ function openSigners(
     generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
   });
-  return runningSigners({
+  const signers = runningSigners({
     names,
     authorityFor,
     configured,
@@ -152,17 +158,19 @@ function openSigners(
     // Servers answer OCSP only for CAs whose keys they have.
     revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
   });
+  return { signers, configured };
 }
 
 /** Publishes the revocation lists of the signers' CAs. Loaded only with `--revocation-url`. */
 async function openListPublisher(
   { revocation }: CertificateSettings,
-  signers: RunningSigners,
+  { signers, configured }: RemoteSigners,
 ): Promise<Controller | undefined> {
   if (revocation === undefined) return undefined;
   const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
   return revocationListPublisher({
     settings: revocation,
     authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
+    configuredSigners: configured,
   });
 }

@@ -46,17 +46,18 @@ describe("a revocation list", () => {
       list: fc.array(entry, { maxLength: 20 }),
       number: fc.integer({ min: 0, max: 2 ** 47 - 1 }),
       thisUpdate: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * second),
-      distributionPoint: fc.option(fc.webUrl(), { nil: undefined }),
+      distributionPoints: fc.array(fc.webUrl(), { maxLength: 3 }),
     });
     await fc.assert(
-      fc.asyncProperty(template, async ({ list, number, thisUpdate, distributionPoint }) => {
+      fc.asyncProperty(template, async ({ list, number, thisUpdate, distributionPoints }) => {
         const entries = Buffer.concat(list.map(encodeRevokedEntry));
         const times = { thisUpdate, nextUpdate: thisUpdate + 3_600_000 };
-        const named = distributionPoint === undefined ? {} : { distributionPoint };
-        const read = parseRevocationList(await signRevocationList({ entries, number, ...times, ...named }, authority));
+        const fields = { number, distributionPoints, ...times };
+        const read = parseRevocationList(await signRevocationList({ entries, ...fields }, authority));
+        const { thisUpdate: readThisUpdate, nextUpdate } = read;
         assert.deepEqual(
-          { number: read.number, thisUpdate: read.thisUpdate, nextUpdate: read.nextUpdate },
-          { number, ...times },
+          { number: read.number, distributionPoints: read.distributionPoints, thisUpdate: readThisUpdate, nextUpdate },
+          fields,
         );
         assert.ok(read.entries.equals(entries));
         assert.ok(read.rawIssuer.equals(authority.certificate.rawSubject));
@@ -126,7 +127,7 @@ describe("a revocation list", () => {
           number: 1_700_000_000,
           thisUpdate: now,
           nextUpdate: now + 3_600_000,
-          distributionPoint: "http://pki/1.crl",
+          distributionPoints: ["http://pki/1.crl"],
         },
         issuer,
       );

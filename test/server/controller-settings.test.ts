@@ -38,6 +38,7 @@ describe("--controllers", () => {
       listPublisher: revocationListPublisher({
         settings: { url: "http://pki.example.com", listLifetimeMilliseconds: 3_600_000, isSharded: false },
         authorities: () => [],
+        configuredSigners: () => [],
       }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
       serverAnchors: () => [],

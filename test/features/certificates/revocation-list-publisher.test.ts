@@ -83,16 +83,24 @@ describe("revocation-list-publisher", () => {
     },
   });
   const start = async ({
+    url = "http://pki.test",
     isSharded = false,
     authorities = [authority],
+    configuredSigners = [],
     log = silent,
   }: {
+    readonly url?: string;
     readonly isSharded?: boolean;
+    readonly configuredSigners?: readonly { readonly revocationUrl: string | undefined }[];
     readonly authorities?: readonly SigningAuthority[];
     readonly log?: Pick<Log, "info" | "error">;
   } = {}): Promise<void> => {
-    const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
-    const publisher = revocationListPublisher({ settings, authorities: () => authorities });
+    const settings = { url, listLifetimeMilliseconds: 24 * hour, isSharded };
+    const publisher = revocationListPublisher({
+      settings,
+      authorities: () => authorities,
+      configuredSigners: () => configuredSigners,
+    });
     loop = await runLoop(server, watched(publisher), { time, log });
     await loop.queue.whenIdle();
   };
@@ -239,6 +247,39 @@ describe("revocation-list-publisher", () => {
     const own = shardOf(Buffer.from("abc1", "hex"));
     const other = own === "0" ? "1" : "0";
     assert.deepEqual([await holds("abc1"), await holds("abc1", own), await holds("abc1", other)], [true, true, false]);
+    await loop.stop();
+  });
+
+  it("names in each part every URL by which certificates name it: also a signer's own, and those of earlier settings", async () => {
+    const pathOf = (part: string): string => `/pki/crl/${id}/${part}.crl`;
+    const urls = async (part: string): Promise<readonly string[]> => (await list(part)).distributionPoints;
+    await start({ isSharded: true });
+    assert.deepEqual(await urls("a"), [`http://pki.test${pathOf("a")}`]);
+    await loop.stop();
+
+    const signers = [undefined, "", "http://mirror.test"].map((revocationUrl) => ({ revocationUrl }));
+    await start({ isSharded: true, url: "http://new.test", configuredSigners: signers });
+    for (const part of ["0", "a"]) {
+      const hosts = ["http://new.test", "http://mirror.test", "http://pki.test"];
+      assert.deepEqual(
+        await urls(part),
+        hosts.map((host) => host + pathOf(part)),
+      );
+    }
+    const { number } = await list("a");
+    await pass(minute);
+    assert.deepEqual([(await list("a")).number, (await list()).distributionPoints], [number, []]);
+    await loop.stop();
+  });
+
+  it("takes no URL of another part from what somebody has stored in the place of a part", async () => {
+    await start({ isSharded: true });
+    await loop.stop();
+    const other = await configMaps().get(storedListName(id, "b"));
+    const { metadata } = await configMaps().get(storedListName(id, "a"));
+    await configMaps().update({ ...other, metadata });
+    await start({ isSharded: true });
+    assert.deepEqual((await list("a")).distributionPoints, [`http://pki.test/pki/crl/${id}/a.crl`]);
     await loop.stop();
   });
 

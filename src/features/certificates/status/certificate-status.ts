@@ -85,6 +85,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     listPublisher: revocationListPublisher({
       settings,
       authorities: () => authorities().map(({ authority }) => authority),
+      configuredSigners,
     }),
     keepRecordOf: (shown, revocation) => keepRecordOf(shown, { ...options, revocation }),
     async listen({ revocationAddress, isPortShared }) {

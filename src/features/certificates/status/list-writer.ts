@@ -15,6 +15,10 @@ import { authorityId, listAddress, revocationPath } from "./addresses.ts";
 import { readStoredList, storedChunks, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
+/** One for each signer, and some that have been replaced. */
+const maximumDistributionPoints = 128;
+const longestDistributionPoint = 512;
+
 /** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
 const maximumListBytes = 15 * 1024 * 1024;
 
@@ -23,7 +27,9 @@ export interface ListWriterOptions {
   readonly client: ApiClient;
   /** The ConfigMaps, by `namespace/name`, as they were a moment ago. */
   readonly configMaps: { get(key: string): ConfigMap | undefined };
-  readonly settings: RevocationSettings;
+  readonly settings: Pick<RevocationSettings, "listLifetimeMilliseconds">;
+  /** The URLs that certificates name, each like `--revocation-url`. */
+  readonly urls: () => readonly string[];
   /** A list is signed again when it is as old as this. */
   readonly refreshMilliseconds: number;
   readonly clock: Clock;
@@ -39,6 +45,7 @@ export interface ListToWrite {
 /** What the writer needs to know of a stored list. */
 interface KnownList {
   readonly entries: Buffer;
+  readonly distributionPoints: readonly string[];
   readonly thisUpdate: number;
   readonly nextUpdate: number;
   /** The DER of the CA's certificate. */
@@ -46,6 +53,7 @@ interface KnownList {
   readonly number: number;
 }
 
+type WantedList = Pick<KnownList, "entries" | "distributionPoints"> & { readonly now: number };
 type NewList = Pick<KnownList, "number" | "issuer"> & { readonly der: Buffer };
 
 /** Signs lists and stores them. It does not read again what it has stored itself. */
@@ -68,8 +76,9 @@ export class ListWriter {
     const previous = await this.#stored(name);
     const now = clock.now();
     const issuer = authority.certificate.der;
-    if (previous !== undefined && previous.issuer.equals(issuer) && this.#isGood(previous, { entries, now }))
-      return false;
+    const distributionPoints = shard === undefined ? [] : this.#distributionPoints(listAddress(id, shard), previous);
+    const wanted = { entries, distributionPoints, now };
+    if (previous !== undefined && previous.issuer.equals(issuer) && this.#isGood(previous, wanted)) return false;
     if (entries.length > maximumListBytes) {
       const fault = "the revocation list would be too large, so it is not published";
       log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, fault);
@@ -79,14 +88,23 @@ export class ListWriter {
     const number = Math.max((previous?.number ?? 0) + 1, Math.floor(now / 1000));
     const thisUpdate = Math.floor((now - clockSkewMilliseconds) / 1000) * 1000;
     const nextUpdate = thisUpdate + clockSkewMilliseconds + settings.listLifetimeMilliseconds;
-    const distributionPoint = `${settings.url}${revocationPath}${listAddress(id, shard)}`;
-    const der = await signRevocationList(
-      { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
-      authority,
-    );
+    const list = { entries, number, distributionPoints, thisUpdate, nextUpdate };
+    const der = await signRevocationList(list, authority);
     const version = await this.#store(name, { list: { number, der, issuer }, before });
-    this.#written.set(name, { entries, thisUpdate, nextUpdate, issuer, number, version });
+    this.#written.set(name, { ...list, issuer, version });
     return true;
+  }
+
+  /**
+   * The URLs by which certificates name a part of a list. Verifiers refuse a part that has not the URL of the certificate in it, so those of
+   * earlier settings stay. Only those of this part: nobody has checked who stored the list that they were in.
+   */
+  #distributionPoints(address: string, previous: KnownList | undefined): readonly string[] {
+    const path = revocationPath + address;
+    const urls = this.#options.urls().map((url) => url + path);
+    const isOwn = (url: string): boolean => url.endsWith(path) && url.length <= longestDistributionPoint;
+    const all = new Set([...urls, ...(previous?.distributionPoints.filter(isOwn) ?? [])]);
+    return [...all].slice(0, maximumDistributionPoints);
   }
 
   #find(name: string): ConfigMap | undefined {
@@ -100,17 +118,18 @@ export class ListWriter {
     const stored = await readStoredList(name, find);
     if (stored === undefined) return undefined;
     const { der, issuer, number } = stored;
-    const none = { entries: Buffer.alloc(0), thisUpdate: 0, nextUpdate: 0 };
+    const none = { entries: Buffer.alloc(0), distributionPoints: [], thisUpdate: 0, nextUpdate: 0 };
     return { ...(parsedList(der) ?? none), issuer, number };
   }
 
-  #isGood(list: KnownList, { entries, now }: { readonly entries: Buffer; readonly now: number }): boolean {
+  #isGood(list: KnownList, { entries, distributionPoints, now }: WantedList): boolean {
     const { refreshMilliseconds, settings } = this.#options;
     const ageMilliseconds = now - clockSkewMilliseconds - list.thisUpdate;
     // Negative: the clock was set back, and others might take the list for one of the future.
     const isYoung = ageMilliseconds > -clockSkewMilliseconds && ageMilliseconds < refreshMilliseconds;
     const isAsLong = list.nextUpdate - list.thisUpdate === settings.listLifetimeMilliseconds + clockSkewMilliseconds;
-    return isYoung && isAsLong && list.entries.equals(entries);
+    const isSameScope = distributionPoints.join() === list.distributionPoints.join();
+    return isYoung && isAsLong && isSameScope && list.entries.equals(entries);
   }
 
   /** Returns the version of the stored objects. `before`: what was stored when the list was made. */

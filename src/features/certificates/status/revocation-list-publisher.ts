@@ -15,6 +15,7 @@ import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { RevocationSettings } from "../settings.ts";
+import type { ConfiguredSigner } from "../signers/signer-configuration.ts";
 import { authorityId, maySignLists, shards } from "./addresses.ts";
 import { ListWriter } from "./list-writer.ts";
 import { ListedCertificates } from "./listed-certificates.ts";
@@ -27,6 +28,8 @@ export interface RevocationListPublisherOptions {
   readonly settings: RevocationSettings;
   /** The CAs whose keys are here: those that sign now, and those of earlier and later rotations. */
   readonly authorities: () => readonly SigningAuthority[];
+  /** Their certificates may name other URLs than the settings do. */
+  readonly configuredSigners: () => readonly Pick<ConfiguredSigner, "revocationUrl">[];
 }
 
 /** The keys of the queue: to publish all lists, and to look whether there are other CAs. */
@@ -75,7 +78,7 @@ class RevocationListPublisher {
   /** When to publish at the earliest, and when the lists were last searched for all certificates: in milliseconds since the epoch. */
   #notBefore = 0;
   #searchedAt = 0;
-  /** The fingerprints of the CAs whose lists were published. */
+  /** The CAs whose lists were published, and the URLs in those. */
   #publishedFor = "";
   #encodedLines = 0;
 
@@ -96,6 +99,7 @@ class RevocationListPublisher {
       client,
       configMaps: this.#configMaps,
       settings,
+      urls: () => this.#urls(),
       refreshMilliseconds: this.#refreshMilliseconds,
       clock,
       log,
@@ -144,7 +148,7 @@ class RevocationListPublisher {
   async #reconcile(key: string): Promise<string> {
     if (key === listsKey) return this.#publishAll();
     this.#queue.addAfter(authoritiesKey, pollMilliseconds);
-    const isOfSameCas = fingerprints(this.#authorities()) === this.#publishedFor;
+    const isOfSameCas = this.#scopeOf(this.#authorities()) === this.#publishedFor;
     if (isOfSameCas && !this.#isRefreshDue(this.#clock.now())) return "nothing to do: the CAs are the same";
     this.#publishSoon();
     return isOfSameCas ? "will publish the lists again" : "will publish the lists of other CAs";
@@ -159,10 +163,20 @@ class RevocationListPublisher {
     return distinct(this.#options.authorities());
   }
 
+  #urls(): readonly string[] {
+    const { settings, configuredSigners } = this.#options;
+    const named = configuredSigners().map(({ revocationUrl = "" }) => revocationUrl);
+    return [settings.url, ...named.filter((url) => url !== "")];
+  }
+
+  #scopeOf(authorities: readonly SigningAuthority[]): string {
+    return [...authorities.map(({ certificate }) => fingerprintOf(certificate)), ...this.#urls()].join();
+  }
+
   async #publishAll(): Promise<string> {
     this.#isDue = false;
     const authorities = this.#authorities();
-    this.#publishedFor = fingerprints(authorities);
+    this.#publishedFor = this.#scopeOf(authorities);
     let busyMilliseconds = await this.#refresh();
     let written = 0;
     const failures: unknown[] = [];
@@ -240,6 +254,3 @@ function distinct(authorities: readonly SigningAuthority[]): readonly SigningAut
   }
   return [...byId.values()];
 }
-
-const fingerprints = (authorities: readonly SigningAuthority[]): string =>
-  authorities.map(({ certificate }) => fingerprintOf(certificate)).join();

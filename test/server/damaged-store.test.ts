@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../src/server/encryption/encryption-programs.ts";
 import { damageWrite } from "../machinery/storage/damage-write.ts";
 import { startTestServer } from "../test-server.ts";
@@ -75,6 +76,14 @@ for (const how of ["lost", "changed"] as const) {
         api.json("/api/v1/namespaces/sound/configmaps", { headers: { "impersonate-user": user } });
       assert.equal((await listAs("sound")).kind, "ConfigMapList");
       assert.equal((await listAs("broken")).code, 403);
+    });
+
+    it("is not said to lack a role or an account that its bindings name, and that it has damaged", async () => {
+      const findings = await examineServer(config, Date.now());
+      assert.deepEqual(
+        findings.filter(({ subject, state }) => subject === "bindings" && state !== "good"),
+        [],
+      );
     });
 
     it("lists all again once they are given up on the command line", async (t) => {

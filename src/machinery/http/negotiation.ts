@@ -53,18 +53,19 @@ const maximumCachedHeaders = 512;
 
 /** Negotiates the representation of an answer. Throws a 406 in upstream's words. */
 export function negotiate(request: Pick<HttpRequest, "headers">, endpoint: Endpoint): MediaType {
-  return endpointNegotiators[endpointKey(endpoint)].whole(acceptHeader(request.headers));
+  const agreed = endpointNegotiators[endpointKey(endpoint)](acceptHeader(request.headers));
+  if (agreed instanceof Error) throw agreed;
+  return agreed;
 }
 
 /**
  * Negotiates the representation of a watch's events: JSON lines or length-delimited protobuf. YAML cannot be streamed
  * (406).
  */
-export function negotiateWatch(
-  request: Pick<HttpRequest, "headers">,
-  endpoint: Pick<Endpoint, "allowsTable">,
-): MediaType {
-  return endpointNegotiators[endpointKey({ isCollection: true, ...endpoint })].stream(acceptHeader(request.headers));
+export function negotiateWatch(request: Pick<HttpRequest, "headers">): MediaType {
+  const agreed = negotiate(request, { isCollection: true, allowsTable: true });
+  if (agreed.format === "yaml") throw onlyAccepted(streamTypes);
+  return agreed;
 }
 
 /** Negotiates the format of a Status: indented JSON when none of the requested formats can be used (upstream: `WriteRawJSON`). */
@@ -148,10 +149,8 @@ function agree(
 const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
   (type === "application" && (subtype === offered || subtype === "*")) || (type === "*" && subtype === "*");
 
-interface EndpointNegotiator {
-  whole(header: string): MediaType;
-  stream(header: string): MediaType;
-}
+/** The representation that an Accept header gets, or the refusal. */
+type EndpointNegotiator = (header: string) => MediaType | Error;
 
 function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNegotiator {
   const isConversionAllowed = ({ kind, version, group, format }: RequestedConversion): boolean => {
@@ -159,25 +158,12 @@ function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNe
     return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
   };
   const produces = isCollection ? collectionTypes : acceptedTypes;
-  const whole = cachedByHeader((header) => {
+  return cachedByHeader((header) => {
     if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
     const agreed = agree(header, { isConversionAllowed });
     return agreed ? mediaType(agreed) : onlyAccepted(acceptedTypes);
   });
-  const stream = (header: string): MediaType | Error => {
-    const agreed = whole(header);
-    return agreed instanceof Error || agreed.format !== "yaml" ? agreed : onlyAccepted(streamTypes);
-  };
-  return { whole: orThrow(whole), stream: orThrow(stream) };
 }
-
-const orThrow =
-  (find: (header: string) => MediaType | Error) =>
-  (header: string): MediaType => {
-    const found = find(header);
-    if (found instanceof Error) throw found;
-    return found;
-  };
 
 export const onlyAccepted = (types: readonly string[]): Error =>
   notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);

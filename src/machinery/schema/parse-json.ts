@@ -22,12 +22,12 @@ interface JsonParsing extends Pick<JsonReading, "replacesRepeated"> {
 
 /**
  * Parses JSON as fast as JSON.parse and also finds duplicate members. As in Go, the last one wins and objects are
- * merged, unless they are replaced. Limits: nesting to `maximumJsonDepth`, the number of values to `maximumValues` (413).
+ * merged. Limits: nesting to `maximumJsonDepth`, the number of values (413) as in `checkValueCount`.
  * Throws a JsonSyntaxError in the words of Go's encoding/json.
  */
-export const parseJson = (text: string, parsing?: JsonParsing): ParsedJson => atOnce(parseJsonInSteps(text, parsing));
+export const parseJson = (text: string): ParsedJson => atOnce(parseJsonInSteps(text));
 
-/** Like `parseJson`. Yields between its steps. */
+/** Like `parseJson`, with other limits, and with repeated objects that are not merged. Yields between its steps. */
 export function* parseJsonInSteps(
   text: string,
   { maximumValues: maximum, ...reading }: JsonParsing = {},

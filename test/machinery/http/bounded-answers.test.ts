@@ -12,7 +12,7 @@ import { sampleObject } from "./hostile/sample-objects.ts";
 
 const mebibyte = 2 ** 20;
 
-/** `node test/server/hostile/measure-blocking.ts` measures the time of the same requests. */
+/** `node test/machinery/http/hostile/measure-blocking.ts` measures the time of the same requests. */
 describe("a large body of many small values", () => {
   let scene: HostileScene;
   const post = (target: string, body: unknown, headers: HostileRequest["headers"] = {}): HostileRequest => ({

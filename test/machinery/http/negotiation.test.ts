@@ -72,7 +72,7 @@ describe("negotiate", () => {
   });
 
   it("streams JSON and protobuf, not YAML", () => {
-    const stream = (accept: string): string => negotiateWatch({ headers: { accept } }, { allowsTable: true }).format;
+    const stream = (accept: string): string => negotiateWatch({ headers: { accept } }).format;
     assert.equal(stream("application/json;stream=watch"), "json");
     assert.equal(stream("application/vnd.kubernetes.protobuf;stream=watch"), "protobuf");
     const text = /^only the following media types are accepted: application\/json;stream=watch, /;

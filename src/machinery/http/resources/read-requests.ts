@@ -78,6 +78,6 @@ export function watchRequest(
   negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
-  const mediaType = negotiateWatch(request, { allowsTable: true });
+  const mediaType = negotiateWatch(request);
   return watchResponse(registry, { request, user, options, mediaType, schedule });
 }

@@ -68,7 +68,7 @@ export function encodeDecryptRequest({
   readonly uid: string;
 }): Buffer {
   const writer = new ProtobufWriter();
-  annotationFields(writer, { field: 4, annotations });
+  annotationFields(writer, annotations);
   writer.stringField(3, keyId);
   writer.stringField(2, uid);
   writer.bytesField(1, ciphertext);
@@ -89,7 +89,7 @@ export function encodeEncryptedObject({ encryptedData, wrappedKey, keySource: so
   if (source !== 0) {
     writer.varintField(5, source);
   }
-  annotationFields(writer, { field: 4, annotations: wrappedKey.annotations });
+  annotationFields(writer, wrappedKey.annotations);
   writer.bytesField(3, wrappedKey.ciphertext);
   writer.stringField(2, wrappedKey.keyId);
   writer.bytesField(1, encryptedData);
@@ -127,13 +127,10 @@ function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>
   annotations.set(key, value);
 }
 
-/** A map is a list of messages with key and value. */
-function annotationFields(
-  writer: ProtobufWriter,
-  { field, annotations }: { readonly field: number; readonly annotations: Annotations },
-): void {
+/** The field 4 of both messages. A map is a list of messages with key and value. */
+function annotationFields(writer: ProtobufWriter, annotations: Annotations): void {
   for (const [key, value] of [...annotations].toReversed()) {
-    writer.messageField(field, () => {
+    writer.messageField(4, () => {
       writer.bytesField(2, value);
       writer.stringField(1, key);
     });

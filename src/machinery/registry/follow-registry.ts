@@ -13,7 +13,7 @@ export interface RegistryFollower<T extends ApiObject> {
   /**
    * Called at the start, and when events can't tell what has changed: discard what was derived from the cache before. So when an
    * object can't be decrypted or becomes readable, after an event that could not be taken, and when the cache had to reload and old
-   * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use until the next event.
+   * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use, and events go on from there.
    */
   onLoaded(): void;
   /** When it throws, `onLoaded` is called in its place. */
@@ -42,19 +42,23 @@ export function followRegistry<T extends ApiObject>(
   const reload = (): void => void (isCurrent = attempt(() => follower.onLoaded()));
   const take = (event: CacheEvent<StoredObject<T>>): boolean =>
     isReadable(event) && attempt(() => follower.onEvent(event));
-  /** Whether events could tell all that has changed. */
+  /**
+   * Tells what events can, and whether that is all that has changed. What comes after an object that can't be read is told too: nothing
+   * else may tell it, when the follower can't start from the current objects because of that one.
+   */
   const tell = (before: CachedObjects<StoredObject<T>>): boolean => {
+    let isAll = true;
     for (const difference of differences(before.snapshot(range), cache.snapshot(range))) {
       if (difference === undefined) continue;
       const { object, previous } = difference;
-      if (previous?.hasText === false) return false;
       const isTaken =
-        object === undefined
+        previous?.hasText !== false &&
+        (object === undefined
           ? take({ type: "delete", key: previous.key, revision: cache.revision, previous })
-          : take({ type: "put", key: object.key, revision: object.revision, object, previous });
-      if (!isTaken) return false;
+          : take({ type: "put", key: object.key, revision: object.revision, object, previous }));
+      isAll &&= isTaken;
     }
-    return true;
+    return isAll;
   };
   const follow = (): void => {
     cache.watch({
@@ -65,7 +69,8 @@ export function followRegistry<T extends ApiObject>(
       },
       onEnd(error, before) {
         if (!(error instanceof RevisionCompacted)) return;
-        if (!isCurrent || before === undefined || !tell(before)) reload();
+        const isAllTold = before !== undefined && tell(before);
+        if (!isCurrent || !isAllTold) reload();
         follow();
       },
     });

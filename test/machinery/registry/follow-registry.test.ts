@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { followRegistry } from "../../../src/machinery/registry/follow-registry.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import { resourceRange } from "../../../src/machinery/registry/storage-key.ts";
 import type { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { ForgetfulStore } from "./forgetful-store.ts";
 import { toyBox } from "./toy-resource.ts";
@@ -65,7 +66,7 @@ test("a follower starts anew when an object becomes readable that could not be d
   const heard = follow(registry);
   store.unreadable.clear();
   await reload();
-  assert.deepEqual(heard, ["loaded", "loaded"]);
+  assert.deepEqual(heard, ["loaded", "put toy-3", "loaded"]);
 });
 
 test("a follower goes on when an object was damaged in the store while the cache had to reload", async () => {
@@ -79,4 +80,26 @@ test("a follower goes on when an object was damaged in the store while the cache
   await registry.waitForFreshCache();
   await add("engine");
   assert.deepEqual(heard, ["loaded", "put ball", "put engine"]);
+});
+
+test("a follower that cannot start anew, because of an object that cannot be read, hears all else that has changed", async () => {
+  const store = new ForgetfulStore();
+  const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const { key } = await add("ball");
+  const heard: string[] = [];
+  followRegistry(registry, {
+    onLoaded() {
+      const objects = registry.cache.range(resourceRange(registry.definition)).map(({ object }) => object);
+      heard.push(`loaded ${objects.length}`);
+    },
+    onEvent: ({ type, key: changed }) => void heard.push(`${type} ${changed.slice(changed.lastIndexOf("/") + 1)}`),
+  });
+  for (const name of ["car", "doll"]) {
+    await store.forget(async () => {
+      store.unreadable.add(key);
+      await add(name);
+    });
+    await registry.waitForFreshCache();
+  }
+  assert.deepEqual(heard, ["loaded 1", "put car", "put doll"]);
 });

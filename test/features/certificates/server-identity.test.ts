@@ -40,4 +40,6 @@ it("a signer signs no name of the API server with a CA that the server's clients
   assert.ok(refuses(signer, { trusted: [sameKey.certificate] }), "they are configured with its key");
   assert.ok(!refuses(signer, { shown: [leafOf(other)], trusted: [other.certificate] }), "they know another");
   assert.ok(!refuses(signer, { shown: [leafOf(sameName)] }), "they know another of its name");
+  const { authorityKeyId: _ofOther, ...withoutKeyIdOfOther } = leafOf(other);
+  assert.ok(!refuses(signer, { shown: [withoutKeyIdOfOther] }), "they know another, which does not say its key");
 });

@@ -1,4 +1,5 @@
 import type { Certificate } from "../../../pki/certificate.ts";
+import { keyIdsMatch } from "../../../pki/certificate-chain.ts";
 import { parseIpAddress } from "../../../pki/ip-address.ts";
 import { serverNamesIn } from "./server-names.ts";
 import type { HostNames, ServerNames } from "./server-names.ts";
@@ -42,9 +43,8 @@ function isTrustedByClients({ certificate, anchors }: SigningAuthority, server: 
   );
 }
 
-const isIssuedBy = ({ rawIssuer, authorityKeyId }: Certificate, { rawSubject, subjectKeyId }: Certificate): boolean =>
-  rawIssuer.equals(rawSubject) &&
-  (subjectKeyId === undefined || authorityKeyId === undefined || authorityKeyId.equals(subjectKeyId));
+const isIssuedBy = (one: Certificate, issuer: Certificate): boolean =>
+  one.rawIssuer.equals(issuer.rawSubject) && keyIdsMatch(one, issuer);
 
 /** Whether a client that trusts `anchors` also trusts a CA: the CA is one of them, or one of them signed it. */
 export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>

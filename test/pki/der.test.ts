@@ -185,7 +185,14 @@ describe("berToDer", () => {
     }
   });
 
-  it("refuses nesting deeper than any certificate", () => {
+  it("refuses nesting deeper than any certificate, with lengths and without", () => {
+    const withLengths = (depth: number): Buffer =>
+      depth === 0 ? Buffer.alloc(0) : encodeSequence(withLengths(depth - 1));
+    const withoutLengths = (depth: number): Buffer => hex("3080".repeat(depth) + "0000".repeat(depth));
+    for (const nested of [withLengths, withoutLengths]) {
+      assert.deepEqual(berToDer(nested(33)), withLengths(33));
+      assert.throws(() => berToDer(nested(34)), PkiError);
+    }
     assert.throws(() => berToDer(Buffer.from("3080".repeat(100_000), "hex")), PkiError);
   });
 

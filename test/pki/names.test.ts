@@ -236,6 +236,8 @@ describe("IP addresses", () => {
       assert.equal(formatIpAddress(parseIpAddress(text) ?? Buffer.alloc(16)), expected);
     }
     assert.deepEqual(parseIpAddress("::ffff:10.0.0.1"), parseIpAddress("10.0.0.1"));
+    assert.equal(formatIpAddress(Buffer.from("00000000000000000000ffff0a000001", "hex")), "10.0.0.1");
+    for (const text of ["::ff00:a00:1", "::ff:a00:1"]) assert.equal(parseIpAddress(text)?.length, 16, text);
   });
 
   it("are refused when they are malformed", () => {
@@ -249,6 +251,7 @@ describe("IP addresses", () => {
       "::1%eth0",
       "12345::",
       "1.2.3.4::",
+      "::1.2.3.4:5",
     ]) {
       assert.equal(parseIpAddress(text), undefined, text);
     }

@@ -59,7 +59,8 @@ describe("a CA of client certificates that was replaced", () => {
     time += year;
     trusted([now]);
     time -= year;
-    assert.equal(trusted([now]).length, 16);
+    const namesOf = (some: readonly Certificate[]): readonly string[] => some.map(({ subject }) => subject.commonName);
+    assert.deepEqual(namesOf(trusted([now])), namesOf(all.slice(2)));
   });
 
   it("keeps a server from starting when somebody wrote a time into its file that is none, which is named", () => {

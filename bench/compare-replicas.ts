@@ -51,6 +51,13 @@ interface Costs {
   readonly following: number;
 }
 
+const parts = [
+  ["etcd", "etcd"],
+  ["asked", "the replica that is asked"],
+  ["following", "the replica that follows"],
+] as const satisfies [keyof Costs, string][];
+const measured = replicaCount > 1 ? parts : parts.slice(0, 2);
+
 type Operation = (side: Side, index: number) => Promise<void>;
 
 const create: Operation = (side) =>
@@ -98,9 +105,8 @@ try {
     if (only !== undefined && only !== name) continue;
     for (let warm = 0; warm < 3; warm++) for (const side of sides) await load(side, operation);
     const costs = await inTurns({ rounds, other: () => load(other, operation), own: () => load(own, operation) });
-    for (const part of ["etcd", "asked", "following"] as const) {
+    for (const [part, what] of measured) {
       const ofPart = (side: readonly Costs[]): number[] => side.map((one) => one[part]);
-      const what = part === "etcd" ? part : `the replica that is ${part}`.replace("is following", "follows");
       rows.push(comparisonRow(`${name}: ${what}`, { others: ofPart(costs.others), owns: ofPart(costs.owns) }));
     }
   }

@@ -51,6 +51,12 @@ describe("the fuzzer's judge", () => {
     }
   });
 
+  it("takes megabytes of metrics, which grow with each kind and verb that was asked for", () => {
+    const metrics = { ...answer(200, "a 1\n".repeat(2 ** 20)), headers: new Map([["content-type", "text/plain"]]) };
+    assert.equal(faultOf({ ...request, target: "/metrics" }, metrics), undefined);
+    assert.notEqual(faultOf(request, metrics), undefined);
+  });
+
   it("lets HTTP end a connection over a malformed request", () => {
     const malformed: FuzzRequest = { ...request, headers: [["x-a", "a\u0000b"]] };
     assert.equal(faultOf(malformed, { ...answer(0, ""), headers: new Map() }), undefined);

@@ -6,6 +6,8 @@ import type { FuzzAnswer, FuzzRequest } from "./fuzz-request.ts";
 const mebibyte = 1024 * 1024;
 /** What one object may be, as it is stored. */
 const objectBytes = 1.5 * mebibyte;
+/** A series takes 6 KiB. There is one for each resource, verb and scope that was asked for, with and without a dry run. */
+const metricsBytes = 16 * mebibyte;
 /** The listener takes 512, of which clients add some. */
 const maximumHeaders = 500;
 /** It takes 64 KiB; what is refused before it has been read may lose its answer. */
@@ -20,7 +22,7 @@ export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | unde
   if (status < 200 || status > 599) return `status ${status}`;
   if (status >= 500 && !declaredFailures.has(status)) return `status ${status}`;
   if (isStream || request.method === "HEAD") return undefined;
-  if (body.length > boundOf(answer)) return `an answer over the bound with status ${status}`;
+  if (body.length > boundOf(request, answer)) return `an answer over the bound with status ${status}`;
   const value = readBody(answer);
   if (value === unreadable) return `an answer that is not what its content-type says, with status ${status}`;
   if (status >= 400) return statusFault(request, answer, value);
@@ -38,9 +40,10 @@ export const isMalformed = ({ target, headers, framing }: FuzzRequest): boolean 
 /** Every control character but the tab. */
 const controlCharacter = /(?!\t)\p{Cc}/u;
 
-/** 1 MiB, and the objects that are in the answer. */
-function boundOf({ status, body }: FuzzAnswer): number {
+/** 1 MiB, and the objects or the metrics that are in the answer. */
+function boundOf({ target }: FuzzRequest, { status, body }: FuzzAnswer): number {
   if (status >= 400) return mebibyte;
+  if (target.startsWith("/metrics")) return metricsBytes;
   if (body.length <= mebibyte + objectBytes) return body.length;
   const value: unknown = body[0] === 0x7b ? JSON.parse(body.toString()) : undefined;
   const items =

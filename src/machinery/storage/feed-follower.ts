@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sleep } from "../api/clock.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import type { OutageReport } from "../logging/outage-report.ts";
-import { RevisionCompacted, StoreUnavailable } from "./store.ts";
+import { RevisionCompacted, StoreDamaged, StoreUnavailable } from "./store.ts";
 import type { Change, Entry, Head, LogRequest, LogResult, Store } from "./store.ts";
 import { keyAfter, prefixEnd } from "./key-range.ts";
 
@@ -292,11 +292,16 @@ export class FeedFollower {
     }
   }
 
-  /** Resumes where the watch ended. When the store no longer has that history, loads all members again. */
+  /**
+   * Resumes where the watch ended. When the store no longer has that history, loads all members again; also when it is damaged there: a
+   * load shows what is damaged as it shows it at a start.
+   */
   async #recover(error: Error): Promise<void> {
     this.#watch = undefined;
     const { signal } = this.#stopping;
+    const isDamaged = error instanceof StoreDamaged;
     const isForgotten = error instanceof RevisionCompacted;
+    if (isDamaged) this.#outage.failed(error);
     if (isForgotten && error.cause !== undefined) this.#outage.failed(error.cause);
     if (performance.now() - this.#followedAt > lastRetryMilliseconds)
       this.#retryMilliseconds = isForgotten ? 0 : firstRetryMilliseconds;
@@ -307,7 +312,7 @@ export class FeedFollower {
       try {
         await this.#sleep(wait, signal);
         if (signal.aborted) return;
-        if (isForgotten) await this.#load();
+        if (isForgotten || isDamaged) await this.#load();
         return this.#follow();
       } catch (cause) {
         if (!signal.aborted) this.#outage.failed(cause);

@@ -4,7 +4,7 @@ import { OutageReport } from "../../../src/machinery/logging/outage-report.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import type { FeedFollower } from "../../../src/machinery/storage/feed-follower.ts";
-import { RevisionCompacted, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import { RevisionCompacted, StoreDamaged, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { WatchRequest } from "../../../src/machinery/storage/store.ts";
 import { put } from "./store-contract.ts";
 
@@ -91,6 +91,19 @@ describe("a feed of the store's changes", () => {
     await follower.waitFor(store.latestRevision());
     await store.untilWatched(watchCount + 1);
     assert.equal(follower.revision, store.latestRevision());
+    follower.stop();
+  });
+
+  it("whose watch meets a damaged write says so, and goes on after a load that has what can be read", async () => {
+    const { store, follower, told, untilTold } = await followed();
+    store.isSilent = true;
+    await put(store, "/things/a", "1");
+    store.endWatches(new StoreDamaged("the write of revision 2 is not as it was written"));
+    await follower.waitFor(store.latestRevision());
+    store.isSilent = false;
+    await put(store, "/things/b", "1");
+    await untilTold(2);
+    assert.deepEqual([/is damaged/.test(told[0] ?? ""), told[1]], [true, "over"]);
     follower.stop();
   });
 

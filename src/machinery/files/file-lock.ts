@@ -18,7 +18,7 @@ export interface FileLock {
 }
 
 /**
- * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot be opened.
+ * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws UnusableFile when it cannot be opened.
  * All processes of a machine must lock in the same way, whatever their version of Node.js is. Node.js 20 has no SQLite, so the
  * program flock(1) is used if it is installed, as on nearly every Linux. A machine without it needs SQLite.
  */
@@ -42,8 +42,14 @@ function hasFlock(): boolean {
   });
 }
 
-/** Also for reading: opening a pipe only for writing waits for its reader. */
-const openLockFile = (file: string): number => openSync(file, "a+", 0o600);
+/** Also for reading: opening a pipe only for writing waits for its reader. Throws UnusableFile. */
+function openLockFile(file: string): number {
+  try {
+    return openSync(file, "a+", 0o600);
+  } catch (error) {
+    throw new UnusableFile(`${file} cannot be locked: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
 
 /** How often to try while another process holds the lock. */
 const retryMilliseconds = 50;

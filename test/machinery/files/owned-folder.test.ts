@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { ownFolder } from "../../../src/machinery/files/owned-folder.ts";
+import { joinFolder, ownFolder } from "../../../src/machinery/files/owned-folder.ts";
 import { showAllFilesAs } from "./show-all-files-as.ts";
 
 it("a folder is not used on a file system without modes, where all users could read the keys, unless it shows others none", (context) => {
@@ -30,4 +30,20 @@ it("a folder has one owner also when its lock was removed, until the owner ends"
   });
   owner.release();
   ownFolder(folder, { waitMilliseconds: 0 }).release();
+});
+
+it("what is in the place of a folder's lock is named, not the folder", (context) => {
+  for (const name of ["owner.lock", "members.lock"]) {
+    const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const lock = join(folder, name);
+    mkdirSync(lock);
+    const use = name === "owner.lock" ? [ownFolder] : [ownFolder, joinFolder];
+    for (const one of use) {
+      assert.throws(() => one(folder), {
+        name: "UnusableFile",
+        message: `${lock} cannot be locked: it is a folder; name a file`,
+      });
+    }
+  }
 });

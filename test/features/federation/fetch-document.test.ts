@@ -54,6 +54,11 @@ describe("a document of an issuer", () => {
     assert.deepEqual(await answered(compressed), { keys: [] });
     assert.deepEqual(await answered(compressed, "GZIP"), { keys: [] });
     await assert.rejects(answered(gzipSync(Buffer.alloc(2 ** 30 / 8, " "))), /larger than 1 MiB/);
+    // RFC 1952 section 2.3: the header may have a file's name, which no output shows.
+    const named = Buffer.concat([compressed.subarray(0, 10), Buffer.alloc(2 ** 20, "a"), compressed.subarray(9)]);
+    named[3] = 8;
+    named[10 + 2 ** 20] = 0;
+    await assert.rejects(answered(named), /larger than 1 MiB/);
     await assert.rejects(answered(compressed.subarray(0, -8)), /unexpected end of file/);
     await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);
   });

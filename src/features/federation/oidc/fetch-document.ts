@@ -9,6 +9,7 @@ import { getCACertificates } from "node:tls";
 import { createGunzip } from "node:zlib";
 
 const largestBytes = 1024 * 1024;
+const tooLarge = "its answer is larger than 1 MiB, or comes in too many parts";
 const timeoutMilliseconds = 10_000;
 
 export interface FetchedDocument {
@@ -42,7 +43,7 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
     }
     if (status !== 200) throw new Error(`it answered ${status}`);
     const text = await boundedText(decoded(response), largestBytes);
-    if (text === undefined) throw new Error("its answer is larger than 1 MiB, or comes in too many parts");
+    if (text === undefined) throw new Error(tooLarge);
     return {
       value: answeredJson(text),
       maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
@@ -60,7 +61,17 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
 function decoded(response: Incoming): AsyncIterable<Buffer> {
   if (response.headers["content-encoding"]?.toLowerCase() !== "gzip") return response;
   // It ends with what follows, whose failure the reader gets from it.
-  return pipeline(response, createGunzip(), () => {});
+  return pipeline(response, withinBounds, createGunzip(), () => {});
+}
+
+/** Compressed bytes without end may stand for no bytes at all, such as a file name or empty blocks (RFC 1952 section 2.3). */
+async function* withinBounds(compressed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const part of compressed) {
+    bytes += part.length;
+    if (bytes > largestBytes) throw new Error(tooLarge);
+    yield part;
+  }
 }
 
 type Incoming = Parameters<NonNullable<Parameters<typeof https.get>[2]>>[0];

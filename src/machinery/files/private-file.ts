@@ -5,10 +5,13 @@ import { withOpenFile } from "./open-file.ts";
 import type { OpenFile } from "./open-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
+/** A file with keys has a few KB. A larger one is something else. */
+const largestMebibytes = 16;
+
 /**
  * Reads a private key, or a file that contains one, as strictly as ssh: throws UnusableFile when other users may read
- * or write it, when it belongs to another user (except root), or when it is not a regular file. Undefined when the file
- * does not exist.
+ * or write it, when it belongs to another user (except root), or when it is not a regular file of at most 16 MiB. Undefined
+ * when the file does not exist.
  */
 export function readPrivateFile(file: string): string | undefined {
   try {
@@ -20,8 +23,10 @@ export function readPrivateFile(file: string): string | undefined {
 }
 
 function privateText(file: string, { descriptor, status }: OpenFile): string {
-  if (!status.isFile())
-    throw new UnusableFile(`${file} is not a file; name one that holds the key, or remove what is there`);
+  if (!status.isFile() || status.size > largestMebibytes * 2 ** 20) {
+    const expected = `a file of at most ${largestMebibytes} MiB`;
+    throw new UnusableFile(`${file} is not ${expected}; name one that holds the key, or remove what is there`);
+  }
   const user = process.getuid?.();
   if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows has no file modes
   if (status.uid !== user && status.uid !== 0) {

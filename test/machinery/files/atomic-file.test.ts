@@ -16,6 +16,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -254,5 +255,13 @@ describe("a private file", () => {
   it("is refused without waiting when it is a pipe", () => {
     execFileSync("mkfifo", ["-m", "600", file]);
     assert.throws(() => readPrivateFile(file), UnusableFile);
+  });
+
+  it("is not read when it is larger than any with keys", () => {
+    writeFileSync(file, "", { mode: 0o600 });
+    truncateSync(file, 16 * 2 ** 20 + 1);
+    assert.throws(() => readPrivateFile(file), /is not a file of at most 16 MiB/);
+    truncateSync(file, 16 * 2 ** 20);
+    assert.equal(readPrivateFile(file)?.length, 16 * 2 ** 20);
   });
 });

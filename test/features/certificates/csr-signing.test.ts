@@ -277,6 +277,22 @@ describe("the CAs of csr-signing", () => {
     }
   });
 
+  it("sign for no usage that their CA does not pass on", async () => {
+    const servers = intermediateOf(newAuthority("root"), "only servers", { extendedKeyUsages: ["serverAuth"] });
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-nodeagent-client-cert-file": folder.write("servers.crt", servers.certificate),
+        "cluster-signing-nodeagent-client-key-file": folder.writeKey("servers.key", servers),
+      },
+    });
+    const scene = new CertificateScene(server.client);
+    await scene.request({ name: "client", signerName: apiserverClientNodeAgent, ...node });
+    await scene.approve("client");
+    const failed = await scene.settled("client", (request) => conditionOf(request, "Failed") !== undefined);
+    const message = "the extended key usages of the CA do not include clientAuth";
+    assert.equal(conditionOf(failed, "Failed")?.message, message);
+  });
+
   it("hand out their chain, with which the inventory knows the certificate without a look", async () => {
     const root = newAuthority("root");
     const intermediate = intermediateOf(root, "intermediate");

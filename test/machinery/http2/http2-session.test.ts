@@ -10,6 +10,7 @@ import {
   FrameClient,
   get,
   headerBlock,
+  limits,
   post,
   requestFields,
   reset,
@@ -460,6 +461,43 @@ describe("an HTTP/2 session", () => {
         assert.ok(client.streams.every(({ id, isClosed }) => id !== 1 || isClosed));
       });
     }
+  });
+
+  it("gives the connection's window back for bodies that nobody has read, or that are longer than announced", async () => {
+    const part = Buffer.alloc(16_000);
+    const unread = new FrameClient(never).open();
+    const tooLong = new FrameClient(never).open();
+    for (let at = 0; at < 20; at++) {
+      const id = at * 2 + 1;
+      unread.send(post(id), data(id, part));
+      tooLong.send(post(id, [["content-length", "1"]]), data(id, part));
+      for (const client of [unread, tooLong]) await client.settle();
+      answerText(unread.streams[at] as Http2Stream, "no");
+      await unread.settle();
+    }
+    for (const client of [unread, tooLong]) {
+      const left = 65_535 - 20 * part.length + widenedBy(client, 0);
+      assert.ok(left >= part.length && left <= 65_535, `the client may send ${left} bytes`);
+    }
+  });
+
+  it("takes the rest of a request that it has refused, and window updates of what is answered, for no fault", async () => {
+    const client = new FrameClient(never).open();
+    const ids = Array.from({ length: limits.concurrentStreams + 1 }, (_, at) => at * 2 + 1);
+    client.send(...ids.map((id) => post(id)));
+    await client.settle();
+    const refused = ids.at(-1) ?? 0;
+    assert.deepEqual(
+      client.of("resetStream").map(({ streamId, code }) => [streamId, code]),
+      [[refused, "refusedStream"]],
+    );
+    client.send(data(refused, "x"), windowUpdate(refused, 10));
+    answerText(client.streams[0] as Http2Stream, "first");
+    await client.settle();
+    client.send(windowUpdate(1, 10));
+    answerText(client.streams[1] as Http2Stream, "second");
+    await client.settle();
+    assert.deepEqual([client.body(1), client.body(3), client.of("goAway")], ["first", "second", []]);
   });
 
   it("resets a stream for more than its window, when the connection's has room", async () => {

@@ -450,6 +450,27 @@ describe("signet doctor beside a running server", () => {
     assert.deepEqual(await found(sound.url), []);
   });
 
+  it("finds keys of an EncryptionConfiguration that others can read, and objects that are not written with them yet", async () => {
+    const file = join(folder, "encryption.yaml");
+    const key = Buffer.alloc(32, 7).toString("base64");
+    const aes = `aescbc: { keys: [{ name: one, secret: ${key} }] }`;
+    writeFileSync(
+      file,
+      "{ apiVersion: apiserver.config.k8s.io/v1, kind: EncryptionConfiguration, resources: [" +
+        `{ resources: [serviceaccounts], providers: [{ ${aes} }, { identity: {} }] }] }`,
+    );
+    const found = async (mode: number): Promise<string[]> => {
+      chmodSync(file, mode);
+      const lines = await newTroubles({ "encryption-provider-config": file });
+      return lines
+        .filter((line) => line.startsWith("warning encryption"))
+        .map((line) => line.replace(/: \d+ /, ": N "));
+    };
+    const stale = "warning encryption: N objects not encrypted as the settings say";
+    assert.deepEqual(await found(0o644), [`warning encryption: others can read or write ${file}`, stale]);
+    assert.deepEqual(await found(0o600), [stale]);
+  });
+
   it("finds bindings that name what does not exist", async () => {
     const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
     const subject = { kind: "ServiceAccount", name: "gone", namespace: "default" };

@@ -66,8 +66,7 @@ function compileRule(rule: NamedRule): CompiledRule {
   const { resourceNames = [], operations = [], apiGroups = [], apiVersions = [], resources = [], scope = "*" } = rule;
   const includes = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
   return ({ operation, name, namespace, subresource, resource }, served) => {
-    const isNamespace = resource === "namespaces" && served.group === "";
-    const isNamespaced = namespace !== "" && !isNamespace;
+    const isNamespaced = namespace !== "" && resource !== "namespaces";
     return (
       includes(operations, operation) &&
       includes(apiGroups, served.group) &&

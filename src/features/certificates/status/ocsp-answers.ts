@@ -43,13 +43,12 @@ const repeatedNonceOctets = { minimum: 16, maximum: 32 };
 interface Kept {
   readonly result: OcspResult & { readonly expiresAt: number };
   readonly status: CertificateStatus;
-  readonly authority: Certificate;
 }
 
 /** Answers OCSP requests (RFC 6960) for the CAs whose keys are here. */
 export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
-  /** By CertID. */
+  /** By CertID, which names the CA by its name and key: a renewed certificate of the same CA changes nothing. */
   readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   #budget = { at: 0, signatures: 0 };
@@ -89,7 +88,7 @@ export class OcspAnswers {
     const statuses = await this.#statusesOf(certificateIds, issuer);
     const isRepeated =
       nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
-    const kept = this.#keptAnswer(certificateIds, { statuses, issuer, now });
+    const kept = this.#keptAnswer(certificateIds, { statuses, now });
     const maySign = this.#takeFromBudget(now, { isNeeded: isRepeated || kept === undefined });
     // Who insists on a nonce asks again; all others get an answer even now.
     if (kept !== undefined && !(isRepeated && maySign)) return kept;
@@ -109,7 +108,7 @@ export class OcspAnswers {
     const [status] = statuses;
     // Otherwise strangers could fill the memory with serial numbers that were never issued.
     if (first !== undefined && certificateIds.length === 1 && status !== undefined && status.type !== "unknown") {
-      this.#kept.set(keyOf(first), { result, status, authority: issuer });
+      this.#kept.set(keyOf(first), { result, status });
     }
     return result;
   }
@@ -134,16 +133,16 @@ export class OcspAnswers {
   /** The answer that was signed before, while it says what is still true. */
   #keptAnswer(
     certificateIds: readonly CertificateId[],
-    asked: { readonly statuses: readonly CertificateStatus[]; readonly issuer: Certificate; readonly now: number },
+    asked: { readonly statuses: readonly CertificateStatus[]; readonly now: number },
   ): Kept["result"] | undefined {
     const [id] = certificateIds;
     if (id === undefined || certificateIds.length > 1) return undefined;
     const kept = this.#kept.get(keyOf(id));
     if (kept === undefined) return undefined;
-    const { result, status, authority } = kept;
+    const { result, status } = kept;
     const ageMilliseconds = asked.now - result.signedAt;
     const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && asked.now < result.expiresAt;
-    return isYoung && authority === asked.issuer && isSame(status, asked.statuses[0]) ? result : undefined;
+    return isYoung && isSame(status, asked.statuses[0]) ? result : undefined;
   }
 
   /** Whether a signature may be made now. It is counted only when it is needed. */

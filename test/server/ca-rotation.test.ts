@@ -18,6 +18,7 @@ import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
+import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
@@ -290,6 +291,13 @@ describe("a rotation of a CA", () => {
     await record("2", { signerName, notAfter: time.clock.now() - minute });
     await record("3", { signerName: signerNames.apiserverServing(names), notAfter: inAnHour });
     assert.deepEqual(await retireAuthority(keys(), unforced), [old.fingerprint]);
+  });
+
+  it("does not begin with a sealing key that cannot open the CAs that are there", async () => {
+    const before = await states();
+    const sealingKey = SealingKey.open(mkdtempSync(join(folder, "another-")));
+    await assert.rejects(prepareAuthority({ ...keys(), sealingKey }, timed), UnusableFile);
+    assert.equal(await states(), before);
   });
 
   it("begins once for two operators, and changes nothing when the store cannot be written", async () => {

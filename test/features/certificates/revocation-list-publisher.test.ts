@@ -33,11 +33,11 @@ import type { Log } from "../../../src/machinery/logging/log.ts";
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
-const newAuthority = (commonName: string) =>
+const newAuthority = (commonName: string, privateKey = generatePrivateKey("ECDSA P-256")) =>
   rootSigningAuthority(
     createCertificateAuthority({
       subject: { commonName },
-      privateKey: generatePrivateKey("ECDSA P-256"),
+      privateKey,
       notBefore: Date.now() - hour,
       notAfter: Date.now() + 1000 * hour,
     }),
@@ -359,6 +359,21 @@ describe("revocation-list-publisher", () => {
     await pass(5 * second);
     await pass(second);
     assert.ok(await stored());
+    await loop.stop();
+  });
+
+  it("stores the certificate of a CA again when it was renewed with the same key", async () => {
+    const key = generatePrivateKey("ECDSA P-256");
+    const [first, renewed] = [newAuthority("publishing", key), newAuthority("publishing", key)];
+    const authorities = [first];
+    await start({ authorities });
+    const storedCertificate = async (): Promise<string | undefined> =>
+      (await configMaps().get(storedListName(authorityId(first.certificate), undefined))).binaryData?.["ca.crt"];
+    assert.equal(await storedCertificate(), first.certificate.der.toString("base64"));
+    authorities[0] = renewed;
+    await pass(5 * second);
+    await pass(second);
+    assert.equal(await storedCertificate(), renewed.certificate.der.toString("base64"));
     await loop.stop();
   });
 

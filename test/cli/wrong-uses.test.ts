@@ -173,7 +173,7 @@ describe(
         ["a device in place of a file", asAdmin("trust create x --from-file /dev/zero"), "usage", /not a regular file/],
         ["a pipe in place of a file", asAdmin("trust create x --from-file", file("pipe")), "usage", /not a regular file/],
         ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: .+; name a file with CA certificates in PEM alone$/m],
-        ["a key file that holds none", asAdmin("csr create x --key-file", noPem), "usage", /contains no PEM private key; name another file/],
+        ["a key file that holds none", asAdmin("csr create x --key-file", noPem), "usage", /no private key that can be read; name a PEM file with a key without a passphrase/],
         ["a key file that is a folder", asAdmin("csr create x --key-file", file("folder")), "usage", /is not a file of at most 16 MiB; name one/],
         ["a key in a missing folder", asAdmin("csr create x --key-file", file("none/key")), "unwritable", /--key-file: cannot write .+: the folder does not exist/],
         ["a full device for the output", asAdmin("csr get x --output-file /dev/full"), "unwritable", /--output-file: \/dev\/full is a pipe, a device or a socket; name a file/],

@@ -155,6 +155,7 @@ function readKey(keyFile: string): KeyObject | undefined {
   try {
     return pem === undefined ? undefined : parsePrivateKeyPem(pem);
   } catch (cause) {
-    throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
+    const advice = "name a PEM file with a key without a passphrase";
+    throw new UsageError(`--key-file: ${keyFile} holds no private key that can be read; ${advice}`, { cause });
   }
 }

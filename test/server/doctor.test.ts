@@ -397,6 +397,18 @@ describe("signet doctor beside a running server", () => {
     chmodSync(tokenFile, 0o600);
   });
 
+  it("names what cannot be looked at in the place of a file that settings name, and looks at all else", async () => {
+    const circle = join(folder, "circle.csv");
+    symlinkSync("circle.csv", circle);
+    const findings = await examineServer(configOf({ "token-auth-file": circle }), Date.now());
+    const reason = "cannot be used: its symbolic links form a loop; name another";
+    assert.ok(troubles(findings).includes(`bad permissions: ${circle} ${reason}`));
+    assert.ok(findings.some(({ subject }) => subject === "bindings"));
+    const missing = join(folder, "missing.crt");
+    const found = await newTroubles({ "client-ca-file": missing });
+    assert.ok(found.includes(`bad certificate: ${missing} cannot be read: there is no such file; name another`));
+  });
+
   it("says that a folder is no file, and not to change who can write to it", async () => {
     const open = join(folder, "open");
     mkdirSync(open);

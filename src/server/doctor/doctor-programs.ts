@@ -43,7 +43,8 @@ export async function runSupportBundle(config: ServerConfig, file: string): Prom
 
 /**
  * What helps others to see what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes
- * of files, and how many objects of each kind there are. No contents of files, no contents and no names of objects.
+ * of files, and how many objects of each kind there are. No contents of files, no contents of objects, and no names of objects but
+ * those in findings.
  */
 export async function writeSupportBundle(config: ServerConfig, now: number): Promise<Buffer> {
   const { dataDirectory } = config;

@@ -1,11 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
-import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { splitKeyPair } from "../load-or-issue-certificate.ts";
@@ -46,7 +45,7 @@ function examineCertificateFile(
   } catch (error) {
     return [
       bad(subject, {
-        found: `${file} cannot be read: ${messageOf(error)}`,
+        found: `${file} cannot be read: ${unreadableFileReason(error)}`,
         advice: "replace it, or restore it from a backup",
       }),
     ];

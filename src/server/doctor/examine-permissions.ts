@@ -1,6 +1,9 @@
 import { lstatSync, statSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { join } from "node:path";
+import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import type { NamedFiles } from "./named-files.ts";
@@ -42,15 +45,25 @@ export function examinePermissions(directory: string): Finding[] {
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
 
+/** The status of a file, or why there is none. */
+function statusOrReason(file: string): Stats | string {
+  try {
+    const status = statSync(file);
+    return status.isFile() ? status : "is no file";
+  } catch (error) {
+    return errorCode(error) === "ENOENT" ? "does not exist" : `cannot be used: ${fileFailureReason(error)}`;
+  }
+}
+
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
 export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
   const subject = "permissions";
   return [...certificates, ...secrets].flatMap((file) => {
-    const status = statSync(file, { throwIfNoEntry: false });
+    const status = statusOrReason(file);
     // Certificates that cannot be read have a finding of their own.
-    if (status?.isFile() !== true) {
-      const found = status === undefined ? `${file} does not exist` : `${file} is no file`;
-      return secrets.includes(file) ? [bad(subject, { found, advice: "restore it, or change the setting" })] : [];
+    if (typeof status === "string") {
+      const advice = "restore it, or change the setting";
+      return secrets.includes(file) ? [bad(subject, { found: `${file} ${status}`, advice })] : [];
     }
     const findings: Finding[] = [];
     if ((status.mode & 0o002) !== 0)

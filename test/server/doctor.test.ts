@@ -566,6 +566,7 @@ describe("signet doctor beside a running server", () => {
     for (const secret of held) assert.ok(!bundle.includes(secret), `it holds ${secret.slice(0, 8)}…`);
     const { objects, settings: shown } = JSON.parse(bundle) as { objects: Record<string, number>; settings: object };
     assert.equal(objects["secrets"], 1);
+    assert.equal(objects["tokens"], undefined, "keys of tokens are no objects");
     assert.ok(JSON.stringify(shown).includes(tokenFile));
   });
 });

@@ -91,7 +91,8 @@ async function objectCounts(config: ServerConfig): Promise<Readonly<Record<strin
     try {
       const counts = new Map<string, number>();
       for await (const { key } of (await stateOf(store, { showsDamaged: true })).objects()) {
-        const kind = key.split("/")[2] ?? "";
+        const [, root, kind = ""] = key.split("/", 3);
+        if (root !== "registry") continue; // the records of keys are no objects
         counts.set(kind, (counts.get(kind) ?? 0) + 1);
       }
       return Object.fromEntries(counts);

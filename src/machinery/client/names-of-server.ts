@@ -21,7 +21,7 @@ export const servesGroup = async (client: ApiClient, group: string): Promise<boo
   (await servedGroups(client)).has(group);
 
 async function servedGroups(client: ApiClient): Promise<ReadonlySet<unknown>> {
-  const { groups } = await client.request<{ groups?: unknown }>("/apis");
+  const { groups } = await client.discover<{ groups?: unknown }>("/apis");
   if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
   return new Set(groups.map((group) => jsonFields(group)["name"]));
 }

@@ -37,7 +37,7 @@ export async function knownResources({
   client,
   names,
 }: Pick<ServerConnection, "client" | "names">): Promise<KnownResource[]> {
-  const { groups = [] } = await client.request<GroupList>("/apis");
+  const { groups = [] } = await client.discover<GroupList>("/apis");
   const places = [
     { group: "", path: "/api/v1" },
     ...groups.flatMap(({ name = "", preferredVersion }) =>
@@ -49,7 +49,7 @@ export async function knownResources({
   const lists = await Promise.all(
     places.map(async ({ group, path }) => {
       try {
-        const { resources } = await client.request<Partial<ResourceList>>(path);
+        const { resources } = await client.discover<Partial<ResourceList>>(path);
         if (!Array.isArray(resources)) throw new UnreadableAnswer("the answer is not a list of API resources");
         return resources.map((one) => ({ ...one, group }));
       } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { namesFor } from "../machinery/api/names.ts";
@@ -18,7 +18,7 @@ import type { EtcdSettings } from "./etcd-tls-files.ts";
 import { refuseEmptiedStore, storeDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
-import { flushFolder } from "../machinery/files/atomic-file.ts";
+import { flushFolder, writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { removeIfPossible } from "../machinery/files/remove-if-possible.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { everyKey } from "../machinery/storage/key-range.ts";
@@ -62,7 +62,11 @@ export async function openStore(
     });
   }
   const store = etcdStore(storage, profile);
-  return await orClose(store, async () => shifted(store, await store.open({ mayBegin })));
+  return await orClose(store, async () => {
+    const shift = await store.open({ mayBegin });
+    if (mayBegin) markInEtcd(dataDirectory);
+    return shifted(store, shift);
+  });
 }
 
 /**
@@ -216,12 +220,23 @@ export function markStoreMoved(dataDirectory: string, revision: number): void {
   flushFolder(dataDirectory);
 }
 
+/** Says that the objects of the directory's server are in etcd. A server that was started without it would begin with nothing. */
+const inEtcdMark = (dataDirectory: string): string => join(dataDirectory, "store.in-etcd");
+
+function markInEtcd(dataDirectory: string): void {
+  const mark = inEtcdMark(dataDirectory);
+  if (!existsSync(mark)) writePrivateFile(mark, "");
+}
+
+/** Lets servers use a store of the directory's own again. */
+export const unmarkInEtcd = (dataDirectory: string): void => rmSync(inEtcdMark(dataDirectory), { force: true });
+
 /** A store that a move from etcd makes. It gets its name when it is complete. */
 export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
 
 /**
- * Throws UnusableFile when the directory had a store that was moved, or a move to it broke off: a new one would be a second truth, without
- * what was revoked in the first.
+ * Throws UnusableFile when the directory's objects are in etcd, or a move from there broke off: a new store would be a second truth,
+ * without what was revoked in the first.
  */
 export function refuseMovedStore(dataDirectory: string): void {
   if (existsSync(storeDirectory(dataDirectory)) || !existsSync(dataDirectory)) return;
@@ -233,9 +248,13 @@ export function refuseMovedStore(dataDirectory: string): void {
     );
   }
   const moved = readdirSync(dataDirectory).find((name) => name.startsWith(movedPrefix));
-  if (moved === undefined) return;
-  throw new UnusableFile(
-    `its objects were moved to etcd: give --etcd-servers; or, to go back to what they were before, rename ` +
-      `${join(dataDirectory, moved)} to store`,
-  );
+  if (moved !== undefined) {
+    throw new UnusableFile(
+      `its objects were moved to etcd: give --etcd-servers; or, to go back to what they were before, rename ` +
+        `${join(dataDirectory, moved)} to store`,
+    );
+  }
+  const mark = inEtcdMark(dataDirectory);
+  if (!existsSync(mark)) return;
+  throw new UnusableFile(`its objects are in etcd: give --etcd-servers; or, to begin with nothing, remove ${mark}`);
 }

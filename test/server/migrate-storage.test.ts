@@ -198,7 +198,22 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const empty = join(folder, "empty");
     mkdirSync(empty, { mode: 0o700 });
     await assert.rejects(moveTo(empty), /ca\.crt is not the CA that its servers have/);
+    assert.equal(existsSync(join(ofServer, "store.in-etcd")), true);
     await moveTo(ofServer);
+    assert.equal(existsSync(join(ofServer, "store.in-etcd")), false);
+  });
+
+  it("is needed by a server that is started without the etcd that it had: it does not begin anew before its mark is removed", async () => {
+    const directory = join(folder, "without-etcd");
+    const prefixed = { ...settings, "etcd-prefix": "/without-etcd" };
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory, settings: prefixed })).stop();
+    const start = () => startTestServer({ storage: "lmdb", dataDirectory: directory });
+    await assert.rejects(start(), {
+      name: "UsageError",
+      message: /its objects are in etcd: give --etcd-servers; or, to begin with nothing, remove .+store\.in-etcd/,
+    });
+    rmSync(join(directory, "store.in-etcd"));
+    await (await start()).stop();
   });
 
   it("that broke off on the way from etcd keeps servers without etcd from beginning anew", async () => {

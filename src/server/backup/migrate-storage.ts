@@ -10,7 +10,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
 import type { LookOptions } from "../refuse-running-server.ts";
-import { markStoreMoved, markEtcdMoved, openImportTarget, unfinishedStore } from "../open-store.ts";
+import { markStoreMoved, markEtcdMoved, openImportTarget, unfinishedStore, unmarkInEtcd } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { refuseOtherDataDirectory } from "../replica-identity.ts";
 import { checkOwner } from "../with-server-store.ts";
@@ -113,6 +113,7 @@ async function switchOver(
     renameSync(storeDirectory(directory), newStore);
     throw error;
   }
+  unmarkInEtcd(directory);
 }
 
 const unknownMark = (directory: string, cause: Error): CommandFailure =>

@@ -1,6 +1,7 @@
 import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
+import { issuerFault, keyIdsMatch } from "../../../pki/certificate-chain.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
@@ -85,9 +86,12 @@ export class CertificateStatuses {
   }
 }
 
-/** An earlier CA may have had the same name. Records without the certificate itself do not tell. */
-function isOfKey({ spec }: IssuedCertificate, { subjectKeyId }: Certificate): boolean {
-  if (spec.certificate === undefined || subjectKeyId === undefined) return true;
+/**
+ * An earlier CA may have had the same name, and the same key under another identifier. Records without the certificate itself do not
+ * tell.
+ */
+function isOfKey({ spec }: IssuedCertificate, issuer: Certificate): boolean {
+  if (spec.certificate === undefined) return true;
   const [leaf] = parseCertificatesPem(Buffer.from(spec.certificate, "base64"));
-  return leaf?.authorityKeyId === undefined || leaf.authorityKeyId.equals(subjectKeyId);
+  return leaf === undefined || keyIdsMatch(leaf, issuer) || issuerFault(leaf, issuer) === undefined;
 }

@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import { fingerprintOf, parseCertificate } from "../../../../src/pki/certificate.ts";
 import type { Certificate } from "../../../../src/pki/certificate.ts";
+import { loadCertificateAuthority, signCertificate } from "../../../../src/pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../../src/pki/certificate-template.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys.ts";
+import { noSubjectAltNames } from "../../../../src/pki/subject-alt-names.ts";
+import { issuedCertificateResource } from "../../../../src/features/certificates/resources.ts";
+import { certificateRecord } from "../../../../src/features/certificates/inventory/certificate-record.ts";
 import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
 import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
 import { authorityId } from "../../../../src/features/certificates/status/addresses.ts";
 import { OcspAnswers } from "../../../../src/features/certificates/status/ocsp-answers.ts";
@@ -27,6 +35,14 @@ const day = 24 * 60 * minute;
 const [successful, tryLater, unauthorized] = [0, 3, 6];
 const revoked = Buffer.alloc(20, 0x5a);
 
+const leafKey = generatePrivateKey("ECDSA P-256");
+const leafTemplate = (now: number): CertificateTemplate => ({
+  subject: { commonName: "ann" },
+  publicKey: publicKeyInfoOf(leafKey),
+  ...{ notBefore: now, notAfter: now + day, isCA: false, keyUsages: ["digitalSignature"] },
+  ...{ extendedKeyUsages: ["clientAuth"], subjectAltNames: noSubjectAltNames },
+});
+
 describe("an OCSP answer", () => {
   const time = new ManualTime();
   let server: TestServer;
@@ -43,7 +59,7 @@ describe("an OCSP answer", () => {
     await revocations.list(); // answered once the copies in memory, which OCSP reads, have the write
   });
 
-  const ask = async (serialNumber = revoked, nonce?: Buffer): Promise<Buffer> => {
+  const ask = async (serialNumber: Buffer = revoked, nonce?: Buffer): Promise<Buffer> => {
     const body = encodeOcspRequest([encodeCertificateId(ca, serialNumber)], nonce);
     const response = await sendInProcess(server, "/pki/ocsp", { method: "POST", body });
     assert.ok(Buffer.isBuffer(response.body));
@@ -54,6 +70,25 @@ describe("an OCSP answer", () => {
     assert.ok(answer);
     return answer;
   };
+
+  it("knows a certificate by the CA's key, also when the CA had another key identifier then", async () => {
+    const read = (name: string): string => readFileSync(join(server.dataDirectory, name), "utf8");
+    const { privateKey } = loadCertificateAuthority({
+      certificate: read("apiserver-client-ca.crt"),
+      privateKey: read("apiserver-client-ca.key"),
+    });
+    const answerFor = async (key: KeyObject): Promise<string | undefined> => {
+      const earlier = { certificate: { ...ca, subjectKeyId: Buffer.of(1, 2, 3) }, privateKey: key };
+      const certificate = parseCertificate(signCertificate(leafTemplate(time.clock.now()), earlier));
+      const text = Buffer.from(encodeCertificatesPem([certificate])).toString("base64");
+      const request = { metadata: {}, spec: { signerName: `${names.domain}/apiserver-client` } };
+      const records = server.client.resource(issuedCertificateResource(names));
+      await records.create(certificateRecord({ recordName: fingerprintOf(certificate), certificate, request, text }));
+      await records.list();
+      return readOcspResponse(await ask(certificate.serialNumber)).answers[0]?.type;
+    };
+    assert.deepEqual([await answerFor(privateKey), await answerFor(leafKey)], ["good", "unknown"]);
+  });
 
   it("is signed again after half of its hour, and when the clock was set back", async () => {
     const first = await ask();

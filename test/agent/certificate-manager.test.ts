@@ -459,6 +459,20 @@ describe("the certificate manager", () => {
     assert.equal(scene.failures, 0);
   });
 
+  it("renews a certificate at its own time again once its recall was taken back", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    const { notAfter = 0, renewAt = 0 } = manager.status;
+    assert.ok(renewAt > scene.time.now() && renewAt < notAfter, String(renewAt));
+    manager.recall(scene.time.now() + minute);
+    assert.ok((manager.status.renewAt ?? 0) < renewAt);
+    manager.recall(0);
+    assert.equal(manager.status.renewAt, renewAt);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 1);
+  });
+
   it("renews a recalled certificate in its first turn, also when the recall is moved on again and again", async (context) => {
     const scene = new SigningScene(context);
     scene.lifetimeMilliseconds = 100 * hour;
@@ -539,6 +553,60 @@ describe("the certificate manager", () => {
     scene.isRefused = true;
     await scene.time.advance(minute);
     assert.equal(scene.requests.size, size + 1);
+  });
+
+  it("waits before it replaces one that is refused in its turn, although its request went well", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const refuse = (): void => {
+      scene.isRefused = true;
+      // The next certificate is refused only once it is used.
+      scene.onAnswer = () => void (scene.isRefused = false);
+      manager.look();
+    };
+    refuse();
+    await scene.time.advance(1000);
+    assert.deepEqual([scene.requests.size, manager.status.state], [2, "current"]);
+    refuse();
+    await scene.time.advance(1000);
+    assert.deepEqual([scene.requests.size, manager.status.state], [2, "refused"]);
+    await scene.time.advance(minute);
+    assert.deepEqual([scene.requests.size, manager.status.state], [3, "current"]);
+  });
+
+  it("tries again as soon after a failure as if there had never been an outage, once that is over", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const failuresOf = async (milliseconds: number): Promise<number> => {
+      const before = scene.failures;
+      scene.behaviour = "is away";
+      manager.renewNow();
+      await scene.time.advance(milliseconds);
+      return scene.failures - before;
+    };
+    const first = await failuresOf(10_000);
+    await failuresOf(5 * minute);
+    scene.behaviour = "issues";
+    await scene.time.advance(5 * minute);
+    assert.equal(manager.status.failure, undefined);
+    assert.equal(await failuresOf(10_000), first);
+  });
+
+  it("shows the request that waits during an outage too, and none once it was denied", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    const manager = scene.start();
+    await scene.time.advance(minute);
+    const waiting = manager.status.pendingRequest;
+    assert.ok(waiting !== undefined && scene.requests.has(waiting));
+    scene.behaviour = "is away";
+    await scene.time.advance(5 * minute);
+    assert.ok(manager.status.failure !== undefined);
+    assert.equal(manager.status.pendingRequest, waiting);
+    scene.behaviour = "denies";
+    scene.issue(waiting);
+    await scene.time.advance(minute);
+    assert.equal(manager.status.pendingRequest, undefined);
   });
 
   it("looks at its state when it is told to, and goes on with a request that waits", async (context) => {

@@ -78,7 +78,7 @@ export class ConnectionReader {
 
   #readFrame(frame: Frame): void {
     const { type } = frame;
-    if (!this.#hasSettings && (type !== frameTypes.settings || (frame.flags & flags.ack) !== 0))
+    if (!this.#hasSettings && type !== frameTypes.settings)
       throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
     this.#blocks.checkOrder(frame);
     switch (type) {

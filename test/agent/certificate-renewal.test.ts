@@ -76,6 +76,9 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, wanted: wantedClientCertificate(platformNames, "n2") }), "outdated");
     assert.equal(certificateState({ ...question, wanted: { ...wanted, keyType: "RSA 2048" } }), "outdated");
     assert.equal(certificateState({ ...question, isSpecificationChanged: true }), "outdated");
+    const { notBefore, notAfter } = certificate;
+    const ofOthers = certificateFor({ ...wanted, organizations: ["others"] }, { notBefore, notAfter });
+    assert.equal(certificateState({ ...question, certificate: ofOthers }), "outdated");
     const fewer = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: [] } };
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
   });

@@ -4,6 +4,7 @@
  *
  *   npm run test:history -- [--seconds N] [--clients N] [--workers N | --replicas N] [--seed N]
  */
+import { needPrograms } from "../../tools/needed-programs.ts";
 import { programFlags, randomSeed, wholeNumber } from "../../tools/program-flags.ts";
 import { runHistory } from "./history-run.ts";
 import { workersTarget } from "./history-target.ts";
@@ -16,6 +17,7 @@ const { seconds, clients, workers, replicas, seed } = programFlags(import.meta.f
   replicas: wholeNumber(0),
   seed: randomSeed(),
 });
+if (replicas > 0) needPrograms(import.meta.filename, ["etcd"]);
 const target = replicas > 0 ? await replicasTarget(replicas) : await workersTarget(workers);
 console.log(`history: ${target.name}, ${clients} clients, ${seconds} s, seed ${seed}`);
 const report = await runHistory({ target, seconds, clients, seed });

@@ -27,7 +27,7 @@ test("each program for developers that starts h2load or etcd says when it is mis
   const programs = globSync(["bench/*.ts", "test/**/*.ts"], { cwd: root })
     .map((file) => ({ file, source: readFileSync(join(root, file), "utf8") }))
     .filter(({ source }) => /= programFlags\(import\.meta\.filename/.test(source));
-  const starting = programs.filter(({ source }) => /import \{[^}]*\b(h2load|startEtcd)\b/.test(source));
+  const starting = programs.filter(({ source }) => /import \{[^}]*\b(h2load|startEtcd|replicasTarget)\b/.test(source));
   assert.ok(starting.length > 5, "the programs are found");
   for (const { file, source } of starting) {
     const name = /import \{[^}]*\bh2load\b/.test(source) ? "h2load" : "etcd";

@@ -4,6 +4,9 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import type { ExitName } from "../../src/machinery/command-line/command-failure.ts";
 import { leafCommands } from "../../tools/reference/leaf-commands.ts";
@@ -59,6 +62,7 @@ describe("every command", { concurrency: 1 }, () => {
     "node locks": "",
     "node unlock": "edge-1",
     "csr create": `one.services.example --key-file "${file("one.key")}" --signer ${signer} --dns one.services.example --wait`,
+    "csr submit": `four --from-file "${file("four.csr")}"`,
     "csr list": "",
     "csr describe": "one.services.example",
     "csr get": "one.services.example --wait",
@@ -151,6 +155,11 @@ describe("every command", { concurrency: 1 }, () => {
     signet = new HostedSignet();
     writeFileSync(file("ca.crt"), readFileSync(join(server.dataDirectory, "ca.crt")));
     discovery = JSON.stringify(await server.client.request("/apis"));
+    const subject = { commonName: "four", organizations: [] };
+    const privateKey = generatePrivateKey("ECDSA P-256");
+    const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
+    // As keytool writes it.
+    writeFileSync(file("four.csr"), `of a switch\n${pem.replaceAll("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")}`);
     for (const name of ["two", "three"]) await succeed(`csr create ${name} --key-file "${file("made.key")}"`);
     await succeed(
       `csr create a.services.example --key-file "${file("made.key")}" --signer ${signer} --dns a.services.example --wait`,

@@ -165,6 +165,9 @@ describe(
 
     it("in files that are read and written", async () => {
       const noPem = write("no.pem", "no PEM");
+      const request = "-----BEGIN CERTIFICATE REQUEST-----\nMAAw\n-----END CERTIFICATE REQUEST-----\n";
+      const damagedRequest = write("damaged.csr", request);
+      const twoRequests = write("two.csr", request + request);
       execFileSync("mkfifo", [file("pipe")]);
       // oxfmt-ignore
       await checkAll([
@@ -173,6 +176,9 @@ describe(
         ["a device in place of a file", asAdmin("trust create x --from-file /dev/zero"), "usage", /not a regular file/],
         ["a pipe in place of a file", asAdmin("trust create x --from-file", file("pipe")), "usage", /not a regular file/],
         ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: .+; name a file with CA certificates in PEM alone$/m],
+        ["a request file that holds none", asAdmin("csr submit x --from-file", noPem), "usage", /--from-file: .+ holds no PKCS #10 request in PEM; name a file with one/],
+        ["a request file that holds two", asAdmin("csr submit x --from-file", twoRequests), "usage", /holds 2 requests; name a file with one/],
+        ["a request file that is damaged", asAdmin("csr submit x --from-file", damagedRequest), "usage", /--from-file: .+: asn1: .+; let its program make the request again/],
         ["a key file that holds none", asAdmin("csr create x --key-file", noPem), "usage", /no private key that can be read; name a PEM file with a key without a passphrase/],
         ["a key file that is a folder", asAdmin("csr create x --key-file", file("folder")), "usage", /is not a file of at most 16 MiB; name one/],
         ["a key in a missing folder", asAdmin("csr create x --key-file", file("none/key")), "unwritable", /--key-file: cannot write .+: the folder does not exist/],

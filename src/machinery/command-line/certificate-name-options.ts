@@ -57,14 +57,18 @@ export function certificateNamesOf(flags: CertificateNameFlags, defaultCommonNam
     const parsed = readUri(text);
     if (!parsed.isValid) throw new UsageError(`--uri: ${JSON.stringify(text)} is not a URI: ${parsed.reason}`);
   }
-  const purpose = dns.length + ip.length > 0 ? "server auth" : "client auth";
-  return {
-    commonName,
-    organizations: organization,
-    subjectAltNames: { dnsNames: dns, ipAddresses: ip.map(address), emailAddresses: email, uris: uri },
-    usages: usage ?? ["digital signature", purpose],
-  };
+  const subjectAltNames = { dnsNames: dns, ipAddresses: ip.map(address), emailAddresses: email, uris: uri };
+  return { commonName, organizations: organization, subjectAltNames, usages: usage ?? defaultUsages(subjectAltNames) };
 }
+
+/** What a certificate with these names is for when nobody says it: servers have DNS names and addresses. */
+export const defaultUsages = ({
+  dnsNames,
+  ipAddresses,
+}: Pick<SubjectAltNames, "dnsNames" | "ipAddresses">): readonly string[] => [
+  "digital signature",
+  dnsNames.length + ipAddresses.length > 0 ? "server auth" : "client auth",
+];
 
 function address(text: string): string {
   const octets = parseIpAddress(text);

@@ -20,17 +20,19 @@ import { awaitCertificate } from "./await-certificate.ts";
 import { chainOfRequest } from "./chain-of-request.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import { createCertificateRequest } from "./csr-create.ts";
+import { submitCertificateRequest } from "./csr-submit.ts";
 import { describeCertificateRequest, reportFor, requestName } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;
 
-/** `signet csr create|list|describe|approve|deny|get`: certificate requests. */
+/** `signet csr create|submit|list|describe|approve|deny|get`: certificate requests. */
 export const csr = (): Command =>
   new Command("csr")
     .description("create, inspect, approve and deny certificate requests")
     .addCommand(createCertificateRequest())
+    .addCommand(submitCertificateRequest())
     .addCommand(list())
     .addCommand(describeCertificateRequest())
     .addCommand(approve())

@@ -2,15 +2,13 @@ import { rmSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
-import { apiserverClient } from "../signers/apiserver-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withServer } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import {
@@ -22,9 +20,6 @@ import type {
   CertificateNames,
 } from "../../../machinery/command-line/certificate-name-options.ts";
 import { keyTypeOption } from "../../../machinery/command-line/options.ts";
-import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
 import {
   checkOutputFile,
   outputFile,
@@ -34,39 +29,27 @@ import {
 } from "../../../machinery/command-line/output-file.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
-import { awaitCertificate } from "./await-certificate.ts";
-import { lifetimeOption } from "./lifetime-option.ts";
+import { requestToSend, showSent, withSendFlags } from "./request-to-send.ts";
+import type { SendFlags } from "./request-to-send.ts";
 
-interface CreateFlags extends ConnectionFlags, OutputFlags, CertificateNameFlags {
-  readonly signer?: string;
+interface CreateFlags extends SendFlags, CertificateNameFlags {
   readonly keyFile: string;
   readonly keyType: KeyType;
-  /** Seconds. */
-  readonly duration?: number;
   readonly requestFile?: string;
-  readonly wait?: boolean;
 }
 
 export const createCertificateRequest = (): Command =>
   withExamples(
-    withCertificateNameFlags(
-      withOutputFlag(withConnectionFlags(new Command("create")))
-        .description("create a private key and a certificate request")
-        .argument("<name>", "the request's name")
-        .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
-        .addOption(keyTypeOption())
-        .option("--signer <name>", "the signer; default: the signer for API clients"),
-      "the request's name",
-    )
-      .addOption(
-        lifetimeOption(
-          "--duration <duration>",
-          "the requested lifetime, such as 24h or 30d; default: the maximum of the signer",
-        ),
-      )
-      .option("--request-file <file>", "also write the PKCS #10 request (PEM)")
-      .option("--wait", "wait until the certificate is issued, such as by an approval policy")
-      .action((name: string, flags: CreateFlags) => createRequest(name, flags)),
+    withSendFlags(
+      withCertificateNameFlags(
+        new Command("create")
+          .description("create a private key and a certificate request")
+          .argument("<name>", "the request's name")
+          .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
+          .addOption(keyTypeOption()),
+        "the request's name",
+      ).option("--request-file <file>", "also write the PKCS #10 request (PEM)"),
+    ).action((name: string, flags: CreateFlags) => createRequest(name, flags)),
     [
       "A client certificate for the API server, for 12 hours",
       "signet csr create ann --key-file ann.key --duration 12h",
@@ -82,20 +65,11 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
   const { usages, ...named } = certificateNamesOf(flags, name);
   const requestFile = outputFile("--request-file", flags.requestFile);
   await withServer(flags, async (connection) => {
-    const type = certificateSigningRequestResource(connection.names);
     const key = openKey(flags);
     const pem = requestPem(key.privateKey, named);
     if (requestFile !== undefined) writePublicOutput(requestFile, pem);
-    const requests = connection.client.resource(type);
-    const sent = requests.create({
-      metadata: { name },
-      spec: {
-        request: Buffer.from(pem, "utf8").toString("base64"),
-        signerName: flags.signer ?? apiserverClient.nameIn(connection.names),
-        usages: [...usages],
-        ...(flags.duration !== undefined && { expirationSeconds: flags.duration }),
-      },
-    });
+    const requests = connection.client.resource(certificateSigningRequestResource(connection.names));
+    const sent = requests.create(requestToSend(connection, { ...flags, name, pem, usages }));
     const created = await sent.catch(async (error: unknown) => {
       if (!key.isNew || !isRefusal(error)) throw error;
       // The same command at the same moment may have found the key, and been faster.
@@ -103,10 +77,7 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
       if (!isUsed) rmSync(flags.keyFile, { force: true });
       throw error;
     });
-    const shown =
-      flags.wait === true ? await awaitCertificate(connection, { name, uid: created.metadata.uid }) : created;
-    const done = flags.wait === true ? "created, and its certificate is issued" : "created";
-    printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
+    await showSent(connection, { created, flags });
   });
 }
 

@@ -1,0 +1,65 @@
+import { withConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { NewObject } from "../../../machinery/client/api-client.ts";
+import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
+import type { Command } from "commander";
+import { apiserverClient } from "../signers/apiserver-client.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
+import type { CertificateSigningRequest } from "../resources.ts";
+import { awaitCertificate } from "./await-certificate.ts";
+import { lifetimeOption } from "./lifetime-option.ts";
+
+/** The flags of the commands that send a certificate request. */
+export interface SendFlags extends ConnectionFlags, OutputFlags {
+  readonly signer?: string;
+  /** Seconds. */
+  readonly duration?: number;
+  readonly wait?: boolean;
+}
+
+/** Adds those flags. */
+export const withSendFlags = (command: Command): Command =>
+  withOutputFlag(withConnectionFlags(command))
+    .option("--signer <name>", "the signer; default: the signer for API clients")
+    .addOption(
+      lifetimeOption(
+        "--duration <duration>",
+        "the requested lifetime, such as 24h or 30d; default: the maximum of the signer",
+      ),
+    )
+    .option("--wait", "wait until the certificate is issued, such as by an approval policy");
+
+interface RequestToSend {
+  readonly name: string;
+  /** A PKCS #10 request. */
+  readonly pem: string;
+  readonly usages: readonly string[];
+}
+
+/** The object to create for a PKCS #10 request. */
+export const requestToSend = (
+  { names }: Pick<ServerConnection, "names">,
+  { name, pem, usages, signer, duration }: RequestToSend & Pick<SendFlags, "signer" | "duration">,
+): NewObject<CertificateSigningRequest> => ({
+  metadata: { name },
+  spec: {
+    request: Buffer.from(pem, "utf8").toString("base64"),
+    signerName: signer ?? apiserverClient.nameIn(names),
+    usages: [...usages],
+    ...(duration !== undefined && { expirationSeconds: duration }),
+  },
+});
+
+/** Prints a request that was created, with `--wait` when its certificate is there. */
+export async function showSent(
+  connection: ServerConnection,
+  { created, flags }: { readonly created: CertificateSigningRequest; readonly flags: SendFlags },
+): Promise<void> {
+  const { name = "", uid } = created.metadata;
+  const shown = flags.wait === true ? await awaitCertificate(connection, { name, uid }) : created;
+  const done = flags.wait === true ? "created, and its certificate is issued" : "created";
+  const type = certificateSigningRequestResource(connection.names);
+  printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
+}

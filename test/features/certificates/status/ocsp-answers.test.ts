@@ -92,12 +92,14 @@ describe("an OCSP answer", () => {
 
   it("is signed again after half of its hour, and when the clock was set back", async () => {
     const first = await ask();
+    const hasJustBegun = time.clock.now() - timesOf(first).thisUpdate - 5 * minute < 1000;
+    assert.ok(hasJustBegun, "for clocks that are five minutes behind");
     time.pass(29 * minute);
     assert.deepEqual(await ask(), first);
     time.pass(2 * minute);
     const second = await ask();
     assert.equal(timesOf(second).thisUpdate, timesOf(first).thisUpdate + 31 * minute);
-    assert.equal(timesOf(second).nextUpdate, timesOf(second).thisUpdate + 60 * minute);
+    assert.equal(timesOf(second).nextUpdate, timesOf(second).thisUpdate + 65 * minute);
     time.setClock(-5 * minute);
     assert.equal(timesOf(await ask()).thisUpdate, timesOf(second).thisUpdate - 5 * minute);
   });

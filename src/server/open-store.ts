@@ -15,7 +15,7 @@ import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { etcdTlsFiles } from "./etcd-tls-files.ts";
 import type { EtcdSettings } from "./etcd-tls-files.ts";
-import { refuseEmptiedStore, storeDirectory } from "./lock-data-directory.ts";
+import { administratorFile, refuseEmptiedStore, storeDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 import { flushFolder, writePrivateFile } from "../machinery/files/atomic-file.ts";
@@ -63,10 +63,34 @@ export async function openStore(
   }
   const store = etcdStore(storage, profile);
   return await orClose(store, async () => {
-    const shift = await store.open({ mayBegin });
-    if (mayBegin) markInEtcd(dataDirectory);
+    const hasServed = existsSync(administratorFile(dataDirectory));
+    const shift = await store.open({ mayBegin: mayBegin && !hasServed });
+    if (mayBegin) {
+      if (hasServed && (await isEmpty(store))) throw beginsAnew({ dataDirectory, prefix: storage.prefix });
+      markInEtcd(dataDirectory);
+    }
     return shifted(store, shift);
   });
+}
+
+const isEmpty = async (store: Store): Promise<boolean> =>
+  (await store.range({ ...everyKey, limit: 1 })).entries.length === 0;
+
+/** A server that has served would begin with nothing in an empty etcd, not even with what was revoked. */
+function beginsAnew({
+  dataDirectory,
+  prefix,
+}: {
+  readonly dataDirectory: string;
+  readonly prefix: string;
+}): UsageError {
+  const next = existsSync(storeDirectory(dataDirectory))
+    ? "move its objects there (signet storage migrate --from lmdb --to etcd)"
+    : "correct --etcd-servers or --etcd-prefix, or restore a backup (signet restore)";
+  return new UsageError(
+    `--etcd-servers: etcd holds nothing below ${prefix}, and the server of ${dataDirectory} has had objects: ${next}; ` +
+      `or, to begin with nothing, remove ${administratorFile(dataDirectory)}`,
+  );
 }
 
 /**
@@ -81,8 +105,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
   const store = await openStore(location, { mayBegin: false });
   if (storage.type === "own") return { store, location };
   try {
-    const { entries } = await store.range({ ...everyKey, limit: 1 });
-    if (entries.length > 0) return { store, location };
+    if (!(await isEmpty(store))) return { store, location };
     throw new UsageError(
       `--etcd-servers: etcd holds nothing of a server below ${storage.prefix}: name the members and the --etcd-prefix that ` +
         "signet serve was given",
@@ -223,7 +246,8 @@ export function markStoreMoved(dataDirectory: string, revision: number): void {
 /** Says that the objects of the directory's server are in etcd. A server that was started without it would begin with nothing. */
 const inEtcdMark = (dataDirectory: string): string => join(dataDirectory, "store.in-etcd");
 
-function markInEtcd(dataDirectory: string): void {
+/** Lets no server use a store of the directory's own. Throws UnusableFile. */
+export function markInEtcd(dataDirectory: string): void {
   const mark = inEtcdMark(dataDirectory);
   if (!existsSync(mark)) writePrivateFile(mark, "");
 }

@@ -7,6 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { backUp } from "../../src/server/backup/back-up.ts";
+import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
@@ -216,6 +219,36 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await (await start()).stop();
   });
 
+  it("is needed by a server that is given an empty etcd after it has served: it does not begin anew there", async () => {
+    const directory = join(folder, "empty-etcd");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
+    const start = (prefix: string) =>
+      startTestServer({ storage: "lmdb", dataDirectory: directory, settings: { ...settings, "etcd-prefix": prefix } });
+    await assert.rejects(start("/empty"), {
+      name: "UsageError",
+      message:
+        /etcd holds nothing below \/empty, .+: move its objects there .+; or, to begin with nothing, remove .+admin\.pem/,
+    });
+    rmSync(join(directory, "store"), { recursive: true });
+    rmSync(join(directory, "admin.pem"));
+    await (await start("/empty")).stop();
+    await assert.rejects(start("/mistaken"), /etcd holds nothing below \/mistaken, .+: correct .+--etcd-prefix/);
+    await (await start("/empty")).stop();
+  });
+
+  it("is needed by a server that is started without the etcd of its restore: it does not begin anew", async () => {
+    const file = join(folder, "backup.gz");
+    const signal = new AbortController().signal;
+    const source = join(folder, "backed-up");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: source })).stop();
+    const configOf = (commandLine: Record<string, string>) => parseServerConfig({ commandLine, file: {} });
+    await backUp(configOf({ "data-dir": source }), { file, withKeys: true, clock: systemClock, signal });
+    const directory = join(folder, "restored");
+    const target = configOf({ "data-dir": directory, ...settings, "etcd-prefix": "/restored" });
+    await restoreBackup(target, { file, clock: systemClock, signal });
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), /its objects are in etcd/);
+  });
+
   it("that broke off on the way from etcd keeps servers without etcd from beginning anew", async () => {
     const directory = join(folder, "broken-off");
     mkdirSync(join(directory, "store.new"), { recursive: true, mode: 0o700 });
@@ -234,6 +267,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const prefixed = { ...settings, "etcd-prefix": "/second" };
     const other = join(folder, "other");
     cpSync(dataDirectory, other, { recursive: true });
+    rmSync(join(other, "admin.pem"));
     const server = await startTestServer({ storage: "lmdb", dataDirectory: other, settings: prefixed });
     const api = new InProcess(server);
     const lease = await api.watch(controllersLease);

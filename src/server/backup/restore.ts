@@ -8,7 +8,7 @@ import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";
 import { lockForRestore, refuseUnfinishedRestore, storeDirectory, unfinishedRestore } from "../lock-data-directory.ts";
-import { openImportTarget } from "../open-store.ts";
+import { markInEtcd, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
 import { largestRevision } from "./backup-format.ts";
@@ -88,6 +88,7 @@ export async function restoreBackup(
     try {
       const objects = await createObjects(target.store, objectsOf(file, { staging, signal }));
       const revision = await target.store.latestRevision();
+      if (storage.type === "etcd") markInEtcd(staging);
       await target.finish();
       if (storage.type === "own") await target.store.close();
       moveUp(staging, directory);

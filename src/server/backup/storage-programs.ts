@@ -51,14 +51,16 @@ export async function runRestore(
     console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
     return;
   }
-  const { dataDirectory } = location;
+  const { dataDirectory, storage } = location;
   const report = await explained({ read: file, written: dataDirectory }, () =>
     interruptible(untouched, (signal) => restoreBackup(location, { file, clock: systemClock, signal })),
   );
   const place = printable(dataDirectory);
   console.log(`${place}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0) sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${place} first`);
-  console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}`);
+  const etcd =
+    storage.type === "etcd" ? ` --etcd-servers ${storage.servers.join(",")} --etcd-prefix ${storage.prefix}` : "";
+  console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}${etcd}`);
 }
 
 /** `signet storage migrate`. */

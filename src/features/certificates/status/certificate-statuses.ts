@@ -1,5 +1,7 @@
+import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { issuerFault, keyIdsMatch } from "../../../pki/certificate-chain.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
@@ -10,12 +12,16 @@ import type { Revocation } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { recordFacts } from "./listed-certificates.ts";
 
+const maximumIssuerFaults = 10_000;
+
 /** What this server knows of each certificate: from the inventory and the revocations, both in memory. */
 export class CertificateStatuses {
   readonly #records: ResourceRegistry<IssuedCertificate>;
   readonly #revoked = new RevokedCertificates();
   /** The names of the records of a serial number. Nearly all have one. */
   readonly #bySerialNumber = new Map<string, string | readonly string[]>();
+  /** For a certificate and a CA: why the CA did not issue it, or nothing. Strangers ask, and to check a signature takes up to 3 ms. */
+  readonly #issuerFaults = new RecentlyUsed<string>({ maximumEntries: maximumIssuerFaults });
   readonly #following: readonly (() => Promise<void>)[];
 
   constructor(stores: {
@@ -67,7 +73,7 @@ export class CertificateStatuses {
     const names = this.#bySerialNumber.get(digits) ?? [];
     for (const name of typeof names === "string" ? [names] : names) {
       const record = this.#records.peek({ namespace: "", name })?.object;
-      if (record?.spec.issuer === issuerName && isOfKey(record, issuer)) return record;
+      if (record?.spec.issuer === issuerName && this.#isOfKey(record, issuer)) return record;
     }
     return undefined;
   }
@@ -84,14 +90,18 @@ export class CertificateStatuses {
     if (only === undefined) this.#bySerialNumber.delete(spec.serialNumber);
     else this.#bySerialNumber.set(spec.serialNumber, rest.length === 1 ? only : rest);
   }
-}
 
-/**
- * An earlier CA may have had the same name, and the same key under another identifier. Records without the certificate itself do not
- * tell.
- */
-function isOfKey({ spec }: IssuedCertificate, issuer: Certificate): boolean {
-  if (spec.certificate === undefined) return true;
-  const [leaf] = parseCertificatesPem(Buffer.from(spec.certificate, "base64"));
-  return leaf === undefined || keyIdsMatch(leaf, issuer) || issuerFault(leaf, issuer) === undefined;
+  /**
+   * An earlier CA may have had the same name, and the same key under another identifier. Records without the certificate itself do not
+   * tell.
+   */
+  #isOfKey({ spec }: IssuedCertificate, issuer: Certificate): boolean {
+    if (spec.certificate === undefined) return true;
+    const [leaf] = parseCertificatesPem(Buffer.from(spec.certificate, "base64"));
+    if (leaf === undefined || keyIdsMatch(leaf, issuer)) return true;
+    const both = `${fingerprintOf(leaf)} ${fingerprintOf(issuer)}`;
+    const fault = this.#issuerFaults.get(both) ?? issuerFault(leaf, issuer) ?? "";
+    this.#issuerFaults.set(both, fault);
+    return fault === "";
+  }
 }

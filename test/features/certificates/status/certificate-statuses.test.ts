@@ -66,4 +66,15 @@ test("a certificate is not known of a CA that has only the name of the one that 
   await statuses.ready();
   assert.deepEqual(statuses.of(earlier.certificate, certificate.serialNumber), { type: "good" });
   assert.deepEqual(statuses.of(later.certificate, certificate.serialNumber), { type: "unknown" });
+
+  let keyReads = 0;
+  const asked = {
+    ...later.certificate,
+    get publicKey() {
+      keyReads++;
+      return later.certificate.publicKey;
+    },
+  };
+  assert.deepEqual(statuses.of(asked, certificate.serialNumber), { type: "unknown" });
+  assert.equal(keyReads, 0, "the signature is checked once, however often strangers ask");
 });

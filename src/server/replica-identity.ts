@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { jsonFields } from "../machinery/api/json-object.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { parseSettingsFile } from "../machinery/command-line/settings-files.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import {
@@ -158,7 +159,7 @@ export async function refuseOtherDataDirectory(store: Store, dataDirectory: stri
 
 function fingerprintInFile(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
-  const [signing] = parseCertificatesPem(readFileSync(file, "utf8"));
+  const [signing] = parseSettingsFile({ flag: "data-dir", file }, parseCertificatesPem);
   return signing && fingerprintOf(signing);
 }
 

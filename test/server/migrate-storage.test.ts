@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -201,6 +201,8 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const empty = join(folder, "empty");
     mkdirSync(empty, { mode: 0o700 });
     await assert.rejects(moveTo(empty), /ca\.crt is not the CA that its servers have/);
+    writeFileSync(join(empty, "ca.crt"), "-----BEGIN CERTIFICATE-----\nMAAw\n-----END CERTIFICATE-----\n");
+    await assert.rejects(moveTo(empty), { name: "UsageError", message: /--data-dir: .+ca\.crt: x509: malformed/ });
     assert.equal(existsSync(join(ofServer, "store.in-etcd")), true);
     await moveTo(ofServer);
     assert.equal(existsSync(join(ofServer, "store.in-etcd")), false);

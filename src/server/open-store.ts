@@ -34,7 +34,7 @@ interface OpenStoreOptions {
   onWritten?(): void;
   /** Called when the data directory's store can't be used until the process is restarted. */
   onBroken?(error: Error): void;
-  /** Whether an empty prefix of etcd begins as the store of a server. Default: true. */
+  /** Whether an empty prefix of etcd begins as the store of a server that has not served yet. Default: true. */
   readonly mayBegin?: boolean;
 }
 
@@ -48,7 +48,7 @@ export const endingProcess = (log: Pick<Logger, "fatal">): Pick<OpenStoreOptions
 
 /**
  * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings,
- * also when no member of etcd can be reached.
+ * also when no member of etcd can be reached, and when etcd holds nothing though the server has served.
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,

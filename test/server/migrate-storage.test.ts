@@ -231,8 +231,11 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
       message:
         /etcd holds nothing below \/empty, .+: move its objects there .+; or, to begin with nothing, remove .+admin\.pem/,
     });
-    rmSync(join(directory, "store"), { recursive: true });
-    rmSync(join(directory, "admin.pem"));
+    const commandLine = { "data-dir": directory, ...settings, "etcd-prefix": "/empty" };
+    await migrateStorage(parseServerConfig({ commandLine, file: {} }), {
+      ...{ from: "lmdb", to: "etcd", sleep: async () => {}, onWait: () => {} },
+      signal: new AbortController().signal,
+    });
     await (await start("/empty")).stop();
     await assert.rejects(start("/mistaken"), /etcd holds nothing below \/mistaken, .+: correct .+--etcd-prefix/);
     await (await start("/empty")).stop();

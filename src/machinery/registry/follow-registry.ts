@@ -16,7 +16,7 @@ export interface RegistryFollower<T extends ApiObject> {
    * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use, and events go on from there.
    */
   onLoaded(): void;
-  /** When it throws, `onLoaded` is called in its place. */
+  /** When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. Let it read that before it changes anything. */
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
 
@@ -52,10 +52,9 @@ export function followRegistry<T extends ApiObject>(
       if (difference === undefined) continue;
       const { object, previous } = difference;
       const isTaken =
-        previous?.hasText !== false &&
-        (object === undefined
+        object === undefined
           ? take({ type: "delete", key: previous.key, revision: cache.revision, previous })
-          : take({ type: "put", key: object.key, revision: object.revision, object, previous }));
+          : take({ type: "put", key: object.key, revision: object.revision, object, previous });
       isAll &&= isTaken;
     }
     return isAll;

@@ -6,7 +6,8 @@ import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { resourceRange } from "../../../src/machinery/registry/storage-key.ts";
 import type { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { ForgetfulStore } from "./forgetful-store.ts";
-import { toyBox } from "./toy-resource.ts";
+import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
+import { toyBox, toyRegistry } from "./toy-resource.ts";
 import type { Toy } from "./toy-resource.ts";
 
 test("a follower that failed on an event restarts from the current objects, and gets all later events", async () => {
@@ -102,4 +103,28 @@ test("a follower that cannot start anew, because of an object that cannot be rea
     await registry.waitForFreshCache();
   }
   assert.deepEqual(heard, ["loaded 1", "put car", "put doll"]);
+});
+
+test("a follower that cannot start anew hears of a change also when the old version is lost", async () => {
+  const store = new ForgetfulStore();
+  const texts = new StoredTexts({ valueAt: () => undefined, maximumCharacters: 0 });
+  const registry = toyRegistry({ store, texts, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const key = "/registry/toys.toys.example.com/box/ball";
+  const value = Buffer.from('{"metadata":{"name":"ball","namespace":"box"}}');
+  await store.write({ key, value, expectedRevision: 0 });
+  const revision = store.latestRevision();
+  await registry.start();
+  const heard: string[] = [];
+  let isBroken = false;
+  followRegistry(registry, {
+    onLoaded() {
+      if (isBroken) throw serviceUnavailable("another object cannot be read");
+      heard.push("loaded");
+    },
+    onEvent: ({ type, key: changed }) => void heard.push(`${type} ${changed.slice(changed.lastIndexOf("/") + 1)}`),
+  });
+  isBroken = true;
+  await store.forget(async () => void (await store.write({ key, value, expectedRevision: revision })));
+  await registry.waitForFreshCache();
+  assert.deepEqual(heard, ["loaded", "put ball"]);
 });

@@ -90,7 +90,7 @@ export function loadCertificateAuthority(pem: {
 
 /**
  * Throws PkiError for a certificate that may not sign certificates, whose key cannot sign here, or that has no name (RFC 5280 section
- * 4.1.2.4).
+ * 4.1.2.6: GnuTLS refuses what it signs, OpenSSL does with -x509_strict).
  */
 export function checkAuthorityCertificate(certificate: Certificate): void {
   const { weakness } = certificate.publicKey;
@@ -98,7 +98,7 @@ export function checkAuthorityCertificate(certificate: Certificate): void {
   signatureSchemeFor(certificate.publicKey);
   if (certificate.subject.relativeNames.length === 0) {
     throw new PkiError(
-      "the certificate may not sign certificates: its subject is empty, and clients find a CA by its subject",
+      "the certificate may not sign certificates: its subject is empty, so some clients refuse what it signs",
     );
   }
   if (!maySignCertificates(certificate)) {

@@ -333,7 +333,7 @@ describe("loadCertificateAuthority", () => {
     );
   });
 
-  it("refuses a CA with which nothing could be signed or verified: a key on P-224, an empty subject", () => {
+  it("refuses a CA whose key cannot sign here, such as one on P-224, or whose subject is empty", () => {
     const loading = (privateKey: KeyObject, changes: Partial<CertificateTemplate> = {}): (() => unknown) => {
       const ca = intermediate(root, "CA", { publicKey: publicKeyInfoOf(privateKey), ...changes }).certificate;
       const pem = { certificate: encodePem("CERTIFICATE", ca.der), privateKey: encodePrivateKeyPem(privateKey) };

@@ -20,8 +20,8 @@ class RecordedResource extends ResourceClient<ApiObject> {
   readonly stretches: Stretch[] = [];
   watches = 0;
 
-  override async list(options: ListOptions = {}): Promise<ApiList> {
-    const list = await super.list(options);
+  override async listPage(options: ListOptions & { readonly limit: number }): Promise<ApiList> {
+    const list = await super.listPage(options);
     this.stretches.push({ listRevision: revisionOf(list), events: [] });
     return list;
   }

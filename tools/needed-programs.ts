@@ -1,5 +1,5 @@
-import { accessSync, constants } from "node:fs";
-import { basename, delimiter, join } from "node:path";
+import { basename } from "node:path";
+import { isOnSearchPath } from "../src/machinery/files/is-on-search-path.ts";
 
 /** Other programs that a program for developers starts, and the Debian package that has each. */
 const debianPackages = {
@@ -15,20 +15,9 @@ type NeededProgram = keyof typeof debianPackages;
  * the program's own.
  */
 export function needPrograms(file: string, needed: readonly NeededProgram[]): void {
-  const missing = needed.filter((name) => !isInstalled(name));
+  const missing = needed.filter((name) => !isOnSearchPath(name));
   if (missing.length === 0) return;
   const install = `apt-get install ${missing.map((name) => debianPackages[name]).join(" ")}`;
   console.error(`${basename(file)}: not installed: ${missing.join(", ")} (on Debian: ${install})`);
   process.exit(2);
-}
-
-function isInstalled(name: string): boolean {
-  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }

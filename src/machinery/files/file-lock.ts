@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, closeSync, constants, openSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, openSync } from "node:fs";
+import { isOnSearchPath } from "./is-on-search-path.ts";
 import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
@@ -23,23 +23,10 @@ export interface FileLock {
  * program flock(1) is used if it is installed, as on nearly every Linux. A machine without it needs SQLite.
  */
 export function openFileLock(file: string): FileLock {
-  if (hasFlock()) return new OpenFileLock(file);
+  if (process.platform === "linux" && isOnSearchPath("flock")) return new OpenFileLock(file);
   if (hasSqlite()) return new SqliteLock(file);
   const help = "install util-linux, or Node.js 22.13 or later, which needs no program";
   throw new UnusableFile(`${file} cannot be locked: the program flock is missing: ${help}`);
-}
-
-/** Whether the search path has it. Where there is no PATH, the one that the C library uses. */
-function hasFlock(): boolean {
-  if (process.platform !== "linux") return false;
-  return (process.env["PATH"] ?? "/bin:/usr/bin").split(":").some((folder) => {
-    try {
-      accessSync(join(folder, "flock"), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 /** Also for reading: opening a pipe only for writing waits for its reader. Throws UnusableFile. */

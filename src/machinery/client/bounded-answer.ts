@@ -1,7 +1,7 @@
 import { errorCode } from "../api/thrown-error.ts";
 import type { Schedule } from "../api/clock.ts";
 import { connectionEnded } from "./connections.ts";
-import { leastPartBytes } from "./bounded-text.ts";
+import { countedBytes } from "./bounded-text.ts";
 import { AnswerTooLarge } from "./transport.ts";
 import type { ClientResponse } from "./transport.ts";
 
@@ -35,7 +35,7 @@ export async function boundedAnswer(
     let bytes = 0;
     try {
       for await (const chunk of answer.body) {
-        bytes += Math.max(chunk.length, leastPartBytes);
+        bytes += countedBytes(chunk);
         if (bytes > mostBytes) throw new AnswerTooLarge(mostBytes);
         yield chunk;
       }

@@ -1,5 +1,8 @@
 /** What a part takes of time and memory, however few bytes it brings. */
-export const leastPartBytes = 64;
+const leastPartBytes = 64;
+
+/** The bytes that a part counts for where a body has a bound. */
+export const countedBytes = (part: Uint8Array): number => Math.max(part.length, leastPartBytes);
 
 /**
  * Reads a body as text. Undefined: it has more than `largestBytes`, where each part counts as 64 bytes at least. A megabyte in parts of
@@ -9,7 +12,7 @@ export async function boundedText(body: AsyncIterable<Uint8Array>, largestBytes:
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of body) {
-    bytes += Math.max(part.length, leastPartBytes);
+    bytes += countedBytes(part);
     if (bytes > largestBytes) return undefined;
     parts.push(part);
   }

@@ -1,7 +1,7 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
 import { answeredJson } from "../../../machinery/client/answered-json.ts";
-import { boundedText, leastPartBytes } from "../../../machinery/client/bounded-text.ts";
+import { boundedText, countedBytes } from "../../../machinery/client/bounded-text.ts";
 import { boundInterimAnswers } from "../../../machinery/client/bound-interim-answers.ts";
 import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
 import { pipeline } from "node:stream";
@@ -68,7 +68,7 @@ function decoded(response: Incoming): AsyncIterable<Buffer> {
 async function* withinBounds(compressed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const part of compressed) {
-    bytes += Math.max(part.length, leastPartBytes);
+    bytes += countedBytes(part);
     if (bytes > largestBytes) throw new Error(tooLarge);
     yield part;
   }

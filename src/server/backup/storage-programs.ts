@@ -59,7 +59,9 @@ export async function runRestore(
   console.log(`${place}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0) sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${place} first`);
   const etcd =
-    storage.type === "etcd" ? ` --etcd-servers ${storage.servers.join(",")} --etcd-prefix ${storage.prefix}` : "";
+    storage.type === "etcd"
+      ? ` --etcd-servers ${shellWord(storage.servers.join(","))} --etcd-prefix ${storage.prefix}`
+      : "";
   console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}${etcd}`);
 }
 

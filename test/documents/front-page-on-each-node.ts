@@ -22,7 +22,8 @@ try {
         console.log(`Node.js ${version}, ${name}: not tried, ${name} is not installed`);
         continue;
       }
-      const { output, transcript } = pasteFrontPage(words, { programs });
+      const { output, transcript, remove } = pasteFrontPage(words, { programs });
+      remove();
       const isRight = comparable(output) === comparable(frontPage().output);
       const used = spawnSync(join(programs, "node"), ["--version"], { encoding: "utf8" }).stdout.trim();
       console.log(`Node.js ${used}, ${name}: ${isRight ? "ok" : `failed\n${transcript}`}`);

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
@@ -20,46 +20,59 @@ export interface Pasted {
   readonly output: string;
   /** Everything, for a message. */
   readonly transcript: string;
-  /** The files that the block left in its new folder, by name. */
-  readonly files: Readonly<Record<string, string>>;
+  /** What `npm pack` made. */
+  readonly tarball: string;
+  /** The folder with `node_modules` and what the block wrote. Undefined: it did not come as far as to install. */
+  readonly folder: string | undefined;
+  remove(): void;
 }
 
 /**
- * Pastes the block into a shell, in a new clone of this repository's last commit, with this working tree's README. Nothing
- * is replaced: npm installs from its cache, else from the registry. `programs` is a folder with a `node` and `npm`;
- * default: the machine's own.
+ * Pastes the block into a shell, in a new clone of this repository with the changes of this working tree. Nothing is
+ * replaced: npm installs from its cache, else from the registry. `programs` is a folder with a `node` and `npm`; default:
+ * the machine's own.
  */
 export function pasteFrontPage(shell: readonly string[], { programs }: { readonly programs?: string } = {}): Pasted {
   const place = mkdtempSync(join(tmpdir(), "signet-front-page-"));
-  try {
-    const checkout = join(place, "the checkout");
-    const temporary = join(place, "tmp");
-    mkdirSync(temporary);
-    spawnSync("git", ["clone", "--quiet", root, checkout]);
-    const [program, ...args] = [...endsWithParent, ...shell];
-    const ownPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
-    const { stdout, stderr } = spawnSync(program ?? "", args, {
-      cwd: checkout,
-      input: `${frontPage().block}kill $!\nwait\n`,
-      encoding: "utf8",
-      timeout: 600_000,
-      env: {
-        PATH: [...(programs === undefined ? [] : [programs]), ...ownPath].join(delimiter),
-        HOME: process.env["HOME"] ?? place,
-        TMPDIR: temporary,
-        npm_config_prefer_offline: "true",
-        npm_config_update_notifier: "false",
-      },
-    });
-    const files: Record<string, string> = {};
-    for (const entry of readdirSync(temporary, { recursive: true, withFileTypes: true })) {
-      if (entry.isFile() && /^(?:ann\.|robot\.|signet\.log)/.test(entry.name)) {
-        files[entry.name] = readFileSync(join(entry.parentPath, entry.name), "utf8");
-      }
-    }
-    const fromTheRequestOn = stdout.slice(Math.max(0, stdout.indexOf("certificate request ann created")));
-    return { output: fromTheRequestOn, transcript: `${stdout}${stderr}${files["signet.log"] ?? ""}`, files };
-  } finally {
-    rmSync(place, { recursive: true, force: true });
+  const checkout = join(place, "the checkout");
+  const temporary = join(place, "tmp");
+  mkdirSync(temporary);
+  cloneWithChanges(checkout);
+  const [program, ...args] = [...endsWithParent, ...shell];
+  const ownPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
+  const { stdout, stderr } = spawnSync(program ?? "", args, {
+    cwd: checkout,
+    input: `${frontPage().block}kill $!\nwait\n`,
+    encoding: "utf8",
+    timeout: 600_000,
+    env: {
+      PATH: [...(programs === undefined ? [] : [programs]), ...ownPath].join(delimiter),
+      HOME: process.env["HOME"] ?? place,
+      TMPDIR: temporary,
+      npm_config_prefer_offline: "true",
+      npm_config_update_notifier: "false",
+    },
+  });
+  const folder = readdirSync(temporary)
+    .map((name) => join(temporary, name))
+    .find((one) => existsSync(join(one, "node_modules")));
+  const log = join(folder ?? "", "signet.log");
+  return {
+    output: stdout.slice(Math.max(0, stdout.indexOf("certificate request ann created"))),
+    transcript: `${stdout}${stderr}${existsSync(log) ? readFileSync(log, "utf8") : ""}`,
+    tarball: join(checkout, readdirSync(checkout).find((name) => name.endsWith(".tgz")) ?? ""),
+    folder,
+    remove: () => rmSync(place, { recursive: true, force: true }),
+  };
+}
+
+function cloneWithChanges(checkout: string): void {
+  spawnSync("git", ["clone", "--quiet", root, checkout]);
+  const listing = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
+  const changed = spawnSync("git", listing, { cwd: root, encoding: "utf8" }).stdout.split("\0");
+  for (const path of changed.filter((one) => one !== "")) {
+    const [own, copy] = [join(root, path), join(checkout, path)];
+    if (existsSync(own)) cpSync(own, copy, { recursive: true });
+    else rmSync(copy);
   }
 }

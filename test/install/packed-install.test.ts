@@ -1,11 +1,16 @@
-/** What a user has after `npm install`, in a folder that knows nothing of the checkout, on the machine's own Node.js. */
+/**
+ * What a user has after the README's block, in a folder that knows nothing of the checkout, on the machine's own Node.js.
+ * `npm run test:front-page` pastes the block into each shell on each Node.js.
+ */
 import assert from "node:assert/strict";
-import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { javaClassPath, python, whyNot } from "../clients/client-programs.ts";
-import { eventually } from "../end-to-end/eventually.ts";
+import { comparable } from "../documents/console-blocks.ts";
+import { frontPage } from "../documents/front-page.ts";
 import { installPacked, serveInstalled } from "./packed-install.ts";
 import type { InstalledServer, PackedInstall } from "./packed-install.ts";
 
@@ -23,8 +28,18 @@ describe("the packed install", () => {
     await server?.stop();
     install?.remove();
   });
-  const signet = (...args: readonly string[]): string =>
-    install.run(join(install.folder, "node_modules/.bin/signet"), ...args, "--kubeconfig", server.kubeconfig);
+
+  it("comes from the README's block, which goes from a clone to a token and a certificate, and prints what the page shows", () => {
+    assert.equal(comparable(install.output), comparable(frontPage().output), install.transcript);
+    assert.match(readFileSync(join(install.folder, "robot.token"), "utf8"), /^eyJ/);
+    assert.match(readFileSync(join(install.folder, "ann.crt"), "utf8"), /^-----BEGIN CERTIFICATE-----/);
+  });
+
+  const hasZsh = spawnSync("zsh", ["-c", "true"]).status === 0;
+  it("comes from a block that zsh can read too", { skip: !hasZsh && "zsh is not installed" }, () => {
+    const { status, stderr } = spawnSync("zsh", ["-n"], { input: frontPage().block, encoding: "utf8" });
+    assert.deepEqual([status, stderr], [0, ""]);
+  });
 
   it("holds JavaScript with types and the manual, and neither TypeScript nor tests", () => {
     const files = install.run("tar", "--list", "--file", install.tarball).trim().split("\n");
@@ -42,14 +57,7 @@ describe("the packed install", () => {
   it("is packed to the same bytes each time", () => {
     const again = join(install.folder, "again");
     install.run("mkdir", again);
-    const packed = install.run(
-      "npm",
-      "pack",
-      "--silent",
-      "--pack-destination",
-      again,
-      join(import.meta.dirname, "../.."),
-    );
+    const packed = install.run("npm", "pack", "--silent", "--pack-destination", again, root);
     const hash = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
     assert.equal(hash(join(again, packed.trim().split("\n").at(-1) ?? "")), hash(install.tarball));
   });
@@ -62,25 +70,6 @@ describe("the packed install", () => {
       assert.match(program, new RegExp(`^${install.folder}/node_modules/node-linux-[^/]+/bin/node$`));
     },
   );
-
-  it("issues a token that it accepts", async () => {
-    const token = await eventually("a token of the account that the server makes", () =>
-      signet("token", "create", "default", "--audience", "https://vault.example.com"),
-    );
-    assert.match(
-      signet("token", "review", "--audience", "https://vault.example.com", token.trim()),
-      /^authenticated: system:serviceaccount:default:default /,
-    );
-  });
-
-  it("issues a certificate for a key that never leaves the machine", async () => {
-    signet("csr", "create", "ann", "--organization", "dev", "--key-file", "ann.key");
-    signet("csr", "approve", "ann", "--yes");
-    const chain = await eventually("a certificate", () => signet("csr", "get", "ann"));
-    const certificate = new X509Certificate(chain);
-    assert.equal(certificate.subject, "O=dev\nCN=ann");
-    assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(install.folder, "ann.key"), "utf8"))));
-  });
 
   it("is imported with its types", () => {
     install.run("npm", "pkg", "set", "type=module");

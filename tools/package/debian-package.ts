@@ -70,7 +70,8 @@ Description: ${description}
     }
     mkdirSync(output, { recursive: true });
     const epoch = process.env["SOURCE_DATE_EPOCH"] ?? runProgram(["git", "log", "-1", "--format=%ct"]).trim();
-    const flags = ["--root-owner-group", "-Zzstd", "-z9", "--threads-max=1"];
+    const level = process.env["DPKG_DEB_COMPRESSOR_LEVEL"] ?? "9"; // dpkg's own variable, for those who build often
+    const flags = ["--root-owner-group", "-Zzstd", `-z${level}`, "--threads-max=1"];
     runProgram(["dpkg-deb", ...flags, "--build", folder, file], { environment: { SOURCE_DATE_EPOCH: epoch } });
     return file;
   } finally {

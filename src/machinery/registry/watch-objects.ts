@@ -57,12 +57,7 @@ export function watchObjects<T extends ApiObject>(
 ): ObjectWatch {
   const watch = new RunningWatch(registry, watched);
   void watch.run();
-  return {
-    get progress() {
-      return watch.progress;
-    },
-    stop: () => watch.stop(),
-  };
+  return watch;
 }
 
 /** Whether the watch starts with the existing objects. */

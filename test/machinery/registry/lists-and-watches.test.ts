@@ -420,7 +420,7 @@ describe("a watch", () => {
     const revisions: number[] = [];
     const ended = Promise.withResolvers<Error>();
     const ready = Promise.withResolvers<void>();
-    const { stop } = watchObjects(registry, {
+    const running = watchObjects(registry, {
       options: parseListOptions(registry.definition, { query, namespace: "box", name: "", isWatch: true }),
       observer: {
         onChange(type, object) {
@@ -435,7 +435,7 @@ describe("a watch", () => {
         ...more,
       },
     });
-    return { events, revisions, ended: ended.promise, ready: ready.promise, stop };
+    return { events, revisions, ended: ended.promise, ready: ready.promise, stop: () => running.stop() };
   }
 
   it("ends with a 410 when more changes wait than its observer can catch up with", async () => {

@@ -79,7 +79,7 @@ async function start(
 function watch(registry: ResourceRegistry<Toy>, query: string) {
   const events: string[] = [];
   const { promise: settled, resolve } = Promise.withResolvers<Error | undefined>();
-  const { stop } = watchObjects(registry, {
+  const running = watchObjects(registry, {
     options: parseListOptions(registry.definition, { query, namespace: "box", name: "", isWatch: true }),
     observer: {
       onChange: (type, { object, revision }) =>
@@ -89,7 +89,7 @@ function watch(registry: ResourceRegistry<Toy>, query: string) {
       onEnd: resolve,
     },
   });
-  return { events, settled, stop };
+  return { events, settled, stop: () => running.stop() };
 }
 
 describe("a watch from before the start of its server", () => {

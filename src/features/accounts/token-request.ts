@@ -5,6 +5,7 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { parseApiVersion } from "../../machinery/api/resource-type.ts";
 import type {
   AnswerCreate,
   CreateSubresource,
@@ -169,7 +170,7 @@ interface BindingContext {
 /** The object that a token will be bound to, with its current uid. */
 function findBoundObject(reference: BoundObjectReference, context: BindingContext): BoundObjects {
   const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
-  const { group, version } = groupVersionOf(apiVersion);
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
   if (group !== "" || !["Pod", "Secret", "Node"].includes(kind)) {
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
@@ -215,10 +216,4 @@ function lookUp(
 function nodeClaim(name: string, { findNode }: TokenRequestOptions): ObjectClaim {
   const uid = findNode(name)?.uid;
   return { name, ...(uid !== undefined && { uid }) };
-}
-
-function groupVersionOf(apiVersion: string): { readonly group: string; readonly version: string } {
-  const [first = "", second, ...rest] = apiVersion.split("/");
-  if (second === undefined) return { group: "", version: first };
-  return rest.length === 0 ? { group: first, version: second } : { group: "", version: "" };
 }

@@ -8,6 +8,7 @@ import type {
 import { forbiddenField } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { parseApiVersion } from "../../machinery/api/resource-type.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { findParamKind } from "./evaluation/collect-params.ts";
 import type { PolicySpec, ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
@@ -94,12 +95,11 @@ function paramsOf(
   paramKind: ParamKind | undefined,
   stores: Stores,
 ): Pick<ResourceAttributes, "group" | "version" | "resource"> {
-  if (paramKind === undefined) return { group: "*", version: "*", resource: "*" };
+  const anything = { group: "*", version: "*", resource: "*" };
+  if (paramKind === undefined) return anything;
   const served = findParamKind(stores, paramKind)?.definition;
   if (served !== undefined) return { group: served.group, version: served.version, resource: served.plural };
-  const { apiVersion = "" } = paramKind;
-  const slash = apiVersion.indexOf("/");
-  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1), resource: "*" };
+  return { ...anything, ...parseApiVersion(paramKind.apiVersion ?? "") };
 }
 
 const refusal = (

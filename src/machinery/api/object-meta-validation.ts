@@ -6,6 +6,7 @@ import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./labe
 import { validateDnsLabelName, validatePathSegmentName } from "./name-validation.ts";
 import type { ValidateName } from "./name-validation.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
+import { parseApiVersion } from "./resource-type.ts";
 
 /** A kind's rules for its metadata. */
 export interface ObjectMetaRules {
@@ -200,9 +201,7 @@ function validateOwnerReference(reference: OwnerReference): FieldError[] {
   const { apiVersion, kind, name, uid } = reference;
   const faults: FieldError[] = [];
   // "a/b/c" and "group/" have no version.
-  const parts = apiVersion.split("/", 3);
-  const version = parts.length > 2 ? "" : (parts.at(-1) ?? "");
-  if (version === "")
+  if ((parseApiVersion(apiVersion)?.version ?? "") === "")
     faults.push(invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must not be empty" }));
   for (const [part, value] of Object.entries({ kind, name, uid })) {
     if (value === "") faults.push(invalidValue(`${field}.${part}`, { value, detail: "must not be empty" }));

@@ -22,6 +22,13 @@ export type GroupVersionKind = Pick<ResourceType, "group" | "version" | "kind">;
 export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
   group === "" ? version : `${group}/${version}`;
 
+/** The group and version that an apiVersion says. Undefined for one with two slashes (upstream: `ParseGroupVersion`). */
+export function parseApiVersion(apiVersion: string): Pick<ResourceType, "group" | "version"> | undefined {
+  const [first = "", second, third] = apiVersion.split("/", 3);
+  if (third !== undefined) return undefined;
+  return second === undefined ? { group: "", version: first } : { group: first, version: second };
+}
+
 /**
  * An apiVersion with at most one slash as it is usually spelled. Like upstream, `/v1` is `v1`, and one that names no version, or none
  * but the group, is the expected one.

@@ -2,6 +2,7 @@ import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { parseApiVersion } from "../../../machinery/api/resource-type.ts";
 import { celValueOf } from "../../../machinery/expressions/cel-value.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
@@ -91,9 +92,8 @@ export class WrittenObjects {
     const { subresource, object, kind } = this.#options.attributes;
     const isOwn = subresource === "" || this.#registry?.definition.kind === kind;
     const apiVersion = isOwn ? undefined : object?.apiVersion;
-    if (apiVersion === undefined) return { group: served.group, version: served.version };
-    const [group = "", version] = apiVersion.split("/", 2);
-    return version === undefined ? { group: "", version: group } : { group, version };
+    const { group, version } = (apiVersion === undefined ? undefined : parseApiVersion(apiVersion)) ?? served;
+    return { group, version };
   }
 
   #inCel(which: "object" | "oldObject", matched: ServedAs): unknown {

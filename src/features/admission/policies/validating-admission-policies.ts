@@ -18,6 +18,7 @@ import {
 } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
+import { parseApiVersion } from "../../../machinery/api/resource-type.ts";
 import { reservedWords } from "../../../machinery/expressions/reserved-words.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -159,26 +160,25 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   ];
 }
 
+function validateApiVersion(apiVersion: string, field: string): FieldError[] {
+  if (apiVersion === "") return [required(field, "")];
+  const parsed = parseApiVersion(apiVersion);
+  if (parsed === undefined) {
+    return [invalidValue(field, { value: apiVersion, detail: `unexpected GroupVersion string: ${apiVersion}` })];
+  }
+  const { group, version } = parsed;
+  return [
+    ...invalidValues(field, { value: group, details: group === "" ? [] : joined(dnsSubdomainFaults(group)) }),
+    ...(version === ""
+      ? [invalidValue(field, { value: apiVersion, detail: "version must be specified" })]
+      : invalidValues(field, { value: version, details: joined(dns1035LabelFaults(version)) })),
+  ];
+}
+
 function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpec["paramKind"]>): FieldError[] {
   const field = "spec.paramKind";
-  const [group = "", version = group, ...rest] = apiVersion.split("/");
-  const groupFaults = apiVersion.includes("/") && group !== "" ? dnsSubdomainFaults(group) : [];
   return [
-    ...(apiVersion === ""
-      ? [required(`${field}.apiVersion`, "")]
-      : rest.length > 0
-        ? [
-            invalidValue(`${field}.apiVersion`, {
-              value: apiVersion,
-              detail: `unexpected GroupVersion string: ${apiVersion}`,
-            }),
-          ]
-        : invalidValues(`${field}.apiVersion`, { value: group, details: joined(groupFaults) })),
-    ...(apiVersion === "" || rest.length > 0
-      ? []
-      : version === ""
-        ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
-        : invalidValues(`${field}.apiVersion`, { value: version, details: joined(dns1035LabelFaults(version)) })),
+    ...validateApiVersion(apiVersion, `${field}.apiVersion`),
     ...(kind === ""
       ? [required(`${field}.kind`, "")]
       : joined(dns1035LabelFaults(kind.toLowerCase())).map((faults) =>

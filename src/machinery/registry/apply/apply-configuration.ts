@@ -4,7 +4,7 @@ import { maximumFaults } from "../../api/field-error.ts";
 import type { FieldError } from "../../api/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
+import { apiVersionOf, parseApiVersion } from "../../api/resource-type.ts";
 import type { GroupVersionKind } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, jsonFields, jsonTypeName, memberOf } from "../../api/json-object.ts";
@@ -60,7 +60,7 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
   const { compiled, live, apiVersion, configuration } = request;
   const faults = yield* configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
-    const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
+    const group = parseApiVersion(apiVersion)?.group ?? "";
     return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
@@ -249,8 +249,7 @@ function kindOf(configuration: Readonly<Record<string, unknown>>): GroupVersionK
     const value = memberOf(configuration, key);
     return typeof value === "string" ? value : "";
   };
-  const parts = text("apiVersion").split("/");
-  const [group = "", version = ""] = parts.length === 1 ? ["", parts[0]] : parts.length === 2 ? parts : [];
+  const parsed = parseApiVersion(text("apiVersion"));
   // Upstream forgets the kind beside a version with two slashes.
-  return { group, version, kind: parts.length > 2 ? "" : text("kind") };
+  return parsed === undefined ? { group: "", version: "", kind: "" } : { ...parsed, kind: text("kind") };
 }

@@ -11,6 +11,7 @@ import type { ServerConfig } from "../server-config.ts";
 import { examineServer } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openExistingStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
@@ -84,16 +85,16 @@ function shownFile(directory: string, path: string): object[] {
   return [{ path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() }];
 }
 
-/** The number of objects of each kind, by its plural and group. */
+/** The number of objects of each kind, by the resource in their keys. */
 async function objectCounts(config: ServerConfig): Promise<Readonly<Record<string, number>> | string> {
   try {
     const { store } = await openExistingStore(config);
     try {
       const counts = new Map<string, number>();
       for await (const { key } of (await stateOf(store, { showsDamaged: true })).objects()) {
-        const [, root, kind = ""] = key.split("/", 3);
-        if (root !== "registry") continue; // the records of keys are no objects
-        counts.set(kind, (counts.get(kind) ?? 0) + 1);
+        const resource = parseStorageKey(key)?.resource;
+        if (resource === undefined) continue; // the records of keys are no objects
+        counts.set(resource, (counts.get(resource) ?? 0) + 1);
       }
       return Object.fromEntries(counts);
     } finally {

@@ -1,4 +1,5 @@
 import { subjectsOf } from "../../features/access/rbac/subjects-of.ts";
+import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
@@ -34,16 +35,14 @@ export async function examineBindings(store: Store): Promise<Finding[]> {
     : findings;
 }
 
-/** The plural of the kind, without its group. */
-const pluralOf = (key: string): string => key.split("/", 3)[2]?.split(".", 1)[0] ?? "";
-
 function collect(
   { key, value, unreadable }: CopiedObject,
   { names, bindings }: { readonly names: Set<string>; readonly bindings: StoredBinding[] },
 ): void {
-  const plural = pluralOf(key);
+  const { resource = "", path = "" } = parseStorageKey(key) ?? {};
+  const [plural = ""] = resource.split(".", 1);
   if (["roles", "clusterroles", "serviceaccounts"].includes(plural)) {
-    names.add(`${plural}/${key.split("/").slice(3).join("/")}`); // one that can't be read is there too
+    names.add(`${plural}/${path}`); // one that can't be read is there too
   } else if (plural === "rolebindings" || plural === "clusterrolebindings") {
     if (unreadable !== undefined) return; // examineEncryption says so
     bindings.push(JSON.parse(value.toString("utf8")) as StoredBinding); // validated when it was written

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
-import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { StoreDamaged } from "../../machinery/storage/store.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { objectsOf, surveyEncryption } from "../encryption/stored-encryption.ts";
@@ -44,8 +43,7 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
           }),
         );
       }
-      const resource = secretsPrefix.split("/")[2];
-      const plain = groups.filter((group) => group.resource === resource && group.writtenWith === "plain");
+      const plain = groups.filter(({ resource, writtenWith }) => resource === "secrets" && writtenWith === "plain");
       const isPlainWanted = plain.some(({ state }) => state === "current");
       if (isPlainWanted || (storage.type === "etcd" && isOff(location))) {
         findings.push(

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseJsonObject } from "../../machinery/api/json-object.ts";
+import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";
@@ -55,8 +56,7 @@ export async function surveyEncryption(
     const state = stateOfEntry(entry);
     if (entry.isKmsUnavailable === true) withoutKms += 1;
     if (raw.unreadable !== undefined) damaged += 1;
-    const [, place = "", name = ""] = raw.key.split("/");
-    const resource = place === "registry" ? name : place;
+    const resource = parseStorageKey(raw.key)?.resource ?? raw.key.split("/", 2)[1] ?? "";
     const provider = writtenWith(raw.value) ?? "plain";
     if (state === "unreadable" && unreadable.length < shownObjects) {
       unreadable.push({ key: raw.key, reason: entry.unreadable ?? "" });

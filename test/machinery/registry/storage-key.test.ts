@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { nameOfKey, storageKey } from "../../../src/machinery/registry/storage-key.ts";
+import { nameOfKey, parseStorageKey, storageKey } from "../../../src/machinery/registry/storage-key.ts";
 
 describe("the key of an object", () => {
   const namespaced = { group: "example.com", plural: "things", scope: "Namespaced" } as const;
@@ -13,6 +13,12 @@ describe("the key of an object", () => {
       const inCluster = { namespace: "", name };
       assert.deepEqual(nameOfKey(clusterWide, storageKey(clusterWide, inCluster) ?? ""), inCluster);
     }
+  });
+
+  it("says its resource and its path by itself, which no record of the server's keys does", () => {
+    const key = storageKey(namespaced, { namespace: "default", name: "one" }) ?? "";
+    assert.deepEqual(parseStorageKey(key), { resource: "things.example.com", path: "default/one" });
+    assert.equal(parseStorageKey("/keys/tokens"), undefined);
   });
 
   it("does not exist for a name that reaches into another namespace", () => {

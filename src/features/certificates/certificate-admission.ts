@@ -10,6 +10,7 @@ import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { parseRequestField } from "../../pki/certificate-request.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import type { CertificateSigningRequest, ClusterTrustBundle } from "./resources.ts";
+import { signerDomain } from "./signer-names.ts";
 import { findWellKnownSigner } from "./signers/well-known-signers.ts";
 
 interface SignerRuleOptions {
@@ -111,8 +112,7 @@ async function isPermittedForSigner(
   { names, authorize }: SignerRuleOptions,
   { user, verb, signerName }: SignerPermission,
 ): Promise<boolean> {
-  const domain = signerName.split("/", 1)[0] ?? "";
-  for (const name of [signerName, `${domain}/*`]) {
+  for (const name of [signerName, `${signerDomain(signerName)}/*`]) {
     const { decision } = await authorize({
       kind: "resource",
       user,

@@ -18,6 +18,9 @@ export const signerNames = {
 const inDomain = ({ domain, profile }: Names, words: Readonly<Record<Names["profile"], string>>): string =>
   `${domain}/${words[profile]}`;
 
+/** The part of a signer's name before its slash. */
+export const signerDomain = (signerName: string): string => signerName.split("/", 1)[0] ?? "";
+
 /** In a permission: every signer of the domain. */
 const everySigner = ({ domain }: Names): string => `${domain}/*`;
 

@@ -3,6 +3,8 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
+import { signerDomain } from "../signer-names.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
@@ -147,9 +149,8 @@ export function missingSigner(
     const message = `the signer ${quoted} is disabled, because the API server trusts its CA for client certificates: set another CA for it in --signer-config`;
     return { mayRunElsewhere: false, message };
   }
-  const domain = signerName.split("/", 1)[0] ?? "";
   const ownDomains = spellingsOf(names, (one) => one.domain);
-  if (ownDomains.some((own) => domain === own || domain.endsWith(`.${own}`))) {
+  if (ownDomains.some((own) => isWithinDomain(signerDomain(signerName), own))) {
     const known = wellKnownSigners.map((signer) => signer.nameIn(names)).join(", ");
     return { mayRunElsewhere: false, message: `there is no signer ${quoted}: create a request for one of ${known}` };
   }

@@ -8,6 +8,8 @@ import type { KeyType } from "../../../pki/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
+import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
+import { signerDomain } from "../signer-names.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "../requested-lifetime.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { NamePatterns } from "./alternative-name-requirements.ts";
@@ -140,8 +142,7 @@ function parseAllowedNames(
 
 function nameFaults(name: string): string[] {
   if (name.length > maximumNameLength) return [`must have at most ${maximumNameLength} characters`];
-  const domain = name.split("/", 1)[0] ?? "";
-  const reserved = reservedDomains.find((one) => domain === one || domain.endsWith(`.${one}`));
+  const reserved = reservedDomains.find((one) => isWithinDomain(signerDomain(name), one));
   if (reserved !== undefined) return [`${reserved} is reserved for the server's own signers: use your own domain`];
   if (name === "") return ["is required, such as example.com/services"];
   return validateSignerName(name, "").map(({ message }) => message);

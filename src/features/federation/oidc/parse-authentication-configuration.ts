@@ -2,6 +2,7 @@ import { duplicate, invalidValue, notSupported, required } from "../../../machin
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
@@ -282,7 +283,7 @@ class ConfigurationCompiler {
     }
     if (key !== key.toLowerCase()) this.#invalid(path, { value: key, detail: "must be lowercase" });
     const reserved = ["k8s.io", "kubernetes.io", this.#context.names.domain];
-    if (reserved.some((one) => domain === one || domain.endsWith(`.${one}`))) {
+    if (reserved.some((one) => isWithinDomain(domain, one))) {
       const detail = `${[...new Set(reserved)].join(", ")} and their subdomains are reserved`;
       this.#invalid(path, { value: key, detail });
     }

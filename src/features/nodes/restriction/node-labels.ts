@@ -1,3 +1,4 @@
+import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 
@@ -21,14 +22,12 @@ export function forbiddenNodeLabels(
 function isForbidden(key: string, names: Names): boolean {
   const domain = key.includes("/") ? (key.split("/", 1)[0] ?? "") : "";
   const domains = names.profile === "kubernetes" ? [names.domain, "k8s.io"] : [names.domain];
-  return domains.some((one) => isWithin(domain, one)) && !isOfMachine(key, { domain, names });
+  return domains.some((one) => isWithinDomain(domain, one)) && !isOfMachine(key, { domain, names });
 }
-
-const isWithin = (domain: string, parent: string): boolean => domain === parent || domain.endsWith(`.${parent}`);
 
 /** Labels that a node may set on itself (upstream: `kubeletapis.IsKubeletLabel`). */
 function isOfMachine(key: string, { domain, names }: { readonly domain: string; readonly names: Names }): boolean {
-  if (isWithin(domain, `kubelet.${names.domain}`) || isWithin(domain, `node.${names.domain}`)) return true;
+  if (isWithinDomain(domain, `kubelet.${names.domain}`) || isWithinDomain(domain, `node.${names.domain}`)) return true;
   return [
     names.key("hostname"),
     names.key("arch"),

@@ -67,7 +67,6 @@ export class HookRunner {
   changed(change: FileChange): void {
     const contents = contentsFor(change);
     if (this.#tasks.get(change.file)?.contents === contents) return;
-    this.#tasks.delete(change.file);
     if (this.#options.memory.finishedContents(change.file) === contents) return;
     this.#options.memory.forget(change.file);
     this.#tasks.set(change.file, { change, contents, failures: 0, notBefore: 0, fault: undefined });
@@ -99,7 +98,6 @@ export class HookRunner {
   /** Waits for a running hook, at most so long; then it is killed, and runs again after the next start. */
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#stopping.abort();
-    this.#wake.wake();
     const done = new AbortController();
     const killed = this.#options.sleep(graceMilliseconds, done.signal).then(() => killGroup(this.#running));
     await this.#work;

@@ -156,13 +156,11 @@ describe("a hook", () => {
     const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
     const ready = join(folder, "ready");
     const runner = start();
-    runner.changed({
-      change: "trust-bundle",
-      file: "/f",
-      digest: "a",
-      hook: hookOf(trace.command, `test -e ${shellWord(ready)}`),
-    });
+    const hook = hookOf(trace.command, `test -e ${shellWord(ready)}`);
+    const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
+    runner.changed(change);
     await eventually("the fault", () => runner.faults().length === 1);
+    runner.changed(change); // as each look at the file says
     assert.deepEqual(runner.faults(), ["the hook for /f was not run, because its check ended with code 1"]);
     assert.match(lines[0] ?? "", /its check ended with code 1/);
     writeFileSync(ready, "");
@@ -181,10 +179,29 @@ describe("a hook", () => {
     runner.changed({ change: "trust-bundle", file: "/g", digest: "a", hook: trace });
     await eventually("the other", () => traces().length === 1);
     assert.deepEqual(runner.faults(), ["the hook for /f could not be run: spawn E2BIG"]);
+    runner.changed({ change: "trust-bundle", file: "/h", digest: "a", hook: trace });
+    await eventually("one that comes while the first waits", () => traces().length === 2);
     runner.changed({ change: "trust-bundle", file: "/f", digest: "b", hook: trace });
     await time.advance(10_000);
-    await eventually("the corrected one", () => traces().length === 2);
+    await eventually("the corrected one", () => traces().length === 3);
     await runner.stop({ graceMilliseconds: 0 });
+  });
+
+  it("that runs when its runner ends has time to finish", async (context) => {
+    const { folder, start, hookOf, traces, trace } = scene(context);
+    const [begun, held] = [join(folder, "begun"), join(folder, "held")];
+    writeFileSync(held, "");
+    const hook = hookOf(
+      `touch ${shellWord(begun)}; while test -e ${shellWord(held)}; do sleep 0.01; done; ${trace.command}`,
+    );
+    const runner = start();
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook });
+    await eventually("the hook runs", () => existsSync(begun));
+    const stopped = runner.stop({ graceMilliseconds: 4000 });
+    rmSync(held);
+    await stopped;
+    assert.equal(traces().length, 1);
+    assert.ok(runner.isIdle);
   });
 
   it("that was interrupted by the end of its runner is run by the next one", async (context) => {

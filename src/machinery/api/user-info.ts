@@ -30,6 +30,14 @@ export const serviceAccountsGroup = "system:serviceaccounts";
 export const serviceAccountUsername = (namespace: string, name: string): string =>
   `${serviceAccountUsernamePrefix}${namespace}:${name}`;
 
+/** The account in `system:serviceaccount:NAMESPACE:NAME`, whatever the two are. Undefined for other usernames. */
+export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
+  if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
+  const start = serviceAccountUsernamePrefix.length;
+  const end = username.indexOf(":", start);
+  return end < 0 ? undefined : { namespace: username.slice(start, end), name: username.slice(end + 1) };
+}
+
 /** The groups of every service account in a namespace. */
 export const serviceAccountGroups = (namespace: string): string[] => [
   serviceAccountsGroup,

@@ -4,8 +4,8 @@ import {
   anonymousUsername,
   mastersGroup,
   memberNodeNameOf,
+  serviceAccountOf,
   serviceAccountsGroup,
-  serviceAccountUsernamePrefix,
 } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 
@@ -17,15 +17,11 @@ export type ShareLevel = (typeof shareLevels)[number];
 /** For whom a request counts: a level, in it the service accounts of one namespace, and last a user. No two have the same name. */
 export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: string[]];
 
-const serviceAccountUsername = new RegExp(`^${serviceAccountUsernamePrefix}([^:]*):`);
 const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
-
-/** The namespace of a service account's username. Undefined for others. */
-const accountNamespaceOf = (username: string): string | undefined => serviceAccountUsername.exec(username)?.[1];
 
 /** For whom something counts of which only the username is known: the group of all service accounts of a namespace, or the user. */
 export function sharerOf(username: string): string {
-  const namespace = accountNamespaceOf(username);
+  const namespace = serviceAccountOf(username)?.namespace;
   return namespace === undefined ? username : `${serviceAccountsGroup}:${namespace}`;
 }
 
@@ -36,7 +32,7 @@ export function sharerOf(username: string): string {
 export const sharePath = computedOnce((user: UserInfo): SharePath => {
   const { username, groups } = user;
   if (groups.includes(mastersGroup)) return ["system", `masters/${username}`];
-  const namespace = accountNamespaceOf(username);
+  const namespace = serviceAccountOf(username)?.namespace;
   if (namespace !== undefined) {
     const level = systemNamespaces.has(namespace) ? "system" : "workloads";
     return [level, `${level}/${namespace}`, `${level}/${namespace}/${username}`];

@@ -12,7 +12,7 @@ import {
   nodeNameOf,
   nodesGroup,
   serviceAccountGroups,
-  serviceAccountUsernamePrefix,
+  serviceAccountOf,
   unauthenticatedGroup,
 } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -83,13 +83,13 @@ export class ImpersonationModes {
   #appliesTo({ mode, requested, caller: { user } }: Permission): boolean {
     const { username, uid, groups, extra } = requested;
     const node = nodeOf(username);
-    const account = serviceAccountOf(username);
+    const account = validAccountOf(username);
     const isOnlyNamed = uid === "" && groups.length === 0 && extra.size === 0;
     switch (mode) {
       case "associated-node": {
         const ofCaller = user.extra[this.#names.subdomainKey("authentication", "node-name")] ?? [];
         const isOfCaller = ofCaller.length === 1 && ofCaller[0] === node;
-        return isOnlyNamed && isOfCaller && serviceAccountOf(user.username) !== undefined;
+        return isOnlyNamed && isOfCaller && validAccountOf(user.username) !== undefined;
       }
       case "arbitrary-node":
         return isOnlyNamed && node !== undefined;
@@ -162,7 +162,7 @@ const constraintOf = (mode: ConstrainedMode): string => `impersonate:${mode}`;
 
 /** What the name of the requested user is the name of, as rules have it. */
 function subjectOf({ mode, requested: { username } }: Permission): Partial<ResourceAttributes> {
-  const account = serviceAccountOf(username);
+  const account = validAccountOf(username);
   if (account !== undefined) return { resource: "serviceaccounts", ...account };
   const node = nodeOf(username);
   if (mode === "legacy" || node === undefined) return { name: username };
@@ -170,7 +170,7 @@ function subjectOf({ mode, requested: { username } }: Permission): Partial<Resou
 }
 
 function actingUser(mode: Mode, { username, uid, groups, extra }: RequestedUser): RequestActor {
-  const account = groups.length > 0 ? undefined : serviceAccountOf(username);
+  const account = groups.length > 0 ? undefined : validAccountOf(username);
   const isNode = mode === "associated-node" || mode === "arbitrary-node";
   const user = withStandardGroups({
     username,
@@ -187,15 +187,11 @@ function nodeOf(username: string): string | undefined {
   return name !== undefined && dnsSubdomainFaults(name).length === 0 ? name : undefined;
 }
 
-/**
- * Returns the account of a service account's user name. A name that is not valid for an account is an ordinary user.
- */
-function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
-  if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
-  const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");
-  const isAccount =
-    rest.length === 0 && dnsLabelFaults(namespace).length === 0 && dnsSubdomainFaults(name).length === 0;
-  return isAccount ? { namespace, name } : undefined;
+/** The account of a service account's user name. A name that is not valid for an account is an ordinary user. */
+function validAccountOf(username: string): ReturnType<typeof serviceAccountOf> {
+  const account = serviceAccountOf(username);
+  if (account === undefined || dnsLabelFaults(account.namespace).length > 0) return undefined;
+  return dnsSubdomainFaults(account.name).length === 0 ? account : undefined;
 }
 
 /** Why constrained impersonation refuses extra values (upstream: `validateExtra`). */

@@ -4,7 +4,7 @@ import type {
   PathAttributes,
   ResourceAttributes,
 } from "../../../machinery/api/attributes.ts";
-import { serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import { serviceAccountOf } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
@@ -88,8 +88,8 @@ function reasonOf({ binding, kind, group }: Grant, { username }: UserInfo): Deci
 
 /** NAME/NAMESPACE of the account with a username. */
 function accountText(username: string): string {
-  const nameAt = username.lastIndexOf(":") + 1;
-  return `${username.slice(nameAt)}/${username.slice(serviceAccountUsernamePrefix.length, nameAt - 1)}`;
+  const { namespace = "", name = "" } = serviceAccountOf(username) ?? {};
+  return `${name}/${namespace}`;
 }
 
 /** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names must match exactly, including case. */

@@ -24,8 +24,6 @@ export type OperatorKeyRecord = Pick<VerificationKey, "kid" | "algorithm"> | { r
 export interface RingKey {
   readonly kid: string;
   readonly algorithm: string;
-  /** RFC 3339. */
-  readonly publishedAt: string;
   /** RFC 3339. It signs from then on, until the next key of the ring signs. */
   readonly signsFrom: string;
   /** No token of the key lives longer. Written before such a token is handed out. Null: unknown. */
@@ -85,7 +83,7 @@ export function stateOfKey(
   return until <= now ? { type: "ended" } : { type: "verifying", until };
 }
 
-export interface AddedKey extends Omit<RingKey, "publishedAt" | "signsFrom"> {
+export interface AddedKey extends Omit<RingKey, "signsFrom"> {
   readonly now: number;
   readonly publishMilliseconds: number;
 }
@@ -94,7 +92,7 @@ export interface AddedKey extends Omit<RingKey, "publishedAt" | "signsFrom"> {
 export function withKey(ring: KeyRing, { kid, algorithm, now, publishMilliseconds, ...rest }: AddedKey): KeyRing {
   // Whole seconds: the one that has begun, so that a key can sign at once, and never earlier than was asked for.
   const signsFrom = publishMilliseconds === 0 ? now : Math.ceil((now + publishMilliseconds) / 1000) * 1000;
-  const added: RingKey = { kid, algorithm, publishedAt: timestamp(now), signsFrom: timestamp(signsFrom), ...rest };
+  const added: RingKey = { kid, algorithm, signsFrom: timestamp(signsFrom), ...rest };
   return withKeys(ring, [...ring.keys, added]);
 }
 

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { certificateRequestState, isUndecided } from "../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
-import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
@@ -68,7 +67,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
 
   // A new key has no request yet.
   const kept = keptKey === undefined ? undefined : await requests.find(name);
-  const first = kept ?? (await createOrGet(requests, request));
+  const first = kept ?? (await requests.create(request));
   if (kept === undefined) onCreated(name);
   else if (isUndecided(kept)) onWaiting(kept);
   let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
@@ -121,19 +120,6 @@ async function newPendingKey(
 function typeOf(keyPem: string): string | undefined {
   const type = orPkiError(() => keyTypeOf(publicKeyInfoOf(parsePrivateKeyPem(keyPem))));
   return type instanceof PkiError ? undefined : type;
-}
-
-async function createOrGet(
-  requests: ResourceClient<CertificateSigningRequest>,
-  request: CertificateSigningRequest,
-): Promise<CertificateSigningRequest> {
-  try {
-    return await requests.create(request);
-  } catch (error) {
-    // The request is there: the answer to an earlier try was lost.
-    if (error instanceof ApiError && error.reason === "AlreadyExists") return requests.get(request.metadata.name ?? "");
-    throw error;
-  }
 }
 
 interface FollowOptions extends Pick<CertificateRequestOptions, "requests" | "sleep"> {

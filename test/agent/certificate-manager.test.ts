@@ -105,7 +105,7 @@ describe("the certificate manager", () => {
   it("waits with the same key for a decision, and logs every 15 minutes who can help", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
-    await started(scene);
+    const manager = await started(scene);
     const key = scene.store().pendingKey() ?? assert.fail();
     await scene.time.advance(46 * minute);
     assert.equal(scene.requests.size, 1);
@@ -119,6 +119,7 @@ describe("the certificate manager", () => {
     await scene.time.advance(5 * minute);
     assert.ok(scene.requests.has(name));
     assert.equal(scene.store().pendingKey(), key);
+    assert.equal(manager.status.failure, `request ${name}: it was deleted before a certificate was issued`);
   });
 
   it("does not take a certificate before its request is approved, as no kubelet does", async (context) => {

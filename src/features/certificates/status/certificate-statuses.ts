@@ -100,8 +100,8 @@ export class CertificateStatuses {
     const [leaf] = parseCertificatesPem(Buffer.from(spec.certificate, "base64"));
     if (leaf === undefined || keyIdsMatch(leaf, issuer)) return true;
     const both = `${fingerprintOf(leaf)} ${fingerprintOf(issuer)}`;
-    const fault = this.#issuerFaults.get(both) ?? issuerFault(leaf, issuer) ?? "";
-    this.#issuerFaults.set(both, fault);
+    let fault = this.#issuerFaults.get(both);
+    if (fault === undefined) this.#issuerFaults.set(both, (fault = issuerFault(leaf, issuer) ?? ""));
     return fault === "";
   }
 }

@@ -56,11 +56,9 @@ export class TlsConnection implements Connection {
   }
 }
 
+/** What the peer has sent, in its order. */
 function chainOf(leaf: X509Certificate | undefined): readonly X509Certificate[] {
   const chain: X509Certificate[] = [];
-  for (let next = leaf; next && chain.length < maximumChainLength; next = next.issuerCertificate) {
-    if (chain.some(({ fingerprint256 }) => fingerprint256 === next?.fingerprint256)) break;
-    chain.push(next);
-  }
+  for (let next = leaf; next && chain.length < maximumChainLength; next = next.issuerCertificate) chain.push(next);
   return chain;
 }

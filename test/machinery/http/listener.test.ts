@@ -320,6 +320,14 @@ describe("the listener", () => {
       unknown.close();
     }));
 
+  it("passes on ten certificates of what a client has sent, in its order", () =>
+    withListener({}, async (port) => {
+      const session = openHttp2(port, { ...client, cert: client.cert + serving.cert.repeat(20) });
+      const { body } = await sendHttp2(session, { path: "/peer" });
+      session.close();
+      assert.deepEqual(body.split(","), ["CN=client", ...Array.from({ length: 9 }, () => "CN=serving")]);
+    }));
+
   for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
     it(`never resumes a ${version} session, so no connection goes without its certificate`, () =>
       withListener({}, async (port) => {

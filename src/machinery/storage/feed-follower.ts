@@ -110,28 +110,17 @@ export class FeedFollower {
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (revision <= this.revision) return undefined;
     this.#store.notify();
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      const onAbort = (): void => {
-        this.#waiters.delete(waiter);
-        reject(signal?.reason);
-      };
-      const settled = (): void => signal?.removeEventListener("abort", onAbort);
-      const waiter: Waiter = {
-        revision,
-        resolve() {
-          settled();
-          resolve();
-        },
-        reject(error) {
-          settled();
-          reject(error);
-        },
-      };
-      if (this.#waiters.size === 0) this.#expectChanges();
-      this.#waiters.add(waiter);
-      signal?.addEventListener("abort", onAbort, { once: true });
-    });
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter: Waiter = { revision, resolve, reject };
+    const onAbort = (): void => {
+      this.#waiters.delete(waiter);
+      reject(signal?.reason);
+    };
+    if (this.#waiters.size === 0) this.#expectChanges();
+    this.#waiters.add(waiter);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    return promise.finally(() => signal?.removeEventListener("abort", onAbort));
   }
 
   stop(): void {

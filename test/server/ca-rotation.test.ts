@@ -252,6 +252,14 @@ describe("a rotation of a CA", () => {
     assert.equal(await states(), "signing");
   });
 
+  it("makes a CA that is valid as long as the one that signs", async () => {
+    const lifetimeOf = (pem: string): number | undefined =>
+      parseCertificatesPem(pem).map(({ notBefore, notAfter }) => notAfter - notBefore)[0];
+    const { certificate } = await prepareAuthority(keys(), timed);
+    assert.equal(lifetimeOf(certificate), lifetimeOf(readFileSync(join(server.dataDirectory, `${name}.crt`), "utf8")));
+    await abortRotation(keys(), timed);
+  });
+
   it("lets the CA sign again that signed before, also after another rotation was taken back", async () => {
     const signing = async (): Promise<string | undefined> =>
       (await generations()).find(({ state }) => state === "signing")?.fingerprint;

@@ -260,6 +260,12 @@ describe("signet doctor beside a running server", () => {
     chmodSync(key, 0o600);
   });
 
+  it("finds a data directory that others can write to", async (context) => {
+    context.after(() => chmodSync(dataDirectory, 0o700));
+    chmodSync(dataDirectory, 0o722);
+    assert.deepEqual(await newTroubles(), [`bad permissions: others can write to ${dataDirectory}`]);
+  });
+
   it("does not wait for ever for certificates from a device", async () => {
     const found = await newTroubles({ "client-ca-file": "/dev/full" });
     assert.ok(
@@ -364,18 +370,26 @@ describe("signet doctor beside a running server", () => {
     }
   });
 
-  it("takes what a link leads to for good when root owns it", (context) => {
+  it("takes what a link leads to for good when root owns it, and not when another user does", (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
     const other = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+    const file = join(other, "ca.crt");
+    const ofStranger = join(folder, "strange.crt");
     context.after(() => rmSync(other, { recursive: true }));
-    symlinkSync("/etc/passwd", join(other, "ca.crt"));
     chownSync(other, 1000, 1000);
+    symlinkSync("/etc/passwd", file);
     assert.deepEqual(troubles(examinePermissions(other)), []);
-    rmSync(join(other, "ca.crt"));
-    writeFileSync(join(other, "ca.crt"), "");
-    assert.deepEqual(troubles(examinePermissions(other)), [
-      `bad permissions: ${join(other, "ca.crt")} belongs to uid 0, the folder to 1000`,
-    ]);
+    writeFileSync(ofStranger, "");
+    chownSync(ofStranger, 2000, 2000);
+    for (const [uid, make] of [
+      [2000, () => symlinkSync(ofStranger, file)],
+      [0, () => writeFileSync(file, "")],
+    ] as const) {
+      rmSync(file);
+      make();
+      const found = [`bad permissions: ${file} belongs to uid ${uid}, the folder to 1000`];
+      assert.deepEqual(troubles(examinePermissions(other)), found);
+    }
   });
 
   it("finds certificates that expire soon and files that others can read, among those that settings name", async () => {

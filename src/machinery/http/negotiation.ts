@@ -58,14 +58,9 @@ export function negotiate(request: Pick<HttpRequest, "headers">, endpoint: Endpo
   return agreed;
 }
 
-/**
- * Negotiates the representation of a watch's events: JSON lines or length-delimited protobuf. YAML cannot be streamed
- * (406).
- */
-export function negotiateWatch(request: Pick<HttpRequest, "headers">): MediaType {
-  const agreed = negotiate(request, { isCollection: true, allowsTable: true });
-  if (agreed.format === "yaml") throw onlyAccepted(streamTypes);
-  return agreed;
+/** Throws a 406 for YAML: the events of a watch are JSON lines or length-delimited protobuf. */
+export function refuseUnstreamable({ format }: MediaType): void {
+  if (format === "yaml") throw onlyAccepted(streamTypes);
 }
 
 /** Negotiates the format of a Status: indented JSON when none of the requested formats can be used (upstream: `WriteRawJSON`). */

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { bodyFormat, patchType } from "../../../src/machinery/http/content-type.ts";
-import { isPretty, negotiate, negotiateStatus, negotiateWatch } from "../../../src/machinery/http/negotiation.ts";
+import { isPretty, negotiate, negotiateStatus, refuseUnstreamable } from "../../../src/machinery/http/negotiation.ts";
 
 const collection = { isCollection: true, allowsTable: true };
 const item = { isCollection: false, allowsTable: true };
@@ -72,7 +72,11 @@ describe("negotiate", () => {
   });
 
   it("streams JSON and protobuf, not YAML", () => {
-    const stream = (accept: string): string => negotiateWatch({ headers: { accept } }).format;
+    const stream = (accept: string): string => {
+      const mediaType = negotiate({ headers: { accept } }, collection);
+      refuseUnstreamable(mediaType);
+      return mediaType.format;
+    };
     assert.equal(stream("application/json;stream=watch"), "json");
     assert.equal(stream("application/vnd.kubernetes.protobuf;stream=watch"), "protobuf");
     const text = /^only the following media types are accepted: application\/json;stream=watch, /;

@@ -6,7 +6,7 @@ import { parseListOptions } from "../../registry/list-options.ts";
 import { parametersOf, parseBoolean } from "../../registry/query-values.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
-import { negotiate, negotiateWatch } from "../negotiation.ts";
+import { negotiate, refuseUnstreamable } from "../negotiation.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
 import { representList } from "./represent-list.ts";
@@ -74,10 +74,9 @@ export function watchRequest(
   registry: ResourceRegistry,
   { request, info, user, schedule }: ResourceRequest,
 ): HttpResponse {
-  // As upstream: whether the type can be a stream is asked last.
-  negotiate(request, { isCollection: true, allowsTable: true });
+  const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
-  const mediaType = negotiateWatch(request);
+  refuseUnstreamable(mediaType); // last, as upstream
   return watchResponse(registry, { request, user, options, mediaType, schedule });
 }

@@ -6,7 +6,7 @@ import type { RevocationSettings } from "../settings.ts";
 import { certificateUrls } from "../status/addresses.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
 import type { ConfiguredSigner } from "./signer-configuration.ts";
-import type { SignerRules, WellKnownSigner } from "./signer.ts";
+import type { SignerRules } from "./signer.ts";
 import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 
 /** A signer with its current CA. */
@@ -45,16 +45,17 @@ const nodeLifetimeSeconds = 24 * 3600;
 
 export function runningSigners(options: RunningSignersOptions): RunningSigners {
   const { names, authorityFor, configured, maximumLifetimeSeconds, revocation } = options;
-  const lifetimeOfOwn = (signer: WellKnownSigner | undefined): SignerLifetime => ({
-    maximumSeconds: maximumLifetimeSeconds,
-    defaultSeconds:
-      signer?.certifies === "node" ? Math.min(nodeLifetimeSeconds, maximumLifetimeSeconds) : maximumLifetimeSeconds,
-  });
   const ownNames = wellKnownSigners.map((signer) => signer.nameIn(names));
   const findConfigured = (signerName: string): ConfiguredSigner | undefined =>
     configured().find(({ name }) => name === signerName);
   const lifetimeOf = (signerName: string): SignerLifetime =>
-    findConfigured(signerName)?.lifetime ?? lifetimeOfOwn(findWellKnownSigner(names, signerName));
+    findConfigured(signerName)?.lifetime ?? {
+      maximumSeconds: maximumLifetimeSeconds,
+      defaultSeconds:
+        findWellKnownSigner(names, signerName)?.certifies === "node"
+          ? Math.min(nodeLifetimeSeconds, maximumLifetimeSeconds)
+          : maximumLifetimeSeconds,
+    };
   return {
     find(signerName) {
       const own = findWellKnownSigner(names, signerName);
@@ -62,12 +63,11 @@ export function runningSigners(options: RunningSignersOptions): RunningSigners {
       const rules = own ?? configuredSigner;
       const authority = configuredSigner === undefined ? authorityFor(signerName) : configuredSigner.authority();
       if (rules === undefined || authority === undefined) return undefined;
-      const { lifetime = lifetimeOfOwn(own) } = configuredSigner ?? {};
       const url = configuredSigner?.revocationUrl ?? revocation?.url ?? "";
       const hasUrls = revocation !== undefined && url !== "";
       return {
         authority,
-        lifetime,
+        lifetime: lifetimeOf(signerName),
         faults: (request, usages) => rules.faults(request, usages),
         revocationUrls: hasUrls ? certificateUrls({ ...revocation, url, issuer: authority.certificate }) : undefined,
       };

@@ -16,6 +16,7 @@ import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 
 /** A CA and its certificate as PEM. */
 export interface AuthorityInFiles extends CertificateAuthority {
@@ -23,9 +24,6 @@ export interface AuthorityInFiles extends CertificateAuthority {
 }
 
 const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
-
-/** Certificates become valid a little in the past, for clients whose clocks are slow. */
-export const clockSkewMilliseconds = 5 * 60_000;
 
 export interface AuthorityInFilesOptions {
   readonly dataDirectory: string;
@@ -114,7 +112,7 @@ export function createSuccessor(
   return madeAuthority({
     commonName: suffixedCommonName(name, `-${randomBytes(4).toString("hex")}`),
     clock,
-    lifetimeMilliseconds: notAfter - notBefore - clockSkewMilliseconds,
+    lifetimeMilliseconds: notAfter - notBefore - backdateMilliseconds,
     privateKey: generatePrivateKey("ECDSA P-256"),
   });
 }
@@ -134,7 +132,7 @@ function madeAuthority({
   return createCertificateAuthority({
     subject: { commonName },
     privateKey,
-    notBefore: now - clockSkewMilliseconds,
+    notBefore: now - backdateMilliseconds,
     notAfter: now + lifetimeMilliseconds,
   });
 }

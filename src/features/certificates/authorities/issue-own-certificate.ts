@@ -6,7 +6,7 @@ import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../
 import { encodePem } from "../../../pki/pem.ts";
 import { certificateUrls } from "../status/addresses.ts";
 import type { RevocationSettings } from "../settings.ts";
-import { clockSkewMilliseconds } from "./authority-in-files.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 
 /** A certificate with its private key, both PEM. */
 export interface PemKeyPair {
@@ -35,7 +35,7 @@ export function issueOwnCertificate(
     {
       ...identity,
       publicKey: publicKeyInfoOf(privateKey),
-      notBefore: now - clockSkewMilliseconds,
+      notBefore: now - backdateMilliseconds,
       notAfter: Math.min(now + lifetimeMilliseconds, authority.certificate.notAfter),
       isCA: false,
       keyUsages: ["digitalSignature"],

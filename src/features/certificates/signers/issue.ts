@@ -12,10 +12,10 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
-const backdateSeconds = 5 * 60;
 /** Below this lifetime, backdating does not shorten it: renewals would be too frequent. */
 const shortLifetimeSeconds = 8 * 60 * 60;
 
@@ -139,13 +139,13 @@ function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
   if (now >= caNotAfter) throw new PkiError(`the signer has expired: NotAfter=${new Date(caNotAfter).toISOString()}`);
 
   const seconds = lifetimeSeconds(options.expirationSeconds, options.maximumLifetimeSeconds);
-  const endsAfterSeconds = seconds < shortLifetimeSeconds ? seconds : seconds - backdateSeconds;
+  const shorterBy = seconds < shortLifetimeSeconds ? 0 : backdateMilliseconds;
   const thisSecond = Math.floor(now / 1000) * 1000;
   return {
     subject: request.subject,
     publicKey: request.publicKey,
-    notBefore: thisSecond - backdateSeconds * 1000,
-    notAfter: Math.min(thisSecond + endsAfterSeconds * 1000, caNotAfter),
+    notBefore: thisSecond - backdateMilliseconds,
+    notAfter: Math.min(thisSecond + seconds * 1000 - shorterBy, caNotAfter),
     isCA: false,
     keyUsages,
     extendedKeyUsages,

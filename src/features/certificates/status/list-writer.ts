@@ -8,7 +8,7 @@ import type { RevocationList } from "../../../pki/certificate-revocation-list.ts
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
-import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { authorityId, listAddress, revocationPath } from "./addresses.ts";
@@ -86,8 +86,8 @@ export class ListWriter {
     }
     // After a restore from a backup the previous number is an old one. The time is not.
     const number = Math.max((previous?.number ?? 0) + 1, Math.floor(now / 1000));
-    const thisUpdate = Math.floor((now - clockSkewMilliseconds) / 1000) * 1000;
-    const nextUpdate = thisUpdate + clockSkewMilliseconds + settings.listLifetimeMilliseconds;
+    const thisUpdate = Math.floor((now - backdateMilliseconds) / 1000) * 1000;
+    const nextUpdate = thisUpdate + backdateMilliseconds + settings.listLifetimeMilliseconds;
     const list = { entries, number, distributionPoints, thisUpdate, nextUpdate };
     const der = await signRevocationList(list, authority);
     const version = await this.#store(name, { list: { number, der, issuer }, before });
@@ -124,10 +124,10 @@ export class ListWriter {
 
   #isGood(list: KnownList, { entries, distributionPoints, now }: WantedList): boolean {
     const { refreshMilliseconds, settings } = this.#options;
-    const ageMilliseconds = now - clockSkewMilliseconds - list.thisUpdate;
+    const ageMilliseconds = now - backdateMilliseconds - list.thisUpdate;
     // Negative: the clock was set back, and others might take the list for one of the future.
-    const isYoung = ageMilliseconds > -clockSkewMilliseconds && ageMilliseconds < refreshMilliseconds;
-    const isAsLong = list.nextUpdate - list.thisUpdate === settings.listLifetimeMilliseconds + clockSkewMilliseconds;
+    const isYoung = ageMilliseconds > -backdateMilliseconds && ageMilliseconds < refreshMilliseconds;
+    const isAsLong = list.nextUpdate - list.thisUpdate === settings.listLifetimeMilliseconds + backdateMilliseconds;
     const isSameScope = distributionPoints.join() === list.distributionPoints.join();
     return isYoung && isAsLong && isSameScope && list.entries.equals(entries);
   }

@@ -11,7 +11,7 @@ import type { CertificateId, OcspRequest } from "../../../pki/ocsp-request.ts";
 import { encodeOcspFailure, signOcspResponse } from "../../../pki/ocsp-response.ts";
 import type { CertificateStatus, OcspFailure } from "../../../pki/ocsp-response.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 import { authorityId } from "./addresses.ts";
 import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
@@ -103,7 +103,7 @@ export class OcspAnswers {
       status: statuses[index] ?? { type: "unknown" as const },
     }));
     // As certificates and lists: the verifier's clock may be behind.
-    const times = { thisUpdate: signedAt - clockSkewMilliseconds, nextUpdate: expiresAt };
+    const times = { thisUpdate: signedAt - backdateMilliseconds, nextUpdate: expiresAt };
     if (isRepeated) return { der: signOcspResponse({ responses, ...times, nonce }, responder) };
     const der = signOcspResponse({ responses, ...times }, responder);
     const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };

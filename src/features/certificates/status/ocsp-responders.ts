@@ -7,7 +7,7 @@ import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { OcspResponder } from "../../../pki/ocsp-response.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { authorityId } from "./addresses.ts";
 
@@ -82,7 +82,7 @@ export class OcspResponders {
         {
           subject: { commonName },
           publicKey: publicKeyInfoOf(privateKey),
-          notBefore: now - clockSkewMilliseconds,
+          notBefore: now - backdateMilliseconds,
           notAfter,
           isCA: false,
           keyUsages: ["digitalSignature"],

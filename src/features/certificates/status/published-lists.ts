@@ -8,7 +8,7 @@ import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts
 import { checkSignature } from "../../../pki/check-signature.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { ConfigMap } from "../../core/index.ts";
-import { clockSkewMilliseconds } from "../authorities/authority-in-files.ts";
+import { backdateMilliseconds } from "../backdate.ts";
 import { authorityId } from "./addresses.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
 
@@ -116,6 +116,6 @@ export class PublishedLists {
       sha1: "refused",
     });
     const { number, thisUpdate, nextUpdate } = list;
-    this.#lists.set(name, { der, tag, number, nextUpdate, issuer, signedAt: thisUpdate + clockSkewMilliseconds });
+    this.#lists.set(name, { der, tag, number, nextUpdate, issuer, signedAt: thisUpdate + backdateMilliseconds });
   }
 }

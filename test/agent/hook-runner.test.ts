@@ -16,7 +16,11 @@ function scene(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "signet-hook-"));
   context.after(() => rmSync(folder, { recursive: true }));
   const lines: string[] = [];
-  const write = (_fields: unknown, message: string): void => void lines.push(message);
+  const retries: number[] = [];
+  const write = ({ retryInSeconds }: { retryInSeconds?: number }, message: string): void => {
+    lines.push(message);
+    if (retryInSeconds !== undefined) retries.push(retryInSeconds);
+  };
   const log = { info: write, warn: write, error: write };
   const time = new VirtualTime(0);
   const out = join(folder, "out");
@@ -24,6 +28,8 @@ function scene(context: TestContext) {
   return {
     folder,
     lines,
+    /** The pauses in seconds that were logged. */
+    retries,
     time,
     hookOf,
     traces: () => (existsSync(out) ? readFileSync(out, "utf8").split("\n").slice(0, -1) : []),
@@ -35,11 +41,13 @@ function scene(context: TestContext) {
 }
 
 describe("a hook", () => {
-  it("runs one at a time, with the changed file in its environment and not in its command", async (context) => {
+  it("runs one at a time, with the changed file in its environment, beside the agent's own, and not in its command", async (context) => {
     const { folder, start, idle, hookOf, trace, traces } = scene(context);
     const busy = join(folder, "busy");
+    process.env["SIGNET_OF_AGENT"] = "yes";
+    context.after(() => delete process.env["SIGNET_OF_AGENT"]);
     const hook = hookOf(
-      `test ! -e ${shellWord(busy)} && touch ${shellWord(busy)} && ${trace.command} && rm ${shellWord(busy)}`,
+      `test "$SIGNET_OF_AGENT" = yes && test ! -e ${shellWord(busy)} && touch ${shellWord(busy)} && ${trace.command} && rm ${shellWord(busy)}`,
     );
     const runner = start();
     const hostile = `$(touch '${folder}/injected'); "x`;
@@ -170,6 +178,18 @@ describe("a hook", () => {
     assert.equal(traces().length, 1);
   });
 
+  it("that fails again and again is run less and less often", async (context) => {
+    const { start, hookOf, time, retries } = scene(context);
+    const runner = start();
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: hookOf("false") });
+    for (const [index, seconds] of [10, 20, 40].entries()) {
+      await eventually("the failure", () => retries.length > index);
+      assert.equal(retries.at(-1), seconds);
+      await time.advance(seconds * 1000);
+    }
+    await runner.stop({ graceMilliseconds: 0 });
+  });
+
   it("that the system cannot start is reported and run again later, and does not hold up the others", async (context) => {
     const { start, trace, hookOf, time, traces } = scene(context);
     const runner = start();
@@ -204,8 +224,22 @@ describe("a hook", () => {
     assert.ok(runner.isIdle);
   });
 
-  it("that was interrupted by the end of its runner is run by the next one", async (context) => {
-    const { folder, start, idle, hookOf, time, traces, trace } = scene(context);
+  it("whose check still runs when its runner ends is not begun", async (context) => {
+    const { folder, start, hookOf, traces, trace } = scene(context);
+    const [begun, held] = [join(folder, "begun"), join(folder, "held")];
+    writeFileSync(held, "");
+    const check = `touch ${shellWord(begun)}; while test -e ${shellWord(held)}; do sleep 0.01; done`;
+    const runner = start();
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: hookOf(trace.command, check) });
+    await eventually("the check runs", () => existsSync(begun));
+    const stopped = runner.stop({ graceMilliseconds: 4000 });
+    rmSync(held);
+    await stopped;
+    assert.deepEqual(traces(), []);
+  });
+
+  it("that was interrupted by the end of its runner is run by the next one, and is no failure", async (context) => {
+    const { folder, start, idle, hookOf, time, traces, trace, lines } = scene(context);
     const begun = join(folder, "begun");
     const hook = hookOf(`${trace.command}; test -e ${shellWord(begun)} || { touch ${shellWord(begun)}; sleep 60; }`);
     const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
@@ -215,6 +249,7 @@ describe("a hook", () => {
     const stopped = first.stop({ graceMilliseconds: 4000 });
     await time.advance(4000);
     await stopped;
+    assert.deepEqual(lines, []);
     const second = start();
     second.changed(change);
     await idle(second);

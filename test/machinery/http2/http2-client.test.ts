@@ -12,7 +12,7 @@ import { Http2Client } from "../../../src/machinery/http2/http2-client.ts";
 import type { StreamFailure } from "../../../src/machinery/http2/http2-client-stream.ts";
 import type { HeaderFields } from "../../../src/machinery/http2/request-header-encoder.ts";
 import { flags, frameTypes, settingIds } from "../../../src/machinery/http2/protocol.ts";
-import { encodeFrame, headerBlock, settings } from "./frame-client.ts";
+import { encodeFrame, headerBlock, reset, settings } from "./frame-client.ts";
 import type { RawFrame } from "./frame-client.ts";
 
 const head = (path: string, fields: HeaderFields = []): HeaderFields => [
@@ -217,13 +217,16 @@ describe("an HTTP/2 client", () => {
     assert.equal((await second).failure?.isUnprocessed, true);
   });
 
-  it("resets a request that is given up, and ignores what comes for it later", async () => {
-    const { client, answer } = await withFrames();
+  it("resets a request that is given up, once, and ignores what comes for it later", async () => {
+    const { client, answer, far } = await withFrames();
+    let sent = "";
+    far.on("data", (bytes: Buffer) => (sent += bytes.toString("latin1")));
     let calls = 0;
     const count = (): void => void (calls += 1);
     const given = client.open(head("/x"), { add: count, addInvalid: count, onData: count, onEnd: count });
     given.end();
     await turns();
+    given.cancel();
     given.cancel();
     answer(
       {
@@ -245,6 +248,7 @@ describe("an HTTP/2 client", () => {
     });
     assert.equal((await next).fields["x-a"], "1");
     assert.equal(calls, 0);
+    assert.equal(sent.split(encodeFrame(reset(1)).toString("latin1")).length - 1, 1);
     client.destroy();
   });
 

@@ -253,6 +253,25 @@ describe("signet doctor beside a running server", () => {
     assert.equal(found.length, given.length, found.join("\n"));
   });
 
+  it("names each other setting whose file the server would refuse", async () => {
+    const wrong = join(folder, "wrong");
+    writeFileSync(wrong, "neither a key nor a token", { mode: 0o600 });
+    const log = { "audit-log-path": join(folder, "audit.log"), "audit-log-chain": "true" };
+    for (const [setting, more] of [
+      ["client-ca-file", {}],
+      ["requestheader-client-ca-file", {}],
+      ["token-auth-file", {}],
+      ["encryption-key-file", {}],
+      ["audit-log-chain-key-file", log],
+    ] as const) {
+      const found = troubles(await examine({ ...more, [setting]: wrong }));
+      assert.ok(
+        found.some((line) => line.startsWith(`bad configuration: --${setting}: `) && line.includes(wrong)),
+        `${setting}: ${found.join("\n")}`,
+      );
+    }
+  });
+
   it("finds a key that others can read", async () => {
     const key = join(dataDirectory, "ca.key");
     chmodSync(key, 0o644);

@@ -1,5 +1,3 @@
-import { ApiError } from "../../../machinery/api/api-error.ts";
-import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
@@ -12,66 +10,53 @@ export interface KnownResource {
   readonly names: ReadonlySet<string>;
 }
 
-interface ResourceList {
-  readonly resources: readonly {
-    readonly name?: string;
-    readonly singularName?: string;
-    readonly shortNames?: readonly string[];
-    readonly kind?: string;
-    readonly namespaced?: boolean;
+/** What is read of `APIGroupDiscoveryList` (apidiscovery.k8s.io/v2): every group with its resources. */
+interface DiscoveredGroups {
+  readonly items: readonly {
+    readonly metadata?: { readonly name?: string };
+    /** The preferred one is the first. */
+    readonly versions?: readonly { readonly resources?: readonly DiscoveredResource[] }[];
   }[];
 }
 
-interface GroupList {
-  readonly groups?: readonly {
-    readonly name?: string;
-    readonly preferredVersion?: { readonly groupVersion?: string };
-  }[];
+interface DiscoveredResource {
+  readonly resource?: string;
+  readonly singularResource?: string;
+  readonly shortNames?: readonly string[];
+  readonly responseKind?: { readonly kind?: string };
+  readonly scope?: string;
 }
+
+const kind = "APIGroupDiscoveryList";
+const accept = `application/json;g=apidiscovery.k8s.io;v=v2;as=${kind}`;
 
 /**
- * Every resource that a role can name, without subresources: those that the server has, and those that are in rules alone.
- * Groups that the caller may not read are left out.
+ * Every resource that a role can name, without subresources: those that the server has, and those that are in rules alone. The core
+ * group is one answer and all others are another, so that what a server says of its API is bounded, however many groups it names.
  */
 export async function knownResources({
   client,
   names,
 }: Pick<ServerConnection, "client" | "names">): Promise<KnownResource[]> {
-  const { groups = [] } = await client.discover<GroupList>("/apis");
-  const places = [
-    { group: "", path: "/api/v1" },
-    ...groups.flatMap(({ name = "", preferredVersion }) =>
-      preferredVersion?.groupVersion === undefined
-        ? []
-        : [{ group: name, path: `/apis/${preferredVersion.groupVersion}` }],
-    ),
-  ];
   const lists = await Promise.all(
-    places.map(async ({ group, path }) => {
-      try {
-        const { resources } = await client.discover<Partial<ResourceList>>(path);
-        if (!Array.isArray(resources)) throw new UnreadableAnswer("the answer is not a list of API resources");
-        return resources.map((one) => ({ ...one, group }));
-      } catch (error) {
-        if (error instanceof ApiError && [403, 404].includes(error.code)) return [];
-        throw error;
-      }
-    }),
+    ["/api", "/apis"].map((path) => client.request<DiscoveredGroups>(path, { accept, kinds: [kind] })),
   );
-  const served = lists
-    .flat()
-    .flatMap(({ group, name = "", singularName = "", shortNames = [], kind = "", namespaced }) =>
-      name.includes("/")
-        ? []
-        : [
-            {
-              group,
-              resource: name,
-              isNamespaced: namespaced === true,
-              names: new Set([name, singularName, kind.toLowerCase(), ...shortNames].filter((one) => one !== "")),
-            },
-          ],
-    );
+  const served = lists.flatMap(({ items }) =>
+    items.flatMap(({ metadata: { name: group = "" } = {}, versions: [preferred] = [] }) =>
+      (preferred?.resources ?? []).map(
+        ({ resource = "", singularResource = "", shortNames = [], responseKind, scope }) => ({
+          group,
+          resource,
+          isNamespaced: scope === "Namespaced",
+          names: new Set(
+            [resource, singularResource, (responseKind?.kind ?? "").toLowerCase(), ...shortNames].filter(
+              (one) => one !== "",
+            ),
+          ),
+        }),
+      ),
+    ),
+  );
   return [...served, ...inRulesAlone(names)];
 }
 

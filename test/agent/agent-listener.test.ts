@@ -69,6 +69,17 @@ describe("the agent's listener", () => {
     assert.equal((await ask("/livez")).code, 200);
   });
 
+  it("ends the connection after the answer to a request whose body has no end", async (context) => {
+    const { port, useCertificate } = await listening(context);
+    useCertificate(newPair());
+    const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+    context.after(() => socket.destroy());
+    socket.write("POST /livez HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+    let text = "";
+    for await (const part of socket.setEncoding("utf8")) text += part;
+    assert.match(text, /^HTTP\/1.1 405 [^]*\r\nconnection: close\r\n/i);
+  });
+
   it("completes no TLS handshake before it has a certificate", async (context) => {
     const { ask } = await listening(context);
     await assert.rejects(ask("/healthz"));

@@ -19,10 +19,14 @@ export const closeServer = (server: Pick<Server, "close" | "closeAllConnections"
     server.closeAllConnections();
   });
 
-/** Sends a complete answer. */
+/** Sends a complete answer. The connection ends with it where the body of the request is still to come: it may have no end. */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: HttpResponse): void {
   if (!isWholeBody(body)) return sendAnswer(response, plainText(500, "500 internal server error\n"));
-  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(body) }) });
+  response.writeHead(status, {
+    ...headers,
+    ...(status !== 304 && { "content-length": Buffer.byteLength(body) }),
+    ...(!response.req.complete && { connection: "close" }),
+  });
   response.end(body);
 }
 

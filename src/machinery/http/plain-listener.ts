@@ -104,10 +104,7 @@ async function respond(
     headers,
     readBody: (longestBytes) => boundedBody(request, longestBytes),
   });
-  sendAnswer(
-    response,
-    request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } },
-  );
+  sendAnswer(response, answered);
 }
 
 async function boundedBody(request: IncomingMessage, longestBytes: number): Promise<Buffer> {

@@ -158,8 +158,11 @@ interface ImportTarget {
    * again.
    */
   finish(): Promise<void>;
-  /** Removes what was written, if it can. Never rejects: what stays keeps out the next attempt, which says how to remove it. */
-  abandon(): Promise<void>;
+  /**
+   * Removes what was written, and resolves to whether nothing of it is left. Never rejects: what stays keeps out the next attempt, which
+   * says how to remove it.
+   */
+  abandon(): Promise<boolean>;
 }
 
 /** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
@@ -173,7 +176,11 @@ async function openEtcdForImport(
     store: shifted(store, shift),
     finish: () => store.finishImport(),
     // After its end, no guard lets this process write; nor does an etcd that is away.
-    abandon: () => store.abandonImport().catch(() => {}),
+    abandon: () =>
+      store.abandonImport().then(
+        () => true,
+        () => false,
+      ),
   };
 }
 
@@ -231,7 +238,10 @@ export async function openImportTarget(
   return {
     store,
     finish: () => store.compact(store.latestRevision()),
-    abandon: async () => removeIfPossible(directory),
+    abandon: async () => {
+      removeIfPossible(directory);
+      return !existsSync(directory);
+    },
   };
 }
 
@@ -259,11 +269,20 @@ export const unmarkInEtcd = (dataDirectory: string): void => rmSync(inEtcdMark(d
 export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
 
 /**
- * Throws UnusableFile when the directory's objects are in etcd, or a move from there broke off: a new store would be a second truth,
- * without what was revoked in the first.
+ * Throws UnusableFile when the directory's objects are in etcd, or a move to it or from there broke off: a new store, or an old one, would
+ * be a second truth, without what was revoked in the first.
  */
 export function refuseMovedStore(dataDirectory: string): void {
-  if (existsSync(storeDirectory(dataDirectory)) || !existsSync(dataDirectory)) return;
+  const mark = inEtcdMark(dataDirectory);
+  const store = storeDirectory(dataDirectory);
+  if (existsSync(store)) {
+    if (!existsSync(mark)) return;
+    throw new UnusableFile(
+      `a move of its objects between ${store} and etcd broke off: give --etcd-servers; or, where etcd refuses that, remove ${mark} ` +
+        "to use that store",
+    );
+  }
+  if (!existsSync(dataDirectory)) return;
   const unfinished = unfinishedStore(dataDirectory);
   if (existsSync(unfinished)) {
     throw new UnusableFile(
@@ -275,10 +294,9 @@ export function refuseMovedStore(dataDirectory: string): void {
   if (moved !== undefined) {
     throw new UnusableFile(
       `its objects were moved to etcd: give --etcd-servers; or, to go back to what they were before, rename ` +
-        `${join(dataDirectory, moved)} to store`,
+        `${join(dataDirectory, moved)} to store, without store.in-etcd beside it`,
     );
   }
-  const mark = inEtcdMark(dataDirectory);
   if (!existsSync(mark)) return;
   throw new UnusableFile(`its objects are in etcd: give --etcd-servers; or, to begin with nothing, remove ${mark}`);
 }

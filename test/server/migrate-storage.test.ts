@@ -11,6 +11,7 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
+import { WriteOutcomeUnknown } from "../../src/machinery/storage/store.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
@@ -21,6 +22,9 @@ import { InProcess } from "./in-process.ts";
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const controllersLease =
   "/apis/coordination.platform.io/v1/namespaces/platform-system/leases?watch=true&fieldSelector=metadata.name=signet-controllers";
+
+const betweenStores =
+  /a move of its objects between .+store and etcd broke off: give --etcd-servers; or, where etcd refuses that, remove .+store\.in-etcd/;
 
 interface ForgetfulWay {
   readonly port: number;
@@ -136,7 +140,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     assert.equal(existsSync(join(dataDirectory, "store.new")), false);
   });
 
-  it("says why the old store cannot be put away, and leaves it in use", async () => {
+  it("says why the old store cannot be put away, and lets servers use only etcd then, which has all objects", async () => {
     const directory = join(folder, "in-the-way");
     await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
     const move = (prefix: string) =>
@@ -147,8 +151,36 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await move("/put-away");
     const moved = readdirSync(directory).find((name) => name.startsWith("store.moved-")) ?? "";
     cpSync(join(directory, moved), join(directory, "store"), { recursive: true });
+    rmSync(join(directory, "store.in-etcd"));
     await assert.rejects(move("/in-the-way"), { code: "ENOTEMPTY", dest: join(directory, moved) });
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), { message: betweenStores });
+    const prefixed = { ...settings, "etcd-prefix": "/in-the-way" };
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory, settings: prefixed })).stop();
+  });
+
+  it("lets no server use the old store while etcd has not said whether it has taken all objects", async (context) => {
+    const directory = join(folder, "unsaid");
     await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
+    const [url = ""] = etcd.urls;
+    const mark = join(directory, "store.in-etcd");
+    let isMarkedBefore = false;
+    const way = await startForgetfulWay(Number(new URL(url).port), {
+      text: '"grouped"',
+      isDone: async () => (isMarkedBefore = existsSync(mark)) || true,
+    });
+    context.after(() => way.close());
+    const commandLine = { "data-dir": directory, "etcd-prefix": "/unsaid", ...settings };
+    const through = { ...commandLine, "etcd-servers": `http://127.0.0.1:${way.port}` };
+    const move = migrateStorage(parseServerConfig({ commandLine: through, file: {} }), {
+      ...{ from: "lmdb", to: "etcd", sleep: async () => {}, onWait: () => {} },
+      signal: new AbortController().signal,
+    });
+    await assert.rejects(move, WriteOutcomeUnknown);
+    assert.ok(isMarkedBefore, "also a kill at this moment leaves one store that servers may use");
+    const start = () => startTestServer({ storage: "lmdb", dataDirectory: directory });
+    await assert.rejects(start(), { name: "UsageError", message: betweenStores });
+    rmSync(mark);
+    await (await start()).stop();
   });
 
   it("leaves all objects in the new store when etcd's last answer is lost", async (context) => {

@@ -10,7 +10,14 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
 import type { LookOptions } from "../refuse-running-server.ts";
-import { markStoreMoved, markEtcdMoved, openImportTarget, unfinishedStore, unmarkInEtcd } from "../open-store.ts";
+import {
+  markEtcdMoved,
+  markInEtcd,
+  markStoreMoved,
+  openImportTarget,
+  unfinishedStore,
+  unmarkInEtcd,
+} from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { refuseOtherDataDirectory } from "../replica-identity.ts";
 import { checkOwner } from "../with-server-store.ts";
@@ -69,12 +76,15 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
         const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
         const revision = await target.store.latestRevision();
         await refuseChanges(store, { readAt, count });
+        // First: whatever breaks off from here on, never two stores that servers may use.
+        if (to === "etcd") markInEtcd(directory);
         await target.finish();
         await close();
         await switchOver(source, { from, newStore, revision: readAt });
         return { objects: count, profile, revision };
       } catch (error) {
-        await target.abandon();
+        // Where etcd may be complete, it is the one that servers use.
+        if ((await target.abandon()) && to === "etcd") unmarkInEtcd(directory);
         throw error;
       } finally {
         await target.store.close();
@@ -108,7 +118,10 @@ async function switchOver(
     if (source.storage.type === "etcd") await markEtcdMoved(source.storage, source.names.profile);
   } catch (error) {
     // Perhaps etcd has done it: then no server uses the old one any more.
-    if (error instanceof UsageError && error.cause instanceof WriteOutcomeUnknown) throw unknownMark(directory, error);
+    if (error instanceof UsageError && error.cause instanceof WriteOutcomeUnknown) {
+      unmarkInEtcd(directory);
+      throw unknownMark(directory, error);
+    }
     // Never two stores that servers may use: the old one stays the one.
     renameSync(storeDirectory(directory), newStore);
     throw error;

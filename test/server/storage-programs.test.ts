@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { failureReport } from "../../src/cli/failure-report.ts";
-import { runBackUp, unreadableSourceAdvice } from "../../src/server/backup/storage-programs.ts";
+import { runBackUp, runRestore, unreadableSourceAdvice } from "../../src/server/backup/storage-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { StoreDamaged } from "../../src/machinery/storage/store.ts";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import { startTestServer } from "../test-server.ts";
 import { makeDamagedStore } from "./damaged-store.ts";
 
 it("the advice to give up an object that can't be moved names it so that a shell takes it as one word", () => {
@@ -30,3 +32,37 @@ it("a backup of a damaged store fails as work that cannot be done, and says once
   });
   assert.deepEqual(readdirSync(folder), ["data"]);
 });
+
+it(
+  "a restore into etcd names etcd and the files for it in the command for the next start",
+  { skip: skipsEtcd },
+  async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-restore-"));
+    const etcd = await startEtcd({ isTls: true });
+    context.after(async () => {
+      await etcd.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const said: string[] = [];
+    context.mock.method(console, "log", (line: string) => void said.push(line));
+    const source = join(folder, "source");
+    const file = join(folder, "backup.gz");
+    const target = join(folder, "target");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: source })).stop();
+    await runBackUp(parseServerConfig({ commandLine: { "data-dir": source }, file: {} }), { file, withKeys: true });
+    const words = [
+      "--data-dir",
+      target,
+      "--etcd-servers",
+      etcd.urls.join(","),
+      "--etcd-prefix",
+      "/it",
+      ...etcd.tlsFlags,
+    ];
+    const commandLine = Object.fromEntries(
+      words.flatMap((word, index) => (word.startsWith("--") ? [[word.slice(2), words[index + 1] ?? ""]] : [])),
+    );
+    await runRestore(parseServerConfig({ commandLine, file: {} }), { file, isDryRun: false });
+    assert.equal(said.at(-1), `  signet serve ${words.toSpliced(2, 0, "--profile", "platform").join(" ")}`);
+  },
+);

@@ -12,6 +12,7 @@ import type { StoreLocation } from "../open-store.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
+import type { EtcdSettings } from "../etcd-tls-files.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
@@ -58,12 +59,22 @@ export async function runRestore(
   const place = printable(dataDirectory);
   console.log(`${place}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0) sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${place} first`);
-  const etcd =
-    storage.type === "etcd"
-      ? ` --etcd-servers ${shellWord(storage.servers.join(","))} --etcd-prefix ${storage.prefix}`
-      : "";
-  console.log(`  signet serve --data-dir ${shellWord(dataDirectory)} --profile ${report.profile}${etcd}`);
+  const flags = {
+    "data-dir": dataDirectory,
+    profile: report.profile,
+    ...(storage.type === "etcd" && etcdFlags(storage)),
+  };
+  const words = Object.entries(flags).flatMap(([flag, value]) => (value ? [`--${flag}`, shellWord(value)] : []));
+  console.log(`  signet serve ${words.join(" ")}`);
 }
+
+const etcdFlags = ({ servers, prefix, authorityFile, clientCertificate }: EtcdSettings) => ({
+  "etcd-servers": servers.join(","),
+  "etcd-prefix": prefix,
+  "etcd-cafile": authorityFile,
+  "etcd-certfile": clientCertificate?.certificateFile,
+  "etcd-keyfile": clientCertificate?.keyFile,
+});
 
 /** `signet storage migrate`. */
 export async function runMigrateStorage(

@@ -8,6 +8,7 @@ import type { Names } from "../machinery/api/names.ts";
 import { periodically } from "../machinery/scheduling/periodically.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { Certificate } from "../pki/certificate.ts";
+import type { Stores } from "../machinery/registry/stores.ts";
 import { recordOwnCertificate } from "../features/certificates/inventory/certificate-record.ts";
 import { certificateIdentity } from "../features/access/credentials/client-certificate.ts";
 import { withCredential } from "../machinery/authentication/presented-credential.ts";
@@ -28,6 +29,7 @@ import type { Log } from "../machinery/logging/log.ts";
 interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
   readonly names: Names;
   readonly client: ApiClient;
+  readonly stores: Stores;
   readonly revocation: ConnectedRevocation;
   /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocationSettings: RevocationSettings | undefined;
@@ -48,14 +50,15 @@ const intervalMilliseconds = 60_000;
 
 /** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked like any other. */
 export async function openAdministrator(options: AdministratorOptions): Promise<Administrator> {
-  const { names, client, revocation, revocationSettings, onAuthorityChange, log } = options;
+  const { names, client, stores, revocation, revocationSettings, onAuthorityChange, log } = options;
   const isRevoked = revokedIn(revocation);
   let recorded: Certificate | undefined;
   const renewIfNeeded = async (): Promise<string> => {
     const { file, certificate } = writeAdminKubeconfig({ ...options, isRevoked, revocation: revocationSettings });
     if (certificate === undefined || recorded?.der.equals(certificate.der) === true) return file;
     const { commonName: username } = certificate.subject;
-    await recordOwnCertificate({ client, names }, { certificate, signerName: apiserverClient.nameIn(names), username });
+    const signerName = apiserverClient.nameIn(names);
+    await recordOwnCertificate({ client, names, stores }, { certificate, signerName, username });
     if (recorded !== undefined) {
       log.info({ file, notAfter: timestamp(certificate.notAfter) }, "the administrator's certificate was renewed");
     }

@@ -28,7 +28,7 @@ export async function listenToClients(
   config: ServerConfig,
   { opened, connected, opening, state, handler, client, isPortShared, passedSocket }: ListenOptions,
 ) {
-  const { shared, folder, authorities, revocation, certificate } = opened;
+  const { shared, folder, stores, authorities, revocation, certificate } = opened;
   const { status } = connected;
   const { host, advertisedHost } = config.listener;
   const listener = opening.adopt(
@@ -55,6 +55,7 @@ export async function listenToClients(
   const administrator = await openAdministrator({
     ...shared,
     client,
+    stores,
     revocation,
     caCertificates: () => certificate.caCertificates(),
     server: state.url,

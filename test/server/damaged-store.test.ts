@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { fingerprintRecordName } from "../../src/features/certificates/inventory/certificate-record.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../src/server/encryption/encryption-programs.ts";
@@ -24,10 +26,16 @@ const damaged = {
     "/registry/roles.rbac.authorization.platform.io/platform-system/extension-apiserver-authentication-reader",
 };
 
+function recordOfAdministrator(dataDirectory: string): string {
+  const [certificate = assert.fail()] = parseCertificatesPem(readFileSync(join(dataDirectory, "admin.pem"), "utf8"));
+  return `/registry/issuedcertificates.signet.platform.io/${fingerprintRecordName(certificate)}`;
+}
+
 for (const how of ["lost", "changed"] as const) {
   describe(`a server whose store has objects that are ${how}`, () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
     const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+    const keys = (): string[] => [...Object.values(damaged), recordOfAdministrator(dataDirectory)];
     let server: TestServer;
     let api: InProcess;
     const create = async (path: string, name: string, more = {}): Promise<void> => {
@@ -48,7 +56,7 @@ for (const how of ["lost", "changed"] as const) {
         });
       }
       await server.stop();
-      for (const key of Object.values(damaged)) await damageWrite(join(dataDirectory, "store"), { key, how });
+      for (const key of keys()) await damageWrite(join(dataDirectory, "store"), { key, how });
       server = await startTestServer({ storage: "lmdb", dataDirectory });
       api = new InProcess(server);
     });
@@ -88,7 +96,7 @@ for (const how of ["lost", "changed"] as const) {
 
     it("lists all again once they are given up on the command line", async (t) => {
       t.mock.method(console, "log", () => {});
-      for (const key of Object.values(damaged)) await runEncryption(config, { type: "discard", key });
+      for (const key of keys()) await runEncryption(config, { type: "discard", key });
       for (const path of ["namespaces", "namespaces/default/serviceaccounts", "namespaces/default/secrets"]) {
         const { items } = await api.json<{ items: { metadata: { name: string } }[] }>(`/api/v1/${path}`);
         const names = items.map(({ metadata }) => metadata.name);
@@ -155,4 +163,23 @@ describe("a server whose store has lost a rule that refuses requests, or its key
     await runEncryption(config, { type: "discard", key: "/keys/tokens" });
     await (await start()).stop();
   });
+});
+
+it("a server without its encryption key says that first, also when the store has damaged Secrets", async () => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+  const start = () => startTestServer({ storage: "lmdb", dataDirectory });
+  const server = await start();
+  for (const name of ["a-broken", "sound"])
+    await new InProcess(server).json("/api/v1/namespaces/default/secrets", {
+      method: "POST",
+      body: { metadata: { name } },
+    });
+  await server.stop();
+  await damageWrite(join(dataDirectory, "store"), { key: "/registry/secrets/default/a-broken", how: "changed" });
+  const key = join(dataDirectory, "encryption.key");
+  renameSync(key, `${key}.away`);
+  await assert.rejects(start(), { name: "UsageError", message: /encryption\.key is gone, .+: put it back/ });
+  renameSync(`${key}.away`, key);
+  await (await start()).stop();
+  rmSync(dataDirectory, { recursive: true });
 });

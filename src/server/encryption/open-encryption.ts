@@ -98,7 +98,7 @@ const goneKey = (file: string, why: string): UsageError =>
 
 /** Undefined when no Secret is encrypted with a key of a key file. */
 async function firstNeededKey(store: Store): Promise<string | undefined> {
-  const { entries } = await store.range(prefixRange(secretsPrefix));
+  const { entries } = await store.range({ ...prefixRange(secretsPrefix), showsDamaged: true });
   for (const { value } of entries) {
     const [provider, , name] = writtenWith(value)?.split(":") ?? [];
     if (provider === "aesgcmderived") return name;

@@ -7,6 +7,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import type { IssuedCertificate } from "./issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import type { ApiClient, NewObject } from "../../../machinery/client/api-client.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 
 /** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
@@ -78,17 +79,22 @@ interface OwnCertificate {
   readonly username?: string;
 }
 
+interface Inventory {
+  readonly client: ApiClient;
+  readonly names: Names;
+  readonly stores: Stores;
+}
+
 /**
  * Puts a certificate that the server made for itself, or for the administrator, into the inventory, where it can be found and
- * revoked like any other. Rejects like the client.
+ * revoked like any other. A record that is there stays, also one that can't be read. Rejects like the client.
  */
 export async function recordOwnCertificate(
-  { client, names }: { readonly client: ApiClient; readonly names: Names },
+  { client, names, stores }: Inventory,
   { certificate, ...spec }: OwnCertificate,
 ): Promise<void> {
   const recordName = fingerprintRecordName(certificate);
-  const records = client.resource(issuedCertificateResource(names));
-  if ((await records.find(recordName)) !== undefined) return;
+  if (stores.of(issuedCertificateResource).peek({ namespace: "", name: recordName }) !== undefined) return;
   const record = certificateRecord({ recordName, certificate, request: { metadata: {}, spec } });
-  await ignoreCodes([409], records.create(record));
+  await ignoreCodes([409], client.resource(issuedCertificateResource(names)).create(record));
 }

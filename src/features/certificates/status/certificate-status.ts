@@ -103,14 +103,14 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
   };
 }
 
-interface RecordOptions extends Pick<CertificateStatusOptions, "names" | "log" | "client"> {
+interface RecordOptions extends Pick<CertificateStatusOptions, "names" | "log" | "stores" | "client"> {
   readonly revocation: Parameters<CertificateStatusService["keepRecordOf"]>[1];
 }
 
 /** See `CertificateStatusService.keepRecordOf`. */
 async function keepRecordOf(
   shown: () => string,
-  { names, log, client, revocation }: RecordOptions,
+  { names, log, stores, client, revocation }: RecordOptions,
 ): Promise<{ stop(): void }> {
   let recorded = "";
   const record = async (): Promise<void> => {
@@ -119,7 +119,7 @@ async function keepRecordOf(
     if (pem === recorded || certificate === undefined) return;
     const signerName = signerNames.apiserverServing(names);
     const username = certificate.subject.commonName;
-    await recordOwnCertificate({ client: client(), names }, { certificate, signerName, username });
+    await recordOwnCertificate({ client: client(), names, stores }, { certificate, signerName, username });
     recorded = pem;
   };
   const onFailure = (error: unknown): void =>
@@ -156,7 +156,8 @@ async function openAnswers({ names, clock, log, stores, authorities, client }: A
   });
   const responders = new OcspResponders({
     clock,
-    record: (certificate, signerName) => recordOwnCertificate({ client: client(), names }, { certificate, signerName }),
+    record: (certificate, signerName) =>
+      recordOwnCertificate({ client: client(), names, stores }, { certificate, signerName }),
   });
   const ocsp = new OcspAnswers({ authorities, statuses, responders, clock, onFailure: notAnswered });
   await lists.ready();

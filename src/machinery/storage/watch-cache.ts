@@ -13,7 +13,7 @@ import { SortedMap } from "./sorted-map.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Eviction } from "./sorted-objects.ts";
-import { RevisionCompacted } from "./store.ts";
+import { RevisionCompacted, StoreDamaged } from "./store.ts";
 import type { Change, Entry, Head } from "./store.ts";
 import { ValueIndexes } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
@@ -234,7 +234,7 @@ export class WatchCache<T extends Cached> {
 
   /**
    * Call it before a watch or a list from a revision. The first one from before this process started lets the history be read from
-   * the store's log. Undefined: there is nothing to wait for. Rejects with what the store throws.
+   * the store's log, unless it is damaged. Undefined: there is nothing to wait for. Rejects with what the store throws.
    */
   prepareHistory(afterRevision: number): Promise<void> | undefined {
     const log = this.#follower?.earlierLog;
@@ -260,8 +260,8 @@ export class WatchCache<T extends Cached> {
       for (const event of loaded.after(log.untilRevision)) earlier.push(event);
       this.#history = earlier;
     } catch (error) {
-      // Then it is too late: the watch that waits is told so.
-      if (!(error instanceof RevisionCompacted)) throw error;
+      // Then there is no history: the watch that waits is told to begin again.
+      if (!(error instanceof RevisionCompacted || error instanceof StoreDamaged)) throw error;
     } finally {
       this.#earlier = undefined;
     }

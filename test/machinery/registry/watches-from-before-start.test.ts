@@ -13,6 +13,7 @@ import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
 import type { LogRequest, Store } from "../../../src/machinery/storage/store.ts";
+import { damageWrite } from "../storage/damage-write.ts";
 import { put } from "../storage/store-contract.ts";
 import { temporaryDirectory } from "../storage/temporary-directory.ts";
 import { toyRegistry } from "./toy-resource.ts";
@@ -166,6 +167,21 @@ describe("a watch from before the start of its server", () => {
     assert.ok(isExpired(await watch(registry, "resourceVersion=4").settled));
     assert.equal(await watch(registry, "resourceVersion=5").settled, undefined);
   });
+
+  for (const how of ["lost", "changed"] as const) {
+    it(`ends with a 410 when a write since then is ${how}: its client lists again, and misses nothing`, async () => {
+      const path = `${directory.path}/${opened.length}`;
+      const written = new WrittenStore(openStore());
+      for (const name of ["a", "b", "a"]) await written.write({ name, color: "red" });
+      await damageWrite(path, { key: keyOf("b"), how });
+      const registry = await start(written.store);
+      const error = await watch(registry, "resourceVersion=2").settled;
+      assert.ok(error instanceof ApiError && error.code === 410);
+      const { events, settled } = watch(registry, "resourceVersion=4");
+      assert.equal(await settled, undefined);
+      assert.deepEqual(events, []);
+    });
+  }
 
   it("shares one read of the log with all watches that wait or come later", async () => {
     const store = openStore();

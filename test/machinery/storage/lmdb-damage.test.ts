@@ -211,6 +211,16 @@ describe("a damaged LMDB store", () => {
   );
 
   it(
+    "ends a read of the history that comes to a lost write, also of another prefix",
+    withStore("lost", async (store, { old, last }) => {
+      for (const untilRevision of [last, last + 1]) {
+        const history = { prefix: "/b/", afterRevision: old, untilRevision, limit: 10, maximumBytes: 1000 };
+        await assert.rejects(store.readLog(history), { found: /the write of revision \d+ is missing/ });
+      }
+    }),
+  );
+
+  it(
     "loses nothing more when history is removed: a changed write does not say which one it replaced",
     withStore("changed", async (store, { old, last }) => {
       await store.write({ key: "/a/1", value: Buffer.from("{}"), expectedRevision: last });

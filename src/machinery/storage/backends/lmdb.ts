@@ -37,6 +37,9 @@ import { WriteQueue } from "./lmdb-write-queue.ts";
 import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
+/** That of a new store, which no write has. Each later revision is of one write. */
+const newStoreRevision = 1;
+
 interface FoundHead {
   readonly key: string;
   /** The newest write that may be old enough. 0: none is. */
@@ -194,7 +197,8 @@ export class LmdbStore implements Store {
     const compacted = this.#counter("compacted");
     if (afterRevision < compacted) throw new RevisionCompacted(compacted);
     const writes: LoggedWrite[] = [];
-    let looked = 0;
+    const first = Math.max(afterRevision, newStoreRevision);
+    let expected = first;
     let bytes = 0;
     const heads = this.#environment.scannedLogHeads.getRange({
       start: afterRevision + 1,
@@ -202,7 +206,8 @@ export class LmdbStore implements Store {
       snapshot: true,
     });
     for (const { key: revision, value: head } of heads) {
-      looked += 1;
+      expected += 1;
+      if (revision !== expected) throw this.#goneWrite(expected);
       const { key, isDelete, createRevision, previousRevision } = head;
       if (key.startsWith(prefix)) {
         const version = isDelete ? undefined : this.#writtenAt(revision, { key, leftOut });
@@ -211,8 +216,9 @@ export class LmdbStore implements Store {
         writes.push({ revision, key, version, previous });
         bytes += (version?.value?.length ?? 0) + (previous?.value?.length ?? 0);
       }
-      if (looked >= limit || bytes >= maximumBytes) return { writes, revision };
+      if (expected - first >= limit || bytes >= maximumBytes) return { writes, revision };
     }
+    if (expected < untilRevision) throw this.#goneWrite(expected + 1);
     return { writes, revision: untilRevision };
   }
 
@@ -334,8 +340,7 @@ export class LmdbStore implements Store {
   #readChanges(afterRevision: number, bounds: ChangeBounds): Change[] {
     const changes: Change[] = [];
     const range = { start: afterRevision + 1, limit: bounds.count, snapshot: true };
-    // Each revision is that of one write, but for that of a new store, 1.
-    let expected = Math.max(afterRevision, 1);
+    let expected = Math.max(afterRevision, newStoreRevision);
     let bytes = 0;
     for (const { key: revision, value: encoded } of this.#environment.scannedLog.getRange(range)) {
       expected += 1;

@@ -1,8 +1,8 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
-import type { Store } from "../machinery/storage/store.ts";
-import { storedEntry } from "../machinery/storage/stored-entries.ts";
+import type { Entry, Store } from "../machinery/storage/store.ts";
+import { storedEntries, storedEntry } from "../machinery/storage/stored-entries.ts";
 
 const lookMilliseconds = 1000;
 
@@ -19,8 +19,14 @@ export interface LookOptions {
  * nothing. Rejects with the reason of `signal` when that aborts.
  */
 export async function refuseRunningServer(store: Store, { sleep, signal, onWait }: LookOptions): Promise<void> {
-  const { entries } = await store.range({ start: "/registry/leases", end: "/registry/leases0" });
-  const seen = entries.filter(({ key }) => key.endsWith("/signet-controllers"));
+  const seen: Entry[] = [];
+  for await (const entry of storedEntries(store, {
+    start: "/registry/leases",
+    end: "/registry/leases0",
+    limit: 1000,
+  })) {
+    if (entry.key.endsWith("/signet-controllers")) seen.push(entry);
+  }
   if (seen.length === 0) return; // the loops of no server have ever run
   onWait(`looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`);
   for (let passed = 0; passed < longestRestMilliseconds; passed += lookMilliseconds) {

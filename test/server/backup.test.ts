@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
+import fs, {
   chmodSync,
   cpSync,
   existsSync,
@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { watch } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -107,6 +108,27 @@ describe("a backup of a running server", () => {
       exitCode: 5,
       message: `cannot write ${refused}: the folder does not exist and cannot be made there; name another`,
     });
+  });
+
+  it("says that its file cannot be written where the disk fails, and leaves the older one", async (context) => {
+    writeFileSync(file, "old");
+    context.mock.method(fs, "fsyncSync", () => {
+      throw Object.assign(new Error("EIO: i/o error, fsync"), { code: "EIO", syscall: "fsync" });
+    });
+    syncBuiltinESMExports();
+    try {
+      await assert.rejects(runBackUp(locationOf(server.dataDirectory), { file, withKeys: true }), {
+        name: "CommandFailure",
+        exitCode: 5,
+        message: new RegExp(`^cannot write ${file}: the disk fails`),
+      });
+    } finally {
+      context.mock.restoreAll();
+      syncBuiltinESMExports();
+    }
+    assert.equal(readFileSync(file, "utf8"), "old");
+    assert.deepEqual(readdirSync(folder), ["backup.gz"]);
+    await backUpTo(file);
   });
 
   it("contains the private keys unless they are left out", async () => {

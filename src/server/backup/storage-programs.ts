@@ -115,6 +115,11 @@ export const unreadableSourceAdvice = ({
 /** Codes of system errors that mean: there is no room for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
+/** A file is written under another name until it is complete, which people do not know. What is done to an open file has no name. */
+const isOfWrittenFile = (error: Error & { readonly syscall?: unknown }): boolean =>
+  fullCodes.has(errorCode(error)) ||
+  (namesPath(error) ? isUnfinishedFile(basename(error.path)) : error.syscall !== "read");
+
 /** Makes one line for people of what can go wrong outside this program. */
 async function explained<T>({ read, written }: Places, run: () => Promise<T>): Promise<T> {
   try {
@@ -127,15 +132,13 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
       throw new UsageError(`${error.message}: ${unreadableSourceAdvice(error)}`, { cause: error });
     }
     if (error instanceof Error && "syscall" in error) {
-      // A file is written under another name until it is complete. People do not know that name.
-      if (fullCodes.has(errorCode(error)) || (namesPath(error) && isUnfinishedFile(basename(error.path)))) {
+      if (isOfWrittenFile(error)) {
         throw new CommandFailure(`cannot write ${written}: ${fileFailureReason(error)}`, {
           exit: "unwritable",
           cause: error,
         });
       }
-      const place = error.syscall === "read" ? (read ?? written) : written;
-      const path = namesPath(error) ? error.path : place;
+      const path = namesPath(error) ? error.path : (read ?? written);
       const reason = path === read ? unreadableFileReason(error) : fileFailureReason(error);
       throw new UsageError(`${path}: ${reason}`, { cause: error });
     }

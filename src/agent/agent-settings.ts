@@ -41,10 +41,21 @@ export interface Hook {
   readonly timeoutMilliseconds: number;
 }
 
+/** A key store without keys, for programs that do not read PEM. */
+export interface TrustStoreFormat {
+  readonly type: "pkcs12" | "jks";
+  /** Undefined: the password is the one that Java's own tools use. */
+  readonly passwordFile: string | undefined;
+  /** Reads that file. */
+  readonly password: () => string;
+}
+
 /** A file with the anchors of one bundle, or of all bundles of a signer. */
 export interface TrustBundleFile {
   readonly source: { readonly bundleName: string } | { readonly signerName: string };
   readonly file: string;
+  /** Undefined: the file is PEM. */
+  readonly store?: TrustStoreFormat;
   readonly hook: Hook | undefined;
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
 import { checkParentFolders } from "../machinery/files/check-parent-folders.ts";
@@ -8,9 +9,10 @@ import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
+import { encodeAnchors, encodingOf } from "./encode-anchors.ts";
+import type { AnchorEncoding } from "./encode-anchors.ts";
 import { failureReason } from "./failure-reason.ts";
 import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
-import type { JoinedAnchors } from "./joined-anchors.ts";
 import { ChangedFilesReport } from "./changed-files-report.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -19,12 +21,12 @@ export interface BundleFileOptions {
   readonly failureLog: OpenFailureLog;
   readonly log: Log;
   /** Called with the file's contents at the start, after each change, and when they are found to be right. */
-  readonly onContents: (file: string, contents: TrustBundleContents) => void;
+  readonly onContents: (file: string, found: TrustBundleContents) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
 }
 
 export interface TrustBundleContents {
-  readonly pem: string;
+  readonly contents: Buffer;
   /** Whether the file had other contents, or none, and programs may have read it so. Not when that was found at each look. */
   readonly isRepaired: boolean;
 }
@@ -36,25 +38,27 @@ export interface TrustBundleState {
   readonly fault?: string;
 }
 
-/** A larger file than any answer of a server is not one that the agent has written. */
-const largestBundleBytes = largestAnswerBytes;
+/** The agent has written no larger file than this. A store of the shortest anchors is larger than the answer of the server. */
+const largestBundleBytes = 2 * largestAnswerBytes;
 
 /** What became of the file at a look. `failed`: it could not be written, or what the server has is nothing to write. */
 type Outcome =
-  | { readonly state: "right"; readonly contents: string }
-  | { readonly state: "written"; readonly contents: string; readonly anchors: number }
+  | { readonly state: "right"; readonly contents: Buffer }
+  | { readonly state: "written"; readonly contents: Buffer; readonly anchors: number }
   | { readonly state: "absent" }
   | { readonly state: "failed"; readonly fault: string };
 
-/** `fault`: the server's answer is nothing to write. */
-type WantedAnchors = JoinedAnchors | { readonly fault: string };
+/** `fault`: the server's answer is nothing to write, or there is no password to write it with. */
+type WantedFile = { readonly contents: Buffer; readonly anchors: number } | { readonly fault: string };
 
 /** A file of trust anchors. What a look has found is kept for the next one: many anchors take seconds to read, and to compare. */
 export class BundleFile {
   readonly #options: BundleFileOptions;
   readonly #changedFiles: ChangedFilesReport;
   /** What the server has now, until it is in the file. */
-  #wanted: WantedAnchors | undefined;
+  #wanted: WantedFile | undefined;
+  /** At the last look. */
+  #encoding: AnchorEncoding | undefined;
   /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
   #compared: { readonly digest: string | undefined; readonly isRight: boolean } | undefined;
   #last: Outcome | undefined;
@@ -73,7 +77,7 @@ export class BundleFile {
   reportSaved(): void {
     const { followed, onContents } = this.#options;
     const saved = savedContents(followed.file);
-    if (saved !== undefined) onContents(followed.file, { pem: saved.toString("utf8"), isRepaired: false });
+    if (saved !== undefined) onContents(followed.file, { contents: saved, isRepaired: false });
   }
 
   /** The server has something else now. */
@@ -85,13 +89,16 @@ export class BundleFile {
   /** Looks at the file, and writes it when it has not the anchors that the server has. */
   look(bundles: () => readonly ClusterTrustBundle[]): void {
     const { file } = this.#options.followed;
+    const encoding = encodingOf(this.#options.followed);
+    if (!isDeepStrictEqual(encoding, this.#encoding)) this.forget();
+    this.#encoding = encoding;
     const found = savedContents(file);
     const digest = found && digestOf(found);
     const isKnown = this.#compared !== undefined && this.#compared.digest === digest;
     const wasRight = this.#compared?.isRight === true;
     if (isKnown && wasRight) return this.#changedFiles.looked([]);
-    this.#wanted ??= wantedAnchors(bundles());
-    const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found?.toString("utf8"));
+    this.#wanted ??= wantedFile(bundles(), encoding);
+    const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found);
     this.#report(outcome, { wasRight });
     this.#last = outcome;
     if (outcome.state === "failed") this.#compared = { digest, isRight: false };
@@ -103,29 +110,28 @@ export class BundleFile {
   }
 
   /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
-  #makeRight(wanted: WantedAnchors, found: string | undefined): Outcome {
+  #makeRight(wanted: WantedFile, found: Buffer | undefined): Outcome {
     const { followed, onContents, onAnchors } = this.#options;
-    const { file } = followed;
+    const { file, store } = followed;
     if ("fault" in wanted) {
       onAnchors(file, { anchors: 0, ...wanted });
       return { state: "failed", ...wanted };
     }
-    const { pem, count: anchors } = wanted;
+    const { contents, anchors } = wanted;
     if (anchors === 0) {
       onAnchors(file, { anchors });
       return { state: "absent" };
     }
-    // Their order means nothing, so programs need not be reloaded for another order.
-    if (found !== undefined && haveSameAnchors(found, pem)) {
+    if (found !== undefined && (store === undefined ? hasSamePem(found, contents) : found.equals(contents))) {
       onAnchors(file, { anchors });
       // An earlier try may have failed after it had put the file there.
-      onContents(file, { pem: found, isRepaired: false });
+      onContents(file, { contents: found, isRepaired: false });
       return { state: "right", contents: found };
     }
     try {
       checkParentFolders(dirname(file), {});
       makeFolder(dirname(file), { mode: 0o755 });
-      writePublicFile(file, pem);
+      writePublicFile(file, contents);
       removeUnfinished(file);
     } catch (error) {
       const fault = failureReason(error);
@@ -133,8 +139,8 @@ export class BundleFile {
       return { state: "failed", fault };
     }
     onAnchors(file, { anchors });
-    onContents(file, { pem, isRepaired: !this.#changedFiles.foundChanges });
-    return { state: "written", contents: pem, anchors };
+    onContents(file, { contents, isRepaired: !this.#changedFiles.foundChanges });
+    return { state: "written", contents, anchors };
   }
 
   /** Logs what is new. A file that somebody has changed is reported elsewhere. */
@@ -154,15 +160,20 @@ export class BundleFile {
   }
 }
 
-function wantedAnchors(bundles: readonly ClusterTrustBundle[]): WantedAnchors {
+function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: AnchorEncoding): WantedFile {
   try {
-    return joinedAnchors(bundles);
+    const { pem, count } = joinedAnchors(bundles);
+    return { contents: encodeAnchors(pem, encoding), anchors: count };
   } catch (error) {
     return { fault: failureReason(error) };
   }
 }
 
-const digestOf = (contents: string | Buffer): string => createHash("sha256").update(contents).digest("hex");
+/** The order of anchors means nothing, so programs need not be reloaded for another one. A store has an order of its own. */
+const hasSamePem = (found: Buffer, wanted: Buffer): boolean =>
+  haveSameAnchors(found.toString("utf8"), wanted.toString("utf8"));
+
+const digestOf = (contents: Buffer): string => createHash("sha256").update(contents).digest("hex");
 
 function savedContents(file: string): Buffer | undefined {
   try {

@@ -43,8 +43,10 @@ async function* findings(settings: AgentSettings, version: string): Findings {
   yield { subject: `the data directory ${dataDirectory}`, ...ofDirectory };
   if (port !== 0) yield { subject: `the port ${port}`, ...(await portFinding(settings)) };
   for (const certificate of certificates) yield* ofOutputs(certificate);
-  for (const { file } of trustBundles) {
+  for (const { file, store } of trustBundles) {
     yield { subject: `the file ${file}`, ...(await foundBy(() => checkBundleFile(file))) };
+    if (store?.passwordFile === undefined) continue;
+    yield { subject: `the password of ${file}`, ...(await foundBy(() => void store.password())) };
   }
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };

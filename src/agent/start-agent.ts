@@ -102,7 +102,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       ...owned,
       identity,
       listener,
-      onTrustBundle: (file, contents) => runBundleHook({ file, ...contents }, context),
+      onTrustBundle: (file, found) => runBundleHook({ file, ...found }, context),
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);
@@ -175,11 +175,11 @@ function present(
 
 /** Runs the hook of a trust bundle's file when it has not seen these contents, or they are back. */
 function runBundleHook(
-  { file, pem, isRepaired }: TrustBundleContents & { readonly file: string },
+  { file, contents, isRepaired }: TrustBundleContents & { readonly file: string },
   { settings, hooks }: AgentContext,
 ): void {
   const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
-  const digest = createHash("sha256").update(pem).digest("hex");
+  const digest = createHash("sha256").update(contents).digest("hex");
   if (isRepaired) hooks.repaired(file);
   if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
 }

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
+import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
@@ -14,6 +14,7 @@ import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resou
 import type { AgentFlags } from "./agent-flags.ts";
 import { defaultHookMilliseconds } from "./hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
+import { customaryPassword, readStorePassword } from "./store-password.ts";
 import { SystemAccounts } from "./system-accounts.ts";
 
 /** The settings in the file of `signet agent --config`. Flags of the command line take precedence over `flags`. */
@@ -120,14 +121,30 @@ const choiceFault =
 const serverFault = (text: string): string | undefined =>
   isHttpsUrl(text) ? undefined : "must be a URL such as https://signet.example.com:6443";
 
+const bundleFormats = ["file", "pkcs12", "jks"] as const;
+
 function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
-  const [name, signer, file] = [fields.text("name"), fields.text("signer"), fields.text("file")];
+  const [name, signer] = [fields.text("name"), fields.text("signer")];
   const hook = parseHook(fields, "hook");
   if ((name === undefined) === (signer === undefined)) fields.fault("name", "give either name or signer");
-  if (!file) fields.fault("file", "is required");
+  const formats = bundleFormats.filter((one) => fields.has(one));
+  const [format = "file"] = formats;
+  if (formats.length !== 1) fields.fault("file", `give one of ${bundleFormats.join(", ")}`);
+  const file = fields.text(format, emptyFault) ?? "";
+  const store = format === "file" ? {} : { store: parseStore(fields, { type: format, folder }) };
   fields.refuseOthers();
   const source = signer === undefined ? { bundleName: name ?? "" } : { signerName: signer };
-  return { source, file: resolve(folder, file ?? ""), hook };
+  return { source, file: resolve(folder, file), ...store, hook };
+}
+
+function parseStore(
+  fields: Fields,
+  { type, folder }: Pick<TrustStoreFormat, "type"> & { readonly folder: string },
+): TrustStoreFormat {
+  const given = fields.text("passwordFile", emptyFault);
+  if (given === undefined) return { type, passwordFile: undefined, password: () => customaryPassword };
+  const passwordFile = resolve(folder, given);
+  return { type, passwordFile, password: () => readStorePassword(passwordFile) };
 }
 
 /** The bundle that the file of the server's CA follows. */

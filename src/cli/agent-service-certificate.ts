@@ -2,14 +2,13 @@ import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
 import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
 import { certificateNameFault } from "./certificate-name.ts";
+import { readStorePassword } from "./store-password.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 
 interface Surroundings {
@@ -125,7 +124,14 @@ function parseOutput(
         const password = fields.text("passwordFile") ?? "";
         if (password === "") fields.fault("passwordFile", "is required");
         const passwordFile = resolve(folder, password);
-        return { type: format, file: path, alias, passwordFile, password: () => readPassword(passwordFile), ownership };
+        return {
+          type: format,
+          file: path,
+          alias,
+          passwordFile,
+          password: () => readStorePassword(passwordFile),
+          ownership,
+        };
       }
     }
   }
@@ -144,18 +150,6 @@ function parseNames(fields: Fields): Partial<Record<FolderPart, string>> {
 
 const fileNameFault = (text: string): string | undefined =>
   /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}$/.test(text) ? undefined : "must be a file name without folders";
-
-/** Java refuses shorter ones. */
-const shortestPassword = 6;
-
-function readPassword(file: string): string {
-  const password = readPrivateFile(file)?.replace(/\r?\n$/, "");
-  if (password === undefined) throw new UnusableFile(`${file}: the password file is missing`);
-  if (password.length < shortestPassword || !/^[ -~]{1,128}$/.test(password)) {
-    throw new UnusableFile(`${file}: the password must have ${shortestPassword} to 128 visible ASCII characters`);
-  }
-  return password;
-}
 
 function parseOwnership(fields: Fields, accounts: SystemAccounts): FileOwnership {
   const [owner, group, mode] = [fields.text("owner"), fields.text("group"), fields.text("mode")];

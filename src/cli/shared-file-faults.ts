@@ -22,8 +22,8 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
     certificate.outputs.map((output, at) => ({ output, setting: `certificates[${index}].files[${at}]` })),
   );
   const bundles = [
-    ...trustBundles.map(({ file }, index) => ({ file, setting: `trustBundles[${index}]` })),
-    ...trustBundlesOfFlags.map(({ file }) => ({ file, setting: "--trust-bundle" })),
+    ...trustBundles.map((bundle, index) => ({ ...bundle, setting: `trustBundles[${index}]` })),
+    ...trustBundlesOfFlags.map((bundle) => ({ ...bundle, setting: "--trust-bundle" })),
   ];
   const users = new Map<string, string>();
   const reads = (file: string | undefined, user: string): void => {
@@ -39,6 +39,7 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
   for (const { output, setting } of outputs) {
     if ("passwordFile" in output) reads(output.passwordFile, `the password of ${setting}`);
   }
+  for (const { store, setting } of bundles) reads(store?.passwordFile, `the password of ${setting}`);
   const faults: string[] = [];
   const writes = (file: string, setting: string): void => {
     const place = placeOf(file);

@@ -2,10 +2,13 @@ import { createHash } from "node:crypto";
 import { encodeObjectIdentifier, encodeOctetString, encodeSequence, encodedNull } from "./der-writer.ts";
 import { privateKeyDer, saltFor } from "./key-store-entry.ts";
 import type { KeyStoreEntry } from "./key-store-entry.ts";
+import { trustedEntries } from "./trust-store.ts";
+import type { TrustStore } from "./trust-store.ts";
 
 const magic = 0xfeedfeed;
 const version = 2;
 const privateKeyEntry = 1;
+const trustedCertificateEntry = 2;
 /** Sun's own protection of keys, which is all that the format has. */
 const keyProtector = "1.3.6.1.4.1.42.2.17.1.1";
 
@@ -15,27 +18,44 @@ const keyProtector = "1.3.6.1.4.1.42.2.17.1.1";
  * The same entry gives the same bytes. Java finds aliases in lower case only.
  */
 export function encodeJavaKeyStore(entry: KeyStoreEntry): Buffer {
-  const password = Buffer.from(entry.password, "utf16le").swap16();
+  const password = utf16(entry.password);
   const key = encodeSequence(
     encodeSequence(encodeObjectIdentifier(keyProtector), encodedNull),
     encodeOctetString(protectedKey(entry, password)),
   );
-  const date = Buffer.alloc(8);
-  date.writeBigInt64BE(BigInt(entry.createdAt));
   const contents = Buffer.concat([
-    uint32(magic),
-    uint32(version),
-    uint32(1),
     uint32(privateKeyEntry),
     text(entry.alias.toLowerCase()),
-    date,
+    date(entry.createdAt),
     uint32(key.length),
     key,
     uint32(entry.chain.length),
-    ...entry.chain.flatMap((der) => [text("X.509"), uint32(der.length), der]),
+    ...entry.chain.flatMap(certificate),
   ]);
-  const digest = sha1(password, Buffer.from("Mighty Aphrodite", "latin1"), contents);
-  return Buffer.concat([contents, digest]);
+  return encodeStore([contents], password);
+}
+
+/** A store of the same format with certificates alone, which Java trusts. The same ones and password give the same bytes. */
+export function encodeJavaTrustStore(store: TrustStore): Buffer {
+  const entries = trustedEntries(store).map(({ alias, certificate: { der, notBefore } }) =>
+    Buffer.concat([uint32(trustedCertificateEntry), text(alias), date(notBefore), ...certificate(der)]),
+  );
+  return encodeStore(entries, utf16(store.password));
+}
+
+function encodeStore(entries: readonly Buffer[], password: Buffer): Buffer {
+  const contents = Buffer.concat([uint32(magic), uint32(version), uint32(entries.length), ...entries]);
+  return Buffer.concat([contents, sha1(password, Buffer.from("Mighty Aphrodite", "latin1"), contents)]);
+}
+
+const certificate = (der: Uint8Array): Uint8Array[] => [text("X.509"), uint32(der.length), der];
+
+const utf16 = (password: string): Buffer => Buffer.from(password, "utf16le").swap16();
+
+function date(milliseconds: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(milliseconds));
+  return bytes;
 }
 
 /** A salt, the key under a stream of digests, and a digest of password and key. */

@@ -10,9 +10,11 @@ import {
   encodeTagged,
   encodedNull,
 } from "./der-writer.ts";
-import { oids } from "./object-identifiers.ts";
+import { extendedKeyUsages, oids } from "./object-identifiers.ts";
 import { privateKeyDer, saltFor } from "./key-store-entry.ts";
 import type { KeyStoreEntry } from "./key-store-entry.ts";
+import { saltForCertificates, trustedEntries } from "./trust-store.ts";
+import type { TrustStore } from "./trust-store.ts";
 
 const ids = {
   data: "1.2.840.113549.1.7.1",
@@ -21,6 +23,8 @@ const ids = {
   x509Certificate: "1.2.840.113549.1.9.22.1",
   friendlyName: "1.2.840.113549.1.9.20",
   localKeyId: "1.2.840.113549.1.9.21",
+  /** Oracle's: for which extended key usages a certificate without a key is trusted. */
+  trustedKeyUsage: "2.16.840.1.113894.746875.1.1",
   pbes2: "1.2.840.113549.1.5.13",
   pbkdf2: "1.2.840.113549.1.5.12",
   hmacWithSha256: "1.2.840.113549.2.9",
@@ -39,27 +43,58 @@ const explicit = (content: Uint8Array): Buffer => encodeTagged(0, content);
  */
 export function encodePkcs12(entry: KeyStoreEntry): Buffer {
   const attributes = encodeSetOf([
-    attribute(ids.friendlyName, encodeElement(tags.bmpString, utf16(entry.alias))),
+    friendlyName(entry.alias),
     attribute(ids.localKeyId, encodeOctetString(Uint8Array.of(1))),
   ]);
-  const certificates = entry.chain.map((der, index) =>
-    encodeSequence(
-      encodeObjectIdentifier(ids.certificateBag),
-      explicit(encodeSequence(encodeObjectIdentifier(ids.x509Certificate), explicit(encodeOctetString(der)))),
-      ...(index === 0 ? [attributes] : []),
-    ),
-  );
+  const certificates = entry.chain.map((der, index) => certificateBag(der, index === 0 ? [attributes] : []));
   const key = encodeSequence(
     encodeObjectIdentifier(ids.shroudedKeyBag),
     explicit(encryptedPrivateKey(entry)),
     attributes,
   );
-  const safe = encodeSequence(dataContent(encodeSequence(...certificates)), dataContent(encodeSequence(key)));
-  return encodeSequence(encodeSmallInteger(3), dataContent(safe), macData(safe, entry));
+  const { password } = entry;
+  return encodeStore([certificates, [key]], { password, salt: saltFor(entry, { purpose: "mac salt", bytes: 16 }) });
 }
+
+/**
+ * A PKCS #12 store of certificates alone, with the attribute by which Java trusts them. Protected as a store with a key. The same
+ * certificates and password give the same bytes.
+ */
+export function encodePkcs12TrustStore(store: TrustStore): Buffer {
+  const entries = trustedEntries(store);
+  const trusted = attribute(ids.trustedKeyUsage, encodeObjectIdentifier(extendedKeyUsages.any));
+  const bags = entries.map(({ alias, certificate }) =>
+    certificateBag(certificate.der, [encodeSetOf([friendlyName(alias), trusted])]),
+  );
+  return encodeStore([bags], { password: store.password, salt: saltForCertificates(entries, 16) });
+}
+
+interface StoreProtection {
+  readonly password: string;
+  /** Of the key of the MAC. */
+  readonly salt: Buffer;
+}
+
+/** `contents`: lists of SafeBags. */
+function encodeStore(contents: readonly (readonly Buffer[])[], protection: StoreProtection): Buffer {
+  const safe = encodeSequence(
+    ...contents.map((bags) => dataContent(encodeElement(tags.sequence, Buffer.concat(bags)))),
+  );
+  return encodeSequence(encodeSmallInteger(3), dataContent(safe), macData(safe, protection));
+}
+
+const certificateBag = (der: Uint8Array, attributes: readonly Buffer[]): Buffer =>
+  encodeSequence(
+    encodeObjectIdentifier(ids.certificateBag),
+    explicit(encodeSequence(encodeObjectIdentifier(ids.x509Certificate), explicit(encodeOctetString(der)))),
+    ...attributes,
+  );
 
 const attribute = (id: string, value: Buffer): Buffer =>
   encodeSequence(encodeObjectIdentifier(id), encodeSetOf([value]));
+
+const friendlyName = (alias: string): Buffer =>
+  attribute(ids.friendlyName, encodeElement(tags.bmpString, utf16(alias)));
 
 const dataContent = (content: Buffer): Buffer =>
   encodeSequence(encodeObjectIdentifier(ids.data), explicit(encodeOctetString(content)));
@@ -87,9 +122,8 @@ function encryptedPrivateKey(entry: KeyStoreEntry): Buffer {
   );
 }
 
-function macData(safe: Buffer, entry: KeyStoreEntry): Buffer {
-  const salt = saltFor(entry, { purpose: "mac salt", bytes: 16 });
-  const mac = createHmac("sha256", macKey(entry.password, salt)).update(safe).digest();
+function macData(safe: Buffer, { password, salt }: StoreProtection): Buffer {
+  const mac = createHmac("sha256", macKey(password, salt)).update(safe).digest();
   const digestInfo = encodeSequence(
     encodeSequence(encodeObjectIdentifier(oids.sha256), encodedNull),
     encodeOctetString(mac),

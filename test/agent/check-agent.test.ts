@@ -170,6 +170,15 @@ describe("the check of an agent's settings", () => {
     trustBundles: [{ source: { bundleName }, file: join(folder, file), hook: undefined }],
   });
 
+  it("finds a key store of trust anchors whose password cannot be read", async () => {
+    const file = join(folder, "trust.p12");
+    const password = (): string => assert.fail("the password file is missing");
+    const store = { type: "pkcs12", passwordFile: join(folder, "nosuch"), password } as const;
+    const trustBundles = [{ source: { bundleName: "nosuch" }, file, store, hook: undefined }];
+    const [found] = await check({ trustBundles });
+    assert.equal(found, `FAULT  the password of ${file}: the password file is missing`);
+  });
+
   it("finds a signer with more trust bundles than the agent follows", async () => {
     const bundles = server.client.resource(clusterTrustBundleResource(names));
     const signerName = "example.com/many";

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,10 +18,13 @@ import type { TestContext } from "node:test";
 import { joinedAnchors } from "../../src/agent/joined-anchors.ts";
 import { followTrustBundles } from "../../src/agent/trust-bundle-follower.ts";
 import { FailureLog } from "../../src/agent/failure-log.ts";
-import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
+import type { TrustBundleFile, TrustStoreFormat } from "../../src/agent/agent-settings.ts";
 import { namesFor, platformNames } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { encodePem } from "../../src/pki/pem.ts";
+import { encodeJavaTrustStore } from "../../src/pki/java-key-store.ts";
+import { encodePkcs12TrustStore } from "../../src/pki/pkcs12.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import type { ResourceClient } from "../../src/machinery/client/api-client.ts";
 import type { ClusterTrustBundle } from "../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { eventually } from "../end-to-end/eventually.ts";
@@ -39,7 +43,10 @@ const bundle = (name: string, trustBundle: string, signerName?: string): Cluster
   spec: { trustBundle, ...(signerName !== undefined && { signerName }) },
 });
 
-async function scene(context: TestContext, source: TrustBundleFile["source"]) {
+async function scene(
+  context: TestContext,
+  { store, ...source }: TrustBundleFile["source"] & { readonly store?: TrustStoreFormat },
+) {
   const server = await startTestServer({ settings: { controllers: false } });
   const folder = mkdtempSync(join(tmpdir(), "signet-bundles-"));
   const stopping = new AbortController();
@@ -78,14 +85,15 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const follow = (): void => {
     work = followTrustBundles(
       {
-        followed: { source, file, hook: undefined },
+        followed: { source, file, hook: undefined, ...(store && { store }) },
         names: namesFor("platform", { hasUpstreamNames: true }),
         bundles: asNode,
         failureLog: (texts) => new FailureLog({ ...texts, log, monotonic: time }),
         random: () => 0,
         sleep: time.sleep,
         log,
-        onContents(_file, { pem, isRepaired }) {
+        onContents(_file, { contents, isRepaired }) {
+          const pem = contents.toString("utf8");
           if (pem !== seen.changes.at(-1)) seen.changes.push(pem);
           if (isRepaired) seen.repairs++;
         },
@@ -135,6 +143,39 @@ describe("a followed trust bundle", () => {
     await bundles.patch("mine", { body: { spec: { trustBundle: three } } });
     await holds(three);
     assert.equal(seen.changes.length, 3);
+  });
+
+  it("may be a key store, which another order or a restart does not change, but another password does", async (context) => {
+    for (const [type, encode] of [
+      ["pkcs12", encodePkcs12TrustStore],
+      ["jks", encodeJavaTrustStore],
+    ] as const) {
+      const certificates = parseCertificatesPem(one + two);
+      let password: string | undefined;
+      const store = { type, passwordFile: "p", password: () => password ?? assert.fail("there is no password") };
+      const { bundles, file, follow, soon, seen, time } = await scene(context, { bundleName: "mine", store });
+      const isWritten = (wanted: string) => (): boolean =>
+        existsSync(file) && readFileSync(file).equals(encode({ certificates, password: wanted }));
+      await bundles.create(bundle("mine", one + two));
+      follow();
+      await eventually("the fault", () => seen.fault === "there is no password");
+      assert.ok(!existsSync(file));
+      password = "changeit";
+      await soon("the file", isWritten("changeit"));
+      assert.equal(statSync(file).mode & 0o777, 0o644);
+      const { ino } = statSync(file);
+      await bundles.patch("mine", { body: { spec: { trustBundle: two + one } } });
+      await time.advance(120_000);
+      follow();
+      await time.advance(120_000);
+      assert.equal(statSync(file).ino, ino);
+      password = "another";
+      await soon("the other password", isWritten("another"));
+      password = undefined;
+      await soon("the fault", () => seen.fault === "there is no password");
+      assert.ok(isWritten("another")());
+      assert.equal(seen.warnings, 0, "nobody is said to have changed the file");
+    }
   });
 
   it("is written at most once a second, however often it changes", async (context) => {

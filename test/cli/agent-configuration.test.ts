@@ -20,6 +20,8 @@ listen: { address: "::1", port: 0 }
 onChange: { command: "true" }
 trustBundles:
   - { signer: example.com/services, file: trust.pem, hook: { command: reload, timeout: 5s } }
+  - { name: "example:root", pkcs12: trust.p12 }
+  - { name: "example:root", jks: trust.jks, passwordFile: password }
 certificates:
   - name: web
     signer: example.com/services
@@ -47,12 +49,19 @@ test("a configuration file has everything that flags have, and the certificates 
     listenAddress: "::1",
     port: "0",
   });
-  assert.deepEqual(trustBundles, [
+  const stores = trustBundles.map(({ store }) => store && [store.type, store.passwordFile]);
+  assert.deepEqual(stores, [undefined, ["pkcs12", undefined], ["jks", "/etc/signet/password"], undefined]);
+  assert.equal(trustBundles[1]?.store?.password(), "changeit");
+  const ofRoot = { source: { bundleName: "example:root" }, hook: undefined };
+  const withoutStores = trustBundles.map(({ source, file, hook }) => ({ source, file, hook }));
+  assert.deepEqual(withoutStores, [
     {
       source: { signerName: "example.com/services" },
       file: "/etc/signet/trust.pem",
       hook: { command: "reload", check: undefined, timeoutMilliseconds: 5000 },
     },
+    { ...ofRoot, file: "/etc/signet/trust.p12" },
+    { ...ofRoot, file: "/etc/signet/trust.jks" },
     { source: { bundleName: "example:server-ca" }, file: "/etc/signet/ca.crt", hook: undefined },
   ]);
   assert.equal(hook?.timeoutMilliseconds, 60_000);
@@ -148,7 +157,12 @@ test("each rule for a field of a configuration file is held", () => {
   refused("logLevel: loud", "logLevel: must be one of");
   refused("logFormat: xml", "logFormat: must be one of");
   refused("caBundle: b", "caBundle: needs caFile");
-  refused("trustBundles: [{ name: a }]", "trustBundles[0].file: is required");
+  const oneFormat = "trustBundles[0].file: give one of file, pkcs12, jks";
+  refused("trustBundles: [{ name: a }]", oneFormat);
+  refused("trustBundles: [{ name: a, file: f, jks: g }]", oneFormat);
+  refused('trustBundles: [{ name: a, pkcs12: "" }]', "trustBundles[0].pkcs12: must not be empty");
+  refused("trustBundles: [{ name: a, file: f, passwordFile: p }]", "trustBundles[0].passwordFile: unknown field");
+  refused('trustBundles: [{ name: a, jks: f, passwordFile: "" }]', "trustBundles[0].passwordFile: must not be empty");
   const bundles = Array.from({ length: 201 }, (_, index) => `{ name: a, file: f${index} }`);
   refused(`trustBundles: [${bundles.join(", ")}]`, "trustBundles: must have at most 200");
   for (const timeout of ["0s", "61m", "soon"]) {
@@ -207,7 +221,7 @@ test("a file that two settings would write, or that another setting reads, is re
   const text = `${header}
 caFile: ca.pem
 bootstrapTokenFile: token
-trustBundles: [{ name: a, file: trust.pem }]
+trustBundles: [{ name: a, file: trust.pem }, { name: a, pkcs12: trust.p12, passwordFile: trust.p12 }]
 certificates:
   - name: one
     signer: s
@@ -225,6 +239,7 @@ certificates:
         "certificates[0].files[4].pem: must name a file or folder",
         'certificates[0].files[4].group: there is no group "4294967295"',
         "trustBundles[0]: /d/trust.pem is the file of the password of certificates[1].files[3]",
+        "trustBundles[1]: /d/trust.p12 is the file of the password of trustBundles[1]",
         "certificates[0].files[2]: /d/token is the file of the bootstrap token",
         "certificates[0].files[3]: /d/ca.pem is the file of the server's CA",
         "certificates[1].files[0]: /d/one.pem is the file of certificates[0].files[0]",

@@ -137,7 +137,11 @@ nodeName: app-1
 nodeAddresses: [10.0.0.7]
 dataDirectory: agent
 listen: { port: 0 }
-trustBundles: [{ signer: example.com/services, file: ${bundle} }]
+trustBundles:
+  - { signer: example.com/services, file: ${bundle} }
+  - { signer: example.com/services, pkcs12: trust.p12 }
+  - { signer: example.com/services, jks: trust.jks, passwordFile: store.password }
+  - { name: "platform.io:nodeagent-serving:ca", pkcs12: other.p12 }
 certificates:
   - name: web
     signer: example.com/services
@@ -220,6 +224,19 @@ certificates:
       "from Java\n",
     ]);
     assert.equal(new Set(await serials()).size, 3);
+  });
+
+  it("are trusted by a Java client through the trust stores of their signer, and not through those of another", async () => {
+    const client = resolve(import.meta.dirname, "services/Client.java");
+    const ask = async (store: string, password: string): Promise<string> => {
+      const properties = { trustStore: inFolder(store), trustStorePassword: password };
+      const flags = Object.entries(properties).map(([name, value]) => `-Djavax.net.ssl.${name}=${value}`);
+      const target = ["api.services.example", String(ports.api)];
+      return (await execute("java", ["-XX:TieredStopAtLevel=1", ...flags, client, ...target])).stdout;
+    };
+    assert.match(await ask("trust.p12", "changeit"), /from Java\n$/);
+    assert.match(await ask("trust.jks", "a password of this test"), /from Java\n$/);
+    await assert.rejects(ask("other.p12", "changeit"), /unable to find valid certification path to requested target/);
   });
 
   it("use renewed certificates without a lost request", async () => {

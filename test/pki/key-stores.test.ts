@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { createCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
-import { encodeJavaKeyStore } from "../../src/pki/java-key-store.ts";
+import { fingerprintOf } from "../../src/pki/certificate.ts";
+import { encodeJavaKeyStore, encodeJavaTrustStore } from "../../src/pki/java-key-store.ts";
 import type { KeyStoreEntry } from "../../src/pki/key-store-entry.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import type { KeyType } from "../../src/pki/keys.ts";
-import { encodePkcs12 } from "../../src/pki/pkcs12.ts";
+import { encodePkcs12, encodePkcs12TrustStore } from "../../src/pki/pkcs12.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 
 const hasKeytool = spawnSync("keytool", ["-help"]).status === 0;
@@ -97,6 +98,56 @@ describe("key stores", () => {
         assert.match(listed, /Certificate chain length: 2/);
         // Only whoever can read the key can sign with it.
         assert.match(keytool(file, type, "-certreq", "-alias", "web"), /BEGIN NEW CERTIFICATE REQUEST/);
+      });
+    }
+  });
+});
+
+const anchorOf = (commonName: string) =>
+  createCertificateAuthority({
+    subject: { commonName },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: Date.UTC(1969, 0),
+    notAfter: Date.UTC(2037, 0),
+  }).certificate;
+
+describe("trust stores", () => {
+  const certificates = ["Services of Example.com", "Services of Example.com", "年", "Bücher", "x".repeat(70_000)].map(
+    anchorOf,
+  );
+  const formats = [
+    ["PKCS12", encodePkcs12TrustStore],
+    ["JKS", encodeJavaTrustStore],
+  ] as const;
+
+  it("are the same bytes for the same certificates in any order, and other bytes for others or another password", () => {
+    for (const [, encode] of formats) {
+      const made = encode({ certificates, password });
+      assert.deepEqual(encode({ certificates: certificates.toReversed(), password }), made);
+      assert.notDeepEqual(encode({ certificates, password: "another" }), made);
+      assert.notDeepEqual(encode({ certificates: certificates.slice(1), password }), made);
+    }
+  });
+
+  it("hold every certificate, as openssl reads them", () => {
+    inFile(encodePkcs12TrustStore({ certificates, password }), (file) => {
+      const read = openssl("pkcs12", "-in", file, "-passin", `pass:${password}`, "-nokeys");
+      for (const { der } of certificates) assert.ok(read.includes(der.toString("base64").slice(0, 64)));
+      assert.match(read, /friendlyName: services-of-example\.com-[0-9a-f]{16}\n/);
+      assert.equal(spawnSync("openssl", ["pkcs12", "-in", file, "-passin", "pass:wrong", "-nokeys"]).status, 1);
+    });
+  });
+
+  it("are read by Java, which trusts each certificate", { skip: !hasKeytool && "keytool is not installed" }, () => {
+    for (const [type, encode] of formats) {
+      inFile(encode({ certificates, password }), (file) => {
+        const listed = keytool(file, type, "-list");
+        for (const certificate of certificates) {
+          const fingerprint = fingerprintOf(certificate).toUpperCase().match(/../g)?.join(":") ?? "";
+          assert.ok(listed.includes(fingerprint));
+        }
+        assert.equal(listed.match(/, trustedCertEntry/g)?.length, certificates.length);
+        assert.match(listed, /^services-of-example\.com-[0-9a-f]{16}, /m);
       });
     }
   });

@@ -1,0 +1,36 @@
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
+import { encodeJavaTrustStore } from "../pki/java-key-store.ts";
+import { encodePkcs12TrustStore } from "../pki/pkcs12.ts";
+import type { TrustBundleFile } from "./agent-settings.ts";
+import { failureReason } from "./failure-reason.ts";
+
+/** How anchors are encoded in a file: as PEM, or in a store with this password. `fault`: the password cannot be read. */
+export type AnchorEncoding =
+  | { readonly type: "pem" }
+  | { readonly type: "pkcs12" | "jks"; readonly password: string }
+  | { readonly type: "unknown"; readonly fault: string };
+
+/** The encoding of a file now: its password may be another one at each look. */
+export function encodingOf({ store }: Pick<TrustBundleFile, "store">): AnchorEncoding {
+  if (store === undefined) return { type: "pem" };
+  try {
+    return { type: store.type, password: store.password() };
+  } catch (error) {
+    return { type: "unknown", fault: failureReason(error) };
+  }
+}
+
+/** `pem`: the anchors. Throws Error with why there is no password. */
+export function encodeAnchors(pem: string, encoding: AnchorEncoding): Buffer {
+  switch (encoding.type) {
+    case "pem":
+      return Buffer.from(pem);
+    case "pkcs12":
+    case "jks": {
+      const encode = encoding.type === "pkcs12" ? encodePkcs12TrustStore : encodeJavaTrustStore;
+      return encode({ certificates: parseCertificatesPem(pem), password: encoding.password });
+    }
+    case "unknown":
+      throw new Error(encoding.fault);
+  }
+}

@@ -1,0 +1,18 @@
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+
+/** Java refuses shorter ones. */
+const shortestPassword = 6;
+
+/** Of a trust store without a password of its own: Java's own tools use it, and it hides nothing. */
+export const customaryPassword = "changeit";
+
+/** Reads the password of a PKCS #12 or JKS store. Throws UnusableFile. */
+export function readStorePassword(file: string): string {
+  const password = readPrivateFile(file)?.replace(/\r?\n$/, "");
+  if (password === undefined) throw new UnusableFile(`${file}: the password file is missing`);
+  if (password.length < shortestPassword || !/^[ -~]{1,128}$/.test(password)) {
+    throw new UnusableFile(`${file}: the password must have ${shortestPassword} to 128 visible ASCII characters`);
+  }
+  return password;
+}

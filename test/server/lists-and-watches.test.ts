@@ -172,6 +172,14 @@ describe("a watch", () => {
     assert.deepEqual(shown(all.events), ["ADDED a", "ADDED b", "DELETED a", "DELETED b"]);
   });
 
+  it("is checked as a list by the deprecated paths where its query does not say watch, as upstream", async () => {
+    const path = "/apis/coordination.platform.io/v1/watch/namespaces/old-paths/leases";
+    const { code, message } = await api.json(
+      `${path}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`,
+    );
+    assert.deepEqual([code, message.split(": ").at(-1)], [422, "sendInitialEvents is forbidden for list"]);
+  });
+
   it("ends when its client does not read, and other watches continue", async () => {
     const collection = await newNamespace("slow");
     const [slow, quick] = [await api.watch(`${collection}?watch=1`), await api.watch(`${collection}?watch=1`)];

@@ -33,15 +33,18 @@ export interface ListOptionsRequest {
   readonly namespace: string;
   /** Set by the old `/watch/` paths, else empty. */
   readonly name: string;
-  readonly isWatch: boolean;
 }
 
-/** Parses and checks the query of a list or watch. Throws 400 and 422 like upstream (`ValidateListOptions`). */
+/**
+ * Parses and checks the query of a list or watch. As upstream (`ValidateListOptions`), it is checked as a watch where it says `watch`, and on
+ * the old paths of watches as a list where it does not. Throws 400 and 422.
+ */
 export function parseListOptions<T extends ApiObject>(
   definition: ResourceDefinition<T>,
-  { query, namespace, name, isWatch }: ListOptionsRequest,
+  { query, namespace, name }: ListOptionsRequest,
 ): ListOptions<T> {
   const parameters = parametersOf(query);
+  const isWatch = parseBoolean(parameters, "watch") ?? false;
   const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
   const limit = parseInteger(parameters, "limit") ?? 0;
   const resourceVersion = parameters.get("resourceVersion") ?? "";

@@ -16,8 +16,8 @@ import { turnsDuring } from "../../turns-during.ts";
 import { apiError, toyBox, toys } from "./toy-resource.ts";
 import type { Toy, ToyBox } from "./toy-resource.ts";
 
-const options = (query: string, { namespace = "box", isWatch = false } = {}): ListOptions<Toy> =>
-  parseListOptions(toys, { query, namespace, name: "", isWatch });
+const options = (query: string, { namespace = "box" } = {}): ListOptions<Toy> =>
+  parseListOptions(toys, { query, namespace, name: "" });
 const list = (box: ToyBox, query = "") => listObjects(box.registry, options(query));
 const names = async (box: ToyBox, query = ""): Promise<(string | undefined)[]> =>
   Array.from((await list(box, query)).items, ({ object }) => object.metadata.name);
@@ -98,7 +98,7 @@ describe("a list", () => {
     await createObject(registry, { object, namespace: "", manager: "test", caller });
     const found = async (fieldSelector: string): Promise<number> => {
       const query = new URLSearchParams({ fieldSelector }).toString();
-      const parsed = parseListOptions(plain, { query, namespace: "", name: "", isWatch: false });
+      const parsed = parseListOptions(plain, { query, namespace: "", name: "" });
       return (await listObjects(registry, parsed)).items.length;
     };
     assert.equal(await found("metadata.namespace=box"), 0);
@@ -108,7 +108,7 @@ describe("a list", () => {
       found("color=red"),
       apiError(400, '"color" is not a known field selector: only "metadata.name"'),
     );
-    const request = { query: "fieldSelector=metadata.namespace%3Dbox", namespace: "", name: "", isWatch: false };
+    const request = { query: "fieldSelector=metadata.namespace%3Dbox", namespace: "", name: "" };
     assert.throws(
       () => parseListOptions(ownFields, request),
       apiError(400, "field label not supported: metadata.namespace"),
@@ -421,7 +421,7 @@ describe("a watch", () => {
     const ended = Promise.withResolvers<Error>();
     const ready = Promise.withResolvers<void>();
     const running = watchObjects(registry, {
-      options: parseListOptions(registry.definition, { query, namespace: "box", name: "", isWatch: true }),
+      options: parseListOptions(registry.definition, { query: `watch=1&${query}`, namespace: "box", name: "" }),
       observer: {
         onChange(type, object) {
           events.push(`${type} ${object.object.metadata.name} ${object.object.color ?? ""}`);

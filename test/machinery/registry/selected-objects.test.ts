@@ -109,7 +109,7 @@ async function registryOf(count: number): Promise<ResourceRegistry<Toy>> {
 
 /** The names of the objects that a watch starts with. */
 function initialNames(registry: ResourceRegistry<Toy>, query: string, namespace = ""): Promise<string[]> {
-  const options = parseListOptions(toys, { query: `watch=1&${query}`, namespace, name: "", isWatch: true });
+  const options = parseListOptions(toys, { query: `watch=1&${query}`, namespace, name: "" });
   const names: string[] = [];
   return new Promise((resolve, reject) => {
     watchObjects(registry, {
@@ -128,7 +128,7 @@ describe("a list or a watch with a selector", async () => {
   const registry = await registryOf(2000);
 
   const list = async (query: string, namespace = ""): Promise<string[]> => {
-    const options = parseListOptions(toys, { query, namespace, name: "", isWatch: false });
+    const options = parseListOptions(toys, { query, namespace, name: "" });
     const { items } = await listObjects(registry, options);
     return Array.from(items, ({ key }) => key.slice(key.lastIndexOf("/") + 1));
   };

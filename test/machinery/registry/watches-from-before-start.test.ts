@@ -81,7 +81,7 @@ function watch(registry: ResourceRegistry<Toy>, query: string) {
   const events: string[] = [];
   const { promise: settled, resolve } = Promise.withResolvers<Error | undefined>();
   const running = watchObjects(registry, {
-    options: parseListOptions(registry.definition, { query, namespace: "box", name: "", isWatch: true }),
+    options: parseListOptions(registry.definition, { query: `watch=1&${query}`, namespace: "box", name: "" }),
     observer: {
       onChange: (type, { object, revision }) =>
         void events.push(`${type} ${object.metadata.name} ${object.color} ${revision}`),

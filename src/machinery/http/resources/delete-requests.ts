@@ -59,7 +59,7 @@ export async function deleteCollectionRequest(
   const { request, info, user } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const { namespace } = info;
-  const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
+  const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "" });
   const options = await readDeleteOptions(resourceRequest);
   const deleted = await deleteCollection(registry, {
     list,

@@ -65,7 +65,7 @@ export async function listRequest(
 ): Promise<HttpResponse> {
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
-  const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
+  const options = parseListOptions(registry.definition, { query: request.query, namespace, name });
   const list = await listObjects(registry, { ...options, waiter: request, user });
   return representList(list, { registry, request, user, status: 200, mediaType });
 }
@@ -76,7 +76,7 @@ export function watchRequest(
 ): HttpResponse {
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
-  const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
+  const options = parseListOptions(registry.definition, { query: request.query, namespace, name });
   refuseUnstreamable(mediaType); // last, as upstream
   return watchResponse(registry, { request, user, options, mediaType, schedule });
 }

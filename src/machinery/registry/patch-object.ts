@@ -6,6 +6,7 @@ import { maximumPatchValues } from "../schema/value-limit.ts";
 import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
 import { JsonSyntaxError } from "../schema/json-reader.ts";
 import type { RepeatedKey } from "../schema/json-reader.ts";
+import { repeatedMembersIn } from "../schema/repeated-members.ts";
 import { parseJsonInSteps } from "../schema/parse-json.ts";
 import type { ParsedJson } from "../schema/parse-json.ts";
 import {
@@ -18,7 +19,7 @@ import { applyConfiguration, nameOf, parseConfiguration } from "./apply/apply-co
 import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
-import type { DecodedObject } from "./decode-object.ts";
+import type { DecodedObject, DecodeRequest } from "./decode-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
 import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyJsonPatch, parseJsonPatch, unknownOperationFields } from "./patch/json-patch.ts";
@@ -74,7 +75,8 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     await pauseInTurn();
     const value = await patch.apply(registry.served.object(previous));
     await pauseInTurn();
-    const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
+    const duplicateFields = patch.keepsRepeatedMembers === true ? repeatedMembersIn(value) : [];
+    const { object, strictFaults } = fitted(registry, { value, shown: patch.shown, duplicateFields });
     // Upstream decodes the result from maps, which have no order, and sorts what it does not know.
     const unknownFields = strictFaults.toSorted();
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
@@ -161,6 +163,8 @@ interface ParsedPatch {
   readonly strictFaults: readonly string[];
   /** The patch, where errors show it. */
   readonly shown?: StrategicMergePatch;
+  /** Whether members that are repeated in the patch are so in its result: upstream puts the values of a JSON patch there as texts. */
+  readonly keepsRepeatedMembers?: boolean;
 }
 
 async function parsePatch<T extends ApiObject>(
@@ -177,6 +181,7 @@ async function parsePatch<T extends ApiObject>(
     return {
       apply: (document) => applyJsonPatch(document, operations),
       strictFaults: faults.map((fault) => `json patch ${fault}`),
+      keepsRepeatedMembers: duplicateFields.length > 0,
     };
   }
   const duplicates = faultsOf({ duplicateFields, unknownFields: [] });
@@ -214,10 +219,14 @@ async function parsed(text: string, { refusal, ...limits }: Parsing): Promise<Pa
   }
 }
 
+interface Fitting extends Pick<DecodeRequest, "value" | "duplicateFields"> {
+  readonly shown?: StrategicMergePatch | undefined;
+}
+
 /** Decodes the patched value as an object of the kind. */
 function fitted<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { value, shown }: { readonly value: unknown; readonly shown?: StrategicMergePatch | undefined },
+  { value, shown, duplicateFields = [] }: Fitting,
 ): DecodedObject<T> {
   // Upstream's decoder takes the kind from the path, and treats an object without a version like one without a name.
   const { kind, apiVersion } = Object(value) as Partial<Record<"kind" | "apiVersion", unknown>>;
@@ -234,7 +243,7 @@ function fitted<T extends ApiObject>(
     throw patchDoesNotApply(`the kind and apiVersion cannot be changed`, shown);
   }
   try {
-    return decodeObject(registry, { value, reading: shown === undefined ? "parsed" : "converted" });
+    return decodeObject(registry, { value, duplicateFields, reading: shown === undefined ? "parsed" : "converted" });
   } catch (error) {
     if (error instanceof TypeMismatch) throw patchDoesNotApply(error.message, shown);
     throw error;

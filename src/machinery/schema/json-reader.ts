@@ -61,6 +61,17 @@ const memberPositions = new WeakMap<object, Map<string, number>>();
 /** Where a member of an object first is in the text; see `MemberPlace`. */
 export const positionOfMember = (object: object, key: string): number => memberPositions.get(object)?.get(key) ?? 0;
 
+const repeatedMembers = new WeakMap<object, Set<string>>();
+
+/** Whether the text of an object has a member more than once. A copy of the object has it once. */
+export const isRepeatedMember = (object: object, key: string): boolean =>
+  repeatedMembers.get(object)?.has(key) ?? false;
+
+function noteRepeatedMember(object: object, key: string): void {
+  const keys = repeatedMembers.get(object) ?? new Set<string>();
+  repeatedMembers.set(object, keys.add(key));
+}
+
 export interface JsonReading {
   /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
   readonly isLatin1?: boolean;
@@ -156,7 +167,9 @@ export class JsonReader {
       this.#skipSpaceBeforeToken();
       if (!this.#take(":")) throw this.#fault("after object key");
       this.#path.push(key);
-      const repeated = (merged ?? positions).has(key) ? this.#repeatedKey(key, start) : undefined;
+      const isRepeated = (merged ?? positions).has(key);
+      if (isRepeated) noteRepeatedMember(object, key);
+      const repeated = isRepeated ? this.#repeatedKey(key, start) : undefined;
       merged?.add(key);
       if (!positions.has(key)) positions.set(key, start);
       this.#skipSpaceBeforeToken();

@@ -238,6 +238,23 @@ describe("a patch", () => {
     await assert.rejects(patch(box, extra, { ...strict, type: "json" }), apiError(422, "json patch unknown field"));
   });
 
+  it("warns of a member that the value of a JSON patch repeats in the patch, and where it is in the object", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const added = (path: string, value: string): string => `{"op":"add","path":"${path}","value":${value}}`;
+    const labels = added("/metadata/labels", '{"a":"1","a":"2","b":"1"}');
+    await patch(box, `[${labels},${added("/size", '[{"x":1,"x":2}]')}]`, { type: "json" });
+    assert.deepEqual(box.warnings, [
+      'json patch duplicate field "[0].value.a"',
+      'json patch duplicate field "[1].value[0].x"',
+      'duplicate field "metadata.labels.a"',
+      'unknown field "size"',
+    ]);
+    box.warnings.length = 0;
+    await patch(box, `[${labels},${added("/metadata/labels/c", '"1"')}]`, { type: "json" });
+    assert.deepEqual(box.warnings, ['json patch duplicate field "[0].value.a"']);
+  });
+
   it("has the last value of a member that occurs twice", async () => {
     const box = await toyBox();
     await box.add("bear");

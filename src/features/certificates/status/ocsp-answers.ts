@@ -36,6 +36,8 @@ const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;
 /** Each costs some 50 µs. Whatever strangers ask, a process signs no more. */
 const signaturesPerSecond = 1000;
+/** So many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
+const reservedSignatures = signaturesPerSecond / 2;
 /** How long the list of CAs is kept: to make it, files are looked at. */
 const pollMilliseconds = 1000;
 /** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
@@ -81,19 +83,26 @@ export class OcspAnswers {
     const answering = first && this.#authorities().find(({ authority }) => isIssuer(authority.certificate, first));
     const issuer = answering?.authority.certificate;
     const now = this.#options.clock.now();
-    if (answering === undefined || issuer === undefined || issuer.notAfter <= now) return failed("unauthorized");
+    if (first === undefined || answering === undefined || issuer === undefined || issuer.notAfter <= now)
+      return failed("unauthorized");
     // One signature cannot speak for several CAs.
     if (!certificateIds.every((id) => isIssuer(issuer, id))) return failed("unauthorized");
 
     await this.#options.statuses.ready();
     const statuses = await this.#statusesOf(certificateIds, issuer);
-    const isRepeated =
-      nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
+    const [status] = statuses;
+    // Otherwise strangers could fill the memory with serial numbers that were never issued.
+    const canBeKept = certificateIds.length === 1 && status !== undefined && status.type !== "unknown";
     const kept = this.#keptAnswer(certificateIds, { statuses, now });
-    const maySign = this.#takeFromBudget(now, { isNeeded: isRepeated || kept === undefined });
+    const left = this.#signaturesLeft(now);
+    const hasPlenty = left > reservedSignatures;
+    const hasNonce =
+      nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
     // Who insists on a nonce asks again; all others get an answer even now.
-    if (kept !== undefined && !(isRepeated && maySign)) return kept;
-    if (!maySign) return failed("tryLater");
+    const isRepeated = hasNonce && hasPlenty;
+    if (kept !== undefined && !isRepeated) return kept;
+    if (canBeKept ? left < 1 : !hasPlenty) return failed("tryLater");
+    this.#budget.signatures -= 1;
 
     const responder = await this.#options.responders.of(answering);
     const signedAt = Math.floor(now / 1000) * 1000;
@@ -107,11 +116,7 @@ export class OcspAnswers {
     if (isRepeated) return { der: signOcspResponse({ responses, ...times, nonce }, responder) };
     const der = signOcspResponse({ responses, ...times }, responder);
     const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };
-    const [status] = statuses;
-    // Otherwise strangers could fill the memory with serial numbers that were never issued.
-    if (first !== undefined && certificateIds.length === 1 && status !== undefined && status.type !== "unknown") {
-      this.#kept.set(keyOf(first), { result, status });
-    }
+    if (canBeKept) this.#kept.set(keyOf(first), { result, status });
     return result;
   }
 
@@ -147,13 +152,11 @@ export class OcspAnswers {
     return isYoung && isSame(status, asked.statuses[0]) ? result : undefined;
   }
 
-  /** Whether a signature may be made now. It is counted only when it is needed. */
-  #takeFromBudget(now: number, { isNeeded }: { readonly isNeeded: boolean }): boolean {
+  #signaturesLeft(now: number): number {
     const passedSeconds = Math.abs(now - this.#budget.at) / 1000;
     const signatures = Math.min(signaturesPerSecond, this.#budget.signatures + passedSeconds * signaturesPerSecond);
-    const isLeft = signatures >= 1;
-    this.#budget = { at: now, signatures: isLeft && isNeeded ? signatures - 1 : signatures };
-    return isLeft;
+    this.#budget = { at: now, signatures };
+    return signatures;
   }
 }
 

@@ -53,11 +53,17 @@ describe("an OCSP answer", () => {
     const [found] = parseCertificatesPem(readFileSync(join(server.dataDirectory, "apiserver-client-ca.crt"), "utf8"));
     assert.ok(found);
     ca = found;
-    const certificate = { issuer: formatDistinguishedName(ca.subject), serialNumber: revoked.toString("hex") };
-    const revocations = server.client.resource(revocationResource(names));
-    await revocations.create({ kind: "", apiVersion: "", metadata: { name: "one" }, spec: { certificate } });
-    await revocations.list(); // answered once the copies in memory, which OCSP reads, have the write
+    await revoke(revoked);
   });
+
+  const revoke = async (serial: Buffer): Promise<void> => {
+    const serialNumber = serial.toString("hex");
+    const certificate = { issuer: formatDistinguishedName(ca.subject), serialNumber };
+    const revocations = server.client.resource(revocationResource(names));
+    const metadata = { name: `serial-${serialNumber}` };
+    await revocations.create({ kind: "", apiVersion: "", metadata, spec: { certificate } });
+    await revocations.list(); // answered once the copies in memory, which OCSP reads, have the write
+  };
 
   const ask = async (serialNumber: Buffer = revoked, nonce?: Buffer): Promise<Buffer> => {
     const body = encodeOcspRequest([encodeCertificateId(ca, serialNumber)], nonce);
@@ -163,6 +169,11 @@ describe("an OCSP answer", () => {
     assert.ok((statuses.get(tryLater) ?? 0) >= 10);
     assert.deepEqual(await ask(), kept);
     assert.deepEqual(await ask(revoked, Buffer.alloc(16, 7)), kept);
+    const other = Buffer.alloc(20, 0x5b);
+    await revoke(other);
+    const signed = await ask(other, Buffer.alloc(16, 7));
+    assert.equal(readOcspResponse(signed).status, successful, "for what is on record some are left");
+    assert.deepEqual(await ask(other), signed);
     time.pass(1000);
     assert.equal(readOcspResponse(await ask(Buffer.of(0x11))).status, successful);
     assert.notDeepEqual(await ask(revoked, Buffer.alloc(16, 7)), kept);

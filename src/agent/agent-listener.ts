@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { ConnectionRoom } from "../machinery/http/connection-room.ts";
 import { PipeliningBound } from "../machinery/http/pipelining-bound.ts";
 import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
 import { probeAnswer } from "../machinery/http/probe-answer.ts";
@@ -9,7 +10,6 @@ import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
-/** When so many connections are open, each new one closes the one that has been idle longest. */
 const maximumConnections = 128;
 
 export interface AgentListenerOptions extends ProbedProgram {
@@ -53,14 +53,8 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
         });
     },
   );
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    // A set is in the order of insertion. Answers take no time, so every older connection is idle.
-    const [oldest] = sockets;
-    if (sockets.size >= maximumConnections) oldest?.destroy();
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  const room = new ConnectionRoom(maximumConnections);
+  server.on("connection", (socket: Socket) => room.add(socket));
   server.keepAliveTimeout = 30_000;
   // A client may end its handshake at any time.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
@@ -77,7 +71,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       server.setSecureContext({ cert: certificatePem, key: keyPem, minVersion: "TLSv1.2" }),
     close() {
       const closed = closeServer(server);
-      for (const socket of sockets) socket.destroy();
+      room.clear(); // also those whose handshake has not ended
       return closed;
     },
   };

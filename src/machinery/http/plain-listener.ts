@@ -5,6 +5,7 @@ import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { urlHost } from "../api/url-host.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { ConnectionBound } from "./connection-bound.ts";
+import { ConnectionRoom } from "./connection-room.ts";
 import { http1Head } from "./http1-head.ts";
 import { PipeliningBound } from "./pipelining-bound.ts";
 import { closeServer, createServer, sendAnswer } from "./node-http.ts";
@@ -31,6 +32,8 @@ export interface PlainListenerOptions {
   readonly isPortShared: boolean;
   readonly answer: (request: PlainRequest) => Promise<HttpResponse>;
   readonly log: Pick<Log, "info" | "error">;
+  /** When so many connections are open, each new one ends the oldest. Default: 2000. */
+  readonly maximumConnections?: number;
 }
 
 export interface PlainListener {
@@ -38,11 +41,11 @@ export interface PlainListener {
   close(): Promise<void>;
 }
 
-const limits = { connections: 2000, connectionsPerAddress: 100 };
+const limits = { connections: Number.POSITIVE_INFINITY, connectionsPerAddress: 100 };
 
 /** Serves public answers over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
 export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
-  const { host, port, isPortShared, answer, log } = options;
+  const { host, port, isPortShared, answer, log, maximumConnections = 2000 } = options;
   const server = createServer({
     maxHeaderSize: 16 * 1024,
     headersTimeout: 10_000,
@@ -55,10 +58,12 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
   const bound = new ConnectionBound(limits);
+  const room = new ConnectionRoom(maximumConnections);
   const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
     if (!bound.admits(socket)) return socket.destroy();
+    room.add(socket);
     const connection: WaitingConnection = { waiting: undefined };
     connections.set(socket, connection);
     const parse = takeListener(socket, "data");

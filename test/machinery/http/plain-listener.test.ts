@@ -21,6 +21,23 @@ const connections = (listener: PlainListener, count: number): Promise<Socket[]> 
     }),
   );
 
+it("plain HTTP answers however many idle connections are open, of which the oldest end", async (t) => {
+  const answer = async (): Promise<HttpResponse> => plainText(200, "answer\n");
+  const where = { host: "127.0.0.1", port: 0, isPortShared: false };
+  const listener = await startPlainListener({ ...where, log, answer, maximumConnections: 3 });
+  t.after(() => listener.close());
+  const [oldest, ...others] = await connections(listener, 3);
+  assert.ok(oldest !== undefined);
+  const ended = once(oldest, "close");
+  const [asking] = await connections(listener, 1);
+  assert.ok(asking !== undefined);
+  asking.write("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  assert.match(await text(asking), /\nanswer\n$/);
+  oldest.resume();
+  await ended;
+  assert.ok(others.every(({ readyState }) => readyState === "open"));
+});
+
 describe("requests over plain HTTP that come at once", () => {
   it("are answered in several turns of the event loop, and in their order on each connection", async (t) => {
     takeTurnForEachLook(t);

@@ -123,11 +123,16 @@ describe("a server", () => {
   it("does not start with such keys in its files, and says which file and why", async () => {
     const weakCa = write("weak.crt", encodePem("CERTIFICATE", authorityOf("weak", forgeable).certificate.der));
     const weakKey = write("weak.key", encodePrivateKeyPem(forgeable));
+    const sealed = write("sealed.key", encodePem("ENCRYPTED PRIVATE KEY", Buffer.from("3000", "hex")));
     const even = encodePem("PUBLIC KEY", rsaPublicKeyInfo(modulusOf(forgeable), 2n));
     const cases: readonly [Readonly<Record<string, unknown>>, RegExp][] = [
       [{ "client-ca-file": weakCa }, /^--client-ca-file: .*certificate 1 \(CN=weak\) .*too small/],
       [{ "requestheader-client-ca-file": weakCa }, /^--requestheader-client-ca-file: .*too small/],
       [{ "cluster-signing-cert-file": weakCa, "cluster-signing-key-file": weakKey }, /^--cluster-signing.*too small/],
+      [
+        { "cluster-signing-cert-file": weakCa, "cluster-signing-key-file": sealed },
+        /^--cluster-signing-key-file: .*sealed\.key: the private key is encrypted/,
+      ],
       [{ "service-account-key-file": [write("even.pem", even)] }, /^--service-account-key-file: .*even/],
     ];
     for (const [settings, message] of cases) {

@@ -8,6 +8,7 @@ import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
 import { isPkcs11Uri, keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
+import { parsePrivateKeyPem } from "../../../pki/keys.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { SigningKey } from "../../../pki/signing-key.ts";
 import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
@@ -49,18 +50,29 @@ export function openSigningAuthority(
   return followed.follow({
     setting: certificateFlag,
     files: () => (isElsewhere ? [certificateFile] : [certificateFile, keyFile]),
-    load: () =>
-      parseSettingsFile(
-        { flag: certificateFlag, file: certificateFile, read: readFollowedFile },
-        (certificate): SigningAuthority =>
-          isElsewhere
+    load() {
+      const certificate = readFollowedFile(certificateFlag, certificateFile);
+      const privateKey = isElsewhere
+        ? undefined
+        : parseSettingsFile({ flag: keyFlag, file: keyFile, read: readFollowedFile }, withPrivateKey);
+      return parseSettingsFile(
+        { flag: certificateFlag, file: certificateFile, read: () => certificate },
+        (): SigningAuthority =>
+          privateKey === undefined
             ? loadSigningAuthorityElsewhere(certificate, keyElsewhere)
-            : loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
-      ),
+            : loadSigningAuthority({ certificate, privateKey }),
+      );
+    },
     onChange(next) {
       const fault = faultOf(next);
       if (fault !== undefined) throw new UsageError(fault);
     },
     warningOf: faultOf,
   });
+}
+
+/** Throws PkiError for a PEM text without a private key that can be read. */
+function withPrivateKey(pem: string): string {
+  parsePrivateKeyPem(pem);
+  return pem;
 }

@@ -17,6 +17,7 @@ import { connectNodes } from "../features/nodes/feature.ts";
 import { admissionRules, openAdmission } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";
 import type { OpenedServer } from "./open-server.ts";
+import { markInEtcd } from "./open-store.ts";
 import { checkReplicaIdentity } from "./replica-identity.ts";
 import { pendingQuestions } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -155,6 +156,7 @@ async function agreeWithReplicas(config: ServerConfig, { opened, accounts }: Rep
   const check = (): Promise<void> =>
     checkReplicaIdentity(store, { authorities: authorities.own, sealingKey, tokenKeys, settings: config.accounts });
   await check();
+  markInEtcd(shared.dataDirectory);
   // Otherwise no replica would start any more once the key of the last start is gone from the files.
   accounts.onOperatorKeys(() => {
     check().catch((error: unknown) =>

@@ -65,10 +65,7 @@ export async function openStore(
   return await orClose(store, async () => {
     const hasServed = existsSync(administratorFile(dataDirectory));
     const shift = await store.open({ mayBegin: mayBegin && !hasServed });
-    if (mayBegin) {
-      if (hasServed && (await isEmpty(store))) throw beginsAnew({ dataDirectory, prefix: storage.prefix });
-      markInEtcd(dataDirectory);
-    }
+    if (mayBegin && hasServed && (await isEmpty(store))) throw beginsAnew({ dataDirectory, prefix: storage.prefix });
     return shifted(store, shift);
   });
 }

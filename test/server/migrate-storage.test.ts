@@ -163,13 +163,20 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
     const [url = ""] = etcd.urls;
     const mark = join(directory, "store.in-etcd");
+    const commandLine = { "data-dir": directory, "etcd-prefix": "/unsaid", ...settings };
+    const direct = parseServerConfig({ commandLine, file: {} });
     let isMarkedBefore = false;
     const way = await startForgetfulWay(Number(new URL(url).port), {
       text: '"grouped"',
-      isDone: async () => (isMarkedBefore = existsSync(mark)) || true,
+      isDone() {
+        isMarkedBefore = existsSync(mark);
+        return openStore(direct, { mayBegin: false }).then(
+          (store) => store.close().then(() => true),
+          () => false,
+        );
+      },
     });
     context.after(() => way.close());
-    const commandLine = { "data-dir": directory, "etcd-prefix": "/unsaid", ...settings };
     const through = { ...commandLine, "etcd-servers": `http://127.0.0.1:${way.port}` };
     const move = migrateStorage(parseServerConfig({ commandLine: through, file: {} }), {
       ...{ from: "lmdb", to: "etcd", sleep: async () => {}, onWait: () => {} },
@@ -271,6 +278,17 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     await (await start("/empty")).stop();
     await assert.rejects(start("/mistaken"), /etcd holds nothing below \/mistaken, .+: correct .+--etcd-prefix/);
     await (await start("/empty")).stop();
+  });
+
+  it("is not needed by a server with a store of its own that another server's etcd has refused", async () => {
+    const prefixed = { ...settings, "etcd-prefix": "/of-others" };
+    const others = join(folder, "others");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: others, settings: prefixed })).stop();
+    const dataDirectory = join(folder, "refused");
+    const start = (more = {}) => startTestServer({ storage: "lmdb", dataDirectory, settings: more });
+    await (await start()).stop();
+    await assert.rejects(start(prefixed), /this replica's CA differs from that of the other replicas/);
+    await (await start()).stop();
   });
 
   it("is needed by a server that is started without the etcd of its restore: it does not begin anew", async () => {

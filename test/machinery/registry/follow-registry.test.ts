@@ -128,3 +128,24 @@ test("a follower that cannot start anew hears of a change also when the old vers
   await registry.waitForFreshCache();
   assert.deepEqual(heard, ["loaded", "put ball"]);
 });
+
+test("a follower that could not start anew does so with the next reload of the cache, also when all changes since then are told", async () => {
+  const store = new ForgetfulStore();
+  const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
+  const heard: string[] = [];
+  let isBroken = false;
+  const hear = (what: string): void => {
+    if (isBroken) throw serviceUnavailable("an object cannot be read");
+    heard.push(what);
+  };
+  followRegistry(registry, {
+    onLoaded: () => hear("loaded"),
+    onEvent: ({ type, key }) => hear(`${type} ${key.slice(key.lastIndexOf("/") + 1)}`),
+  });
+  isBroken = true;
+  await add("ball");
+  isBroken = false;
+  await store.forget(async () => void (await add("car")));
+  await registry.waitForFreshCache();
+  assert.deepEqual(heard, ["loaded", "put car", "loaded"]);
+});

@@ -95,6 +95,8 @@ export class CertificateManager {
   #recallAt = Infinity;
   /** The last recall that a request has followed: its certificate is left alone, whatever its signer writes into it. */
   #answeredRecall = 0;
+  /** The server says that it is revoked. */
+  #revoked: KeyPair | undefined;
   #retryAt = 0;
   /** How many tries in a row each kind of failure has ended: an outage says nothing about how soon people act. */
   readonly #failures = new Map<Backoff, number>();
@@ -169,6 +171,16 @@ export class CertificateManager {
     this.#look.wake();
   }
 
+  /** The server says that a pair is revoked: another one takes its place now, with a new key. */
+  revoked(pair: KeyPair): void {
+    if (pair !== this.#current || pair === this.#revoked) return;
+    this.#revoked = pair;
+    const { name, log } = this.#options;
+    const serialNumber = serialNumberHex(pair.certificate);
+    log.warn({ certificate: name, serialNumber }, "this certificate is revoked: another one takes its place");
+    this.#look.wake();
+  }
+
   /** Looks at the state of the certificate now: it may be refused since the last look. */
   look(): void {
     this.#look.wake();
@@ -236,11 +248,16 @@ export class CertificateManager {
       certificate: this.#current?.certificate,
       wanted,
       isSpecificationChanged: (this.#digest ?? digest) !== digest,
-      isRefused: this.#options.isRefused(this.#current),
+      isRefused: this.#isRefused,
       renewAt: this.#renewAt,
       recallAt: this.#recallAt,
       now: this.#options.clock.now(),
     });
+  }
+
+  get #isRefused(): boolean {
+    const pair = this.#current;
+    return pair !== undefined && (pair === this.#revoked || this.#options.isRefused(pair));
   }
 
   #recallTurn(): number {

@@ -39,7 +39,7 @@ export function recallTime(certificate: Certificate | undefined, issuedBefore: n
 /** The state of a certificate: the first that applies. */
 export type CertificateState =
   | "missing"
-  /** The server has answered 401 to it. */
+  /** The server has answered 401 to it, or says that it is revoked. */
   | "refused"
   | "expired"
   /** It is not valid yet: its signer's clock was ahead, and may be right again. */

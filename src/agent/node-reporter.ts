@@ -11,6 +11,7 @@ import type { AgentSettings } from "./agent-settings.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import { readRecall } from "./read-recall.ts";
+import { readRevocation } from "./read-revocation.ts";
 import { registerNode } from "./node-registration.ts";
 import { wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
@@ -31,6 +32,7 @@ export class NodeReporter {
   #registering: Promise<Node> | undefined;
   readonly #signal: AbortSignal;
   readonly #recallOutage: FailureLog;
+  readonly #revocationOutage: FailureLog;
 
   /** Nothing is reported any more after `signal` has aborted. */
   constructor(parts: NodeParts, signal: AbortSignal) {
@@ -42,6 +44,10 @@ export class NodeReporter {
     const outage = failureLog({
       failure: "could not report the node",
       recovery: "reported the node again",
+    });
+    this.#revocationOutage = failureLog({
+      failure: "could not look whether certificates are revoked",
+      recovery: "looked again whether certificates are revoked",
     });
     this.#recallOutage = failureLog({
       failure: "could not look whether certificates are recalled",
@@ -83,6 +89,7 @@ export class NodeReporter {
     const node = await registerNode({ names, nodes: this.#nodes, log, known }, report);
     this.#node = node;
     await this.#lookForRecalls();
+    await this.#lookForRevocations();
     // Only now, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
     serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
@@ -112,6 +119,22 @@ export class NodeReporter {
       }
     }
     if (!hasFailed) this.#recallOutage.succeeded();
+  }
+
+  /** The same. Nothing is asked about the client certificate: the server refuses it where it is revoked. */
+  async #lookForRevocations(): Promise<void> {
+    const { names, identity, serving, services } = this.#parts;
+    const client = identity.connection.node;
+    try {
+      for (const { manager } of [serving, ...services]) {
+        const pair = manager.current;
+        if (pair === undefined) continue;
+        if (await readRevocation({ names, client, certificate: pair.certificate })) manager.revoked(pair);
+      }
+      this.#revocationOutage.succeeded();
+    } catch (error) {
+      this.#revocationOutage.failed(error);
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { certificateIdentity } from "../features/access/credentials/client-certificate.ts";
 import { unauthorized } from "../machinery/api/api-error.ts";
 import { anonymousUsername } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
@@ -46,7 +47,7 @@ export async function composeHandler(
 ) {
   const { names } = config;
   const { shared, store, healthChecks, observation, stores } = opened;
-  const { access, accounts, authorize, status } = connected;
+  const { access, accounts, authorize, revocation, status } = connected;
   const { log, clock } = shared;
 
   const loopback = new LoopbackTokens();
@@ -57,7 +58,13 @@ export async function composeHandler(
     onOutcome: observation.onAuthenticated,
   });
   const reviewToken = observation.counted(authentication.reviewToken);
-  const reviews = servedReviews(names, reviewDefinitions(access.reviews, accounts.tokenReviews(reviewToken)));
+  const reviews = servedReviews(
+    names,
+    reviewDefinitions(access.reviews, {
+      tokenReviews: accounts.tokenReviews(reviewToken),
+      certificateReviews: revocation.certificateReviews(certificateIdentity),
+    }),
+  );
   const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const audit = opening.adopt(
     config.audit &&

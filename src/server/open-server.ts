@@ -70,7 +70,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     observer: observation.outsideKeys,
   });
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
-  const revocation = connectRevocation(stores);
+  const revocation = connectRevocation(config.names, stores);
   const certificate = opening.adopt(
     await openTlsCertificate(config.listener, {
       ...shared,

@@ -5,6 +5,7 @@ import type { ConnectedAccess } from "../features/access/feature.ts";
 import { accountKinds } from "../features/accounts/feature.ts";
 import { admissionKinds } from "../features/admission/feature.ts";
 import { certificateKinds } from "../features/certificates/feature.ts";
+import { certificateReviews as describedCertificateReviews } from "../features/revocation/certificate-reviews.ts";
 import { revocationKinds } from "../features/revocation/feature.ts";
 import { coreKinds } from "../features/core/feature.ts";
 import { nodeKinds } from "../features/nodes/feature.ts";
@@ -37,7 +38,7 @@ export const reviewDefinitions = (
     selfSubjectRulesReviews,
     subjectAccessReviews,
   }: ConnectedAccess["reviews"],
-  tokenReviews: ReviewDefinition,
+  { tokenReviews, certificateReviews }: Readonly<Record<"tokenReviews" | "certificateReviews", ReviewDefinition>>,
 ): ReviewDefinition[] => [
   selfSubjectReviews,
   tokenReviews,
@@ -45,6 +46,7 @@ export const reviewDefinitions = (
   selfSubjectAccessReviews,
   selfSubjectRulesReviews,
   subjectAccessReviews,
+  certificateReviews,
 ];
 
 const unused = (): never => {
@@ -53,10 +55,10 @@ const unused = (): never => {
 
 /** The reviews of a server without an implementation, for tests and documents that read their schemas. */
 export const describedReviews = (names: Names): ReviewDefinition[] =>
-  reviewDefinitions(
-    accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }),
-    describedTokenReviews(names, { reviewToken: unused }),
-  );
+  reviewDefinitions(accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }), {
+    tokenReviews: describedTokenReviews(names, { reviewToken: unused }),
+    certificateReviews: describedCertificateReviews(names, { isRevoked: unused }),
+  });
 
 /** A kind that is also served under the other spelling of its groups, where the server has one. */
 function servedInBothSpellings(names: Names, definition: ResourceDefinition): ResourceDefinition {
@@ -76,7 +78,8 @@ export const servedReviews = ({ other }: Names, reviews: readonly ReviewDefiniti
     ? reviews
     : reviews.flatMap((review) => {
         const { group, version } = review;
-        return [review, { ...review, group: other.ownGroup(group), storedAs: { group, version } }];
+        const respelled = other.ownGroup(group);
+        return respelled === group ? [review] : [review, { ...review, group: respelled, storedAs: { group, version } }];
       });
 
 /**

@@ -556,6 +556,25 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, size + 1);
   });
 
+  it("replaces a pair that is revoked, with a new key, and nothing when that pair is not in use any more", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const first = manager.current ?? assert.fail();
+    manager.revoked(first);
+    manager.revoked(first);
+    await scene.time.advance(1000);
+    assert.deepEqual([scene.requests.size, manager.status.state], [2, "current"]);
+    assert.notEqual(manager.current?.keyPem, first.keyPem);
+    manager.revoked(first);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 2);
+    manager.revoked(manager.current ?? assert.fail());
+    scene.behaviour = "denies";
+    await scene.time.advance(hour);
+    assert.equal(manager.status.state, "refused");
+    assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
+  });
+
   it("waits before it replaces one that is refused in its turn, although its request went well", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);

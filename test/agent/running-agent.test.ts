@@ -11,10 +11,13 @@ import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-se
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
+import { revocationResource } from "../../src/features/revocation/resources.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
+import { fingerprintOf } from "../../src/pki/certificate.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { socketFolder } from "../socket-folder.ts";
@@ -238,6 +241,29 @@ describe("a running agent", () => {
     assert.deepEqual(serials(), after);
     // Bundles may have a mebibyte each.
     assert.deepEqual([...accepted], ["application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"]);
+  });
+
+  it("replaces a service's certificate and its own that are revoked, each with a new key, and no others", async (context) => {
+    const files = { web: join(folder, "revoked-web.pem"), db: join(folder, "revoked-db.pem") };
+    const certificates = Object.entries(files).map(([name, file]) => service(name, file));
+    const { agent, log } = await start(context, "revoked", { certificates });
+    await allAreCurrent(agent);
+    const pemOf = (name: string): string => readFileSync(join(folder, "revoked", "pki", `${name}-current.pem`), "utf8");
+    const keyOf = (pem: string): string => pem.slice(0, pem.indexOf("-----BEGIN CERTIFICATE"));
+    const before = { web: pemOf("web"), db: pemOf("db"), serving: pemOf("serving"), client: pemOf("client") };
+    const revocations = machines.admin.resource(revocationResource(names));
+    for (const name of ["web", "serving"] as const) {
+      const [certificate = assert.fail()] = parseCertificatesPem(before[name]);
+      const spec = { certificate: { fingerprint: fingerprintOf(certificate) }, reason: "keyCompromise" };
+      await revocations.create({ apiVersion: "", kind: "", metadata: { name: `revoked-${name}` }, spec });
+      await eventually("another certificate", () => keyOf(pemOf(name)) !== keyOf(before[name]));
+    }
+    await allAreCurrent(agent);
+    assert.equal(readFileSync(files.web, "utf8"), pemOf("web"));
+    await heartbeats("revoked");
+    assert.deepEqual([pemOf("db"), pemOf("client")], [before.db, before.client]);
+    const requested = log.filter((line) => line.includes('"reason":"refused"'));
+    assert.equal(requested.length, 2, "each once");
   });
 
   it("needs no server that can tell what is recalled, and believes none about another signer", async (context) => {

@@ -3,6 +3,8 @@ import { before, describe, it } from "node:test";
 import type { AdmissionAttributes, AdmissionRule } from "../../src/machinery/api/attributes.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
+import { encodeCertificatesPem } from "../../src/pki/certificates-pem.ts";
+import { newAuthority } from "../end-to-end/signing-authority.ts";
 import { InProcess } from "./in-process.ts";
 import type { SentRequest } from "./in-process.ts";
 import { sampleFields } from "../profiles/sample-objects.ts";
@@ -75,6 +77,7 @@ const reviewFields: Readonly<Record<string, object>> = {
   TokenReview: { spec: { token: "none" } },
   TokenRequest: { spec: { audiences: [] } },
   SelfSubjectReview: {},
+  CertificateReview: { spec: { certificate: encodeCertificatesPem([newAuthority("reviewed").certificate]) } },
   SelfSubjectRulesReview: { spec: { namespace: "default" } },
   SelfSubjectAccessReview: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } },
   SubjectAccessReview: { spec: { user: "ann", nonResourceAttributes: { path: "/", verb: "get" } } },

@@ -1,11 +1,16 @@
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { CertificateIdentity } from "../../machinery/authentication/presented-credential.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { oncePerTurn } from "../../machinery/scheduling/once-per-turn.ts";
 import { resourceRange } from "../../machinery/registry/storage-key.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { certificateReviews } from "./certificate-reviews.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 import { revocationResource } from "./resources.ts";
 import { revocations } from "./revocations.ts";
@@ -19,10 +24,11 @@ export interface ConnectedRevocation {
   refusalOf(user: UserInfo): string | undefined;
   /** Calls back once after any number of credentials have been revoked. */
   onRevoked(listener: () => void): void;
+  certificateReviews(identityOf: (certificate: Certificate) => CertificateIdentity): ReviewDefinition;
 }
 
 /** Knows every revocation that is stored when it returns. Call it after the registries have started. */
-export function connectRevocation(stores: Stores): ConnectedRevocation {
+export function connectRevocation(names: Names, stores: Stores): ConnectedRevocation {
   const registry = stores.of(revocationResource);
   const revoked = new RevokedCredentials();
   const listeners: (() => void)[] = [];
@@ -47,6 +53,8 @@ export function connectRevocation(stores: Stores): ConnectedRevocation {
   return {
     refusalOf: (user) => revoked.refusalOf(user),
     onRevoked: (listener) => void listeners.push(listener),
+    certificateReviews: (identityOf) =>
+      certificateReviews(names, { isRevoked: (certificate) => revoked.revokesCertificate(identityOf(certificate)) }),
   };
 }
 

@@ -3,3 +3,4 @@ import type { Revocation } from "./revocations.ts";
 
 export const revocationResource = resourceType<Revocation>({ group: "signet", kind: "Revocation", scope: "Cluster" });
 export type { Revocation } from "./revocations.ts";
+export type { CertificateReview } from "./certificate-reviews.ts";

@@ -1,4 +1,5 @@
 import { presentedCredential } from "../../machinery/authentication/presented-credential.ts";
+import type { CertificateIdentity } from "../../machinery/authentication/presented-credential.ts";
 import { serviceAccountUsername } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { Revocation } from "./revocations.ts";
@@ -50,12 +51,7 @@ export class RevokedCredentials {
     const credential = presentedCredential(user);
     if (credential === undefined) return undefined;
     if (credential.type === "certificate") {
-      const { fingerprint, serialNumber, issuer, subject, notBefore } = credential;
-      const isRevoked =
-        this.#fingerprints.has(fingerprint, notBefore) ||
-        this.#serials.has(serialKey(serialNumber, issuer), notBefore) ||
-        this.#subjects.has(subject, notBefore);
-      return isRevoked ? "the client certificate has been revoked" : undefined;
+      return this.revokesCertificate(credential) ? "the client certificate has been revoked" : undefined;
     }
     const issuedAt = credential.issuedAtSeconds === undefined ? -Infinity : credential.issuedAtSeconds * 1000;
     const isRevoked =
@@ -63,6 +59,14 @@ export class RevokedCredentials {
       this.#accounts.has(user.username, issuedAt) ||
       this.#accounts.has(everyAccount, issuedAt);
     return isRevoked ? "the token has been revoked" : undefined;
+  }
+
+  revokesCertificate({ fingerprint, serialNumber, issuer, subject, notBefore }: CertificateIdentity): boolean {
+    return (
+      this.#fingerprints.has(fingerprint, notBefore) ||
+      this.#serials.has(serialKey(serialNumber, issuer), notBefore) ||
+      this.#subjects.has(subject, notBefore)
+    );
   }
 
   #place({ token, certificate }: Spec): { times: LatestTimes; key: string; before: number } {

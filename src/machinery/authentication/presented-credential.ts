@@ -1,5 +1,19 @@
 import type { UserInfo } from "../api/user-info.ts";
 
+/** What a revocation names a certificate by. */
+export interface CertificateIdentity {
+  readonly type: "certificate";
+  /** The SHA-256 of the DER, in lower-case hexadecimal digits. */
+  readonly fingerprint: string;
+  /** Lower-case hexadecimal digits, without leading zeros. */
+  readonly serialNumber: string;
+  /** Distinguished names in the form of RFC 4514. */
+  readonly issuer: string;
+  readonly subject: string;
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+}
+
 /** What identifies the credential that a user has presented, so that it can be revoked alone. Never the credential itself. */
 export type PresentedCredential =
   | {
@@ -11,18 +25,7 @@ export type PresentedCredential =
       /** A sentence for the Warning header of every answer to it, and of its reviews. */
       readonly warning?: string;
     }
-  | {
-      readonly type: "certificate";
-      /** The SHA-256 of the DER, in lower-case hexadecimal digits. */
-      readonly fingerprint: string;
-      /** Lower-case hexadecimal digits, without leading zeros. */
-      readonly serialNumber: string;
-      /** Distinguished names in the form of RFC 4514. */
-      readonly issuer: string;
-      readonly subject: string;
-      /** Milliseconds since the epoch. */
-      readonly notBefore: number;
-    };
+  | CertificateIdentity;
 
 /** Beside the user, not in it: reviews, audit events and certificate requests copy what is in a user. */
 const presented = new WeakMap<UserInfo, PresentedCredential>();

@@ -26,12 +26,11 @@ interface Typed {
 const golden = JSON.parse(readFileSync(new URL("fixtures/every-kind.json", import.meta.url), "utf8")) as Golden[];
 
 const reviews = describedReviews(kubernetesNames);
+const isUpstreams = ({ group }: { readonly group: string }): boolean => group !== kubernetesNames.group("signet");
 // Of a kind that is only read there are no objects, and its schema has no more than their metadata.
-const stored = storedResources(kubernetesNames).filter(
-  ({ group, verbs }) => group !== kubernetesNames.group("signet") && (verbs?.includes("create") ?? true),
-);
+const stored = storedResources(kubernetesNames).filter(({ verbs }) => verbs?.includes("create") ?? true);
 const schemas = new Map<string, unknown>([
-  ...[...stored, ...reviews].map(({ kind, schema }) => [kind, schema] as const),
+  ...[...stored, ...reviews].filter(isUpstreams).map(({ kind, schema }) => [kind, schema] as const),
   ["TokenRequest", tokenRequestSchema],
   ["Status", statusSchema],
   ["DeleteOptions", deleteOptionsSchema],

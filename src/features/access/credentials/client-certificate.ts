@@ -8,7 +8,7 @@ import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential, CredentialOutcome } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import type { PresentedCredential } from "../../../machinery/authentication/presented-credential.ts";
+import type { CertificateIdentity } from "../../../machinery/authentication/presented-credential.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 
 interface ClientCertificateOptions extends CertificateVerifierOptions {
@@ -55,7 +55,7 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
 }
 
 /** What identifies a client's certificate. Computed once for each connection: its certificate is parsed once. */
-export const certificateIdentity = computedOnce((leaf: Certificate): PresentedCredential => ({
+export const certificateIdentity = computedOnce((leaf: Certificate): CertificateIdentity => ({
   type: "certificate",
   fingerprint: fingerprintOf(leaf),
   serialNumber: serialNumberHex(leaf),

@@ -118,6 +118,7 @@ const rolesOfNodes = ({
   inAuthorization,
   inCertificates,
   inCoordination,
+  inSignet,
   inStorage,
 }: RbacBuilder): readonly ClusterRole[] => [
   clusterRole("system:node", [
@@ -139,6 +140,7 @@ const rolesOfNodes = ({
     // There are no Services, but a kubelet starts no container before it has read them.
     inCore(read, ["services"]),
     inStorage(["get", "create", "update", "patch", "delete"], ["csinodes"]),
+    inSignet(["create"], ["certificatereviews"]),
   ]),
   clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], ["certificatesigningrequests"])]),
 ];

@@ -2,6 +2,8 @@ import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { apiVersionOf } from "../../../../src/machinery/api/resource-type.ts";
 import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import { encodeCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
+import { newAuthority } from "../../../end-to-end/signing-authority.ts";
 import { sampleFields } from "../../../profiles/sample-objects.ts";
 
 const namespace = "hostile";
@@ -86,5 +88,15 @@ export const sampleReviews: readonly { readonly target: string; readonly review:
   {
     target: "/apis/authorization.platform.io/v1/selfsubjectrulesreviews",
     review: { ...authorization, kind: "SelfSubjectRulesReview", metadata, spec: { namespace: "hostile" } },
+  },
+  {
+    target: "/apis/signet.platform.io/v1/certificatereviews",
+    review: {
+      apiVersion: "signet.platform.io/v1",
+      kind: "CertificateReview",
+      metadata,
+      spec: { certificate: encodeCertificatesPem([newAuthority("reviewed").certificate]) },
+      status: { revoked: true },
+    },
   },
 ];

@@ -47,14 +47,14 @@ export const listenerFlags = {
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
-    help: "Maximum concurrent connections, within the limit on open files. More are closed before their TLS handshake.",
+    help: "Maximum concurrent connections, within the limit on open files. For another one, the oldest idle one is closed.",
   },
   "max-connections-per-address": {
     type: "integer",
     default: 1000,
     minimum: 1,
     maximum: 1_000_000,
-    help: "Maximum concurrent connections of one client address (or IPv6 /64). Raise it behind a TCP load balancer.",
+    help: "Maximum concurrent connections of one client address (or IPv6 /64). More are closed before their TLS handshake. Raise it behind a TCP load balancer.",
   },
 } as const satisfies Flags;
 

@@ -13,18 +13,22 @@ export interface ConnectionLimits {
 /** Counts open connections, including those that never complete their TLS handshake. */
 export class ConnectionBound {
   readonly #limits: ConnectionLimits;
+  readonly #makeRoom: () => boolean;
   readonly #countByAddress = new Map<string, number>();
   #count = 0;
 
-  constructor(limits: ConnectionLimits) {
+  /** `makeRoom` is called when there are too many in all: it ends another connection, and returns whether it has. Default: it ends none. */
+  constructor(limits: ConnectionLimits, makeRoom = (): boolean => false) {
     this.#limits = limits;
+    this.#makeRoom = makeRoom;
   }
 
   /** Counts a connection until it is closed. Returns false, without counting it, when it exceeds a limit. */
   admits(socket: Socket): boolean {
     const address = addressKey(socket.remoteAddress ?? "");
     const ofAddress = this.#countByAddress.get(address) ?? 0;
-    if (this.#count >= this.#limits.connections || ofAddress >= this.#limits.connectionsPerAddress) return false;
+    if (ofAddress >= this.#limits.connectionsPerAddress) return false;
+    if (this.#count >= this.#limits.connections && !this.#makeRoom()) return false;
     this.#count++;
     this.#countByAddress.set(address, ofAddress + 1);
     socket.once("close", () => this.#closed(address));

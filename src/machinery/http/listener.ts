@@ -16,6 +16,7 @@ import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { closeListener } from "./close-listener.ts";
+import { endsOf } from "./ends-of.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { HandshakeTurns } from "./handshake-turns.ts";
 import { serveHttp1 } from "./http1-requests.ts";
@@ -116,6 +117,8 @@ interface ListenerParts extends Http1Parts {
   readonly connections: Map<Duplex, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
+  /** The connections whose handshake is done, by their ends. */
+  readonly served: Map<string, TlsConnection>;
   readonly handshakes: HandshakeTurns;
 }
 
@@ -152,6 +155,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     refused: new Map(),
     connections: new Map(),
     sockets: new Set(),
+    served: new Map(),
     handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
@@ -216,13 +220,43 @@ function createHttpsServer(
   return server;
 }
 
-/** Lets only as many connections as the limits allow begin their handshake. */
-function boundConnections({ server, limits, log, sockets, handshakes }: ListenerParts): void {
-  const bound = new ConnectionBound(limits);
-  const startTls = takeListener(server, "connection");
+/** How many connections are looked at in order to make room for a new one. Those after them are looked at for the next. */
+const looksForRoom = 100;
+
+/** Ends the oldest connection whose client waits for no answer. Returns false when none is found. */
+function makeRoom({ sockets, served }: ListenerParts): boolean {
+  let looks = 0;
+  for (const socket of sockets) {
+    if (looks++ === looksForRoom) return false;
+    if (!socket.destroyed && served.get(endsOf(socket))?.isBusy !== true) {
+      socket.destroy();
+      return true;
+    }
+    // Behind the others.
+    sockets.delete(socket);
+    sockets.add(socket);
+  }
+  return false;
+}
+
+/**
+ * Lets only as many connections as the limits allow begin their handshake. A client that waits for nothing keeps no other out: clients
+ * without a name could hold all places.
+ */
+function boundConnections(parts: ListenerParts): void {
+  const { server, limits, log, sockets, handshakes } = parts;
   const refused = rateLimitedReport<string | undefined>((address, count) =>
     log.warn({ address, count }, "too many connections: new ones are closed"),
   );
+  const ended = rateLimitedReport<number>((maximum, count) =>
+    log.warn({ maximum, count }, "too many connections: idle ones are closed for new ones"),
+  );
+  const bound = new ConnectionBound(limits, () => {
+    const isMade = makeRoom(parts);
+    if (isMade) ended(limits.connections);
+    return isMade;
+  });
+  const startTls = takeListener(server, "connection");
   server.on("connection", (socket: Socket) => {
     if (bound.admits(socket)) {
       sockets.add(socket);
@@ -237,14 +271,19 @@ function boundConnections({ server, limits, log, sockets, handshakes }: Listener
 
 /** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
 function serveBothProtocols(parts: ListenerParts): void {
-  const { server, context, limits, sessions, connections, handshakes, tooManyWait } = parts;
+  const { server, context, limits, sessions, connections, served, handshakes, tooManyWait } = parts;
   const nowSeconds = (): number => context.tick.seconds;
   const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     handshakes.hasEnded(socket);
     const connection = new TlsConnection(socket, context.tick.seconds);
+    const { ends } = connection;
     connections.set(socket, connection);
-    socket.on("close", () => connections.delete(socket));
+    served.set(ends, connection);
+    socket.on("close", () => {
+      connections.delete(socket);
+      if (served.get(ends) === connection) served.delete(ends);
+    });
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") {
       parseHttp1(socket);

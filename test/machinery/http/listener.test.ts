@@ -1037,8 +1037,36 @@ describe("the listener", () => {
     });
   });
 
+  it("closes the oldest connection whose client waits for nothing when there are too many, and else the new one", async () => {
+    const sinks: ByteSink[] = [];
+    const handler: Handler = async () => ({
+      status: 200,
+      headers: {},
+      body: { start: (sink) => (sinks.push(sink), () => undefined) },
+    });
+    await withListener({ handler, limits: { connections: 3 } }, async (port) => {
+      const watching = openHttp2(port);
+      const streams = [watching.request({ ":path": "/watch" })];
+      await once(streams[0] ?? watching, "response");
+      const silent = connectTcp({ host: "127.0.0.1", port });
+      await once(silent, "connect");
+      const idle = await openTls(port);
+      const closings = [silent, idle].map((socket) => once(socket.resume(), "close"));
+      for (const closing of closings) {
+        const session = openHttp2(port);
+        const stream = session.request({ ":path": "/watch" });
+        await Promise.all([closing, once(stream, "response")]);
+        streams.push(stream);
+      }
+      await assert.rejects(openTlsOrFail(port), "all wait for something");
+      for (const sink of sinks) sink.write(Buffer.from("event"));
+      for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
+      for (const { session } of streams) session?.destroy();
+    });
+  });
+
   it("closes a connection that it has refused, also when the client does not close its side", () =>
-    withListener({ limits: { connections: 1 } }, async (port, listener) => {
+    withListener({ limits: { connectionsPerAddress: 1 } }, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
       const stubborn = await openTls(port, { socket });
       stubborn.allowHalfOpen = true;

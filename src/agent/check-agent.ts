@@ -1,6 +1,7 @@
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
+import { fileFailureReason, namesPath } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "./agent-settings.ts";
@@ -88,7 +89,8 @@ async function foundBy(check: () => Promise<CheckFinding> | CheckFinding | void)
   try {
     return (await check()) ?? ok;
   } catch (error) {
-    return faulty(error instanceof ServerUnreachable ? error.reason : messageOf(error));
+    if (error instanceof ServerUnreachable) return faulty(error.reason);
+    return faulty(namesPath(error) ? fileFailureReason(error) : messageOf(error));
   }
 }
 

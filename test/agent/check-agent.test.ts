@@ -233,6 +233,15 @@ describe("the check of an agent's settings", () => {
     assert.match(ofBundle, /^not checked {2}the trust bundle nosuch: the data directory cannot be used$/);
   });
 
+  it("says in plain words why the system refuses a file, and what to do", async (context) => {
+    const file = join(folder, "loop.pem");
+    symlinkSync("loop.pem", file);
+    context.after(() => rmSync(file));
+    const findings = await check(bundle("nosuch", "loop.pem"));
+    const found = findings.find((finding) => finding.includes("the file "));
+    assert.equal(found, `FAULT  the file ${file}: its symbolic links form a loop; name another`);
+  });
+
   it("says which folder the agent makes", async () => {
     const lines: string[] = [];
     await checkAgent(settings({ dataDirectory: join(folder, "not", "there") }), {

@@ -370,7 +370,8 @@ describe("signet doctor beside a running server", () => {
 
   it("finds keys and CAs that no server starts with, also where it cannot read the store with them", async (context) => {
     const faults = {
-      "nodeagent-client-ca.key": /^bad key files: .+client-ca\.crt, .+client-ca\.key: .*; restore both from a backup$/,
+      "nodeagent-client-ca.key":
+        /^bad key files: .+client-ca\.crt, .+client-ca\.key: .*; restore both from a backup, or, .+ \(signet ca prepare\)$/,
       "service-account.key": /^bad key files: .+service-account\.key: .*; restore it from a backup/,
       "client-authorities.json":
         /^bad key files: .+client-authorities\.json cannot be read: .*; correct it, or move it away/,

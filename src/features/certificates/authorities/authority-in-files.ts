@@ -77,7 +77,9 @@ export function openAuthorityInFiles({
   const pem = readAuthorityFile(certificateFile);
   const authority = orPkiError(() => loadCertificateAuthority({ certificate: pem, privateKey }));
   if (!(authority instanceof PkiError)) return { ...authority, pem };
-  const reason = `${certificateFile}, ${keyFile}: ${authority.message}; restore both from a backup`;
+  const reason =
+    `${certificateFile}, ${keyFile}: ${authority.message}; restore both from a backup, or, where an earlier version takes them, ` +
+    "start that one and replace the CA there (signet ca prepare)";
   throw new UnusableFile(reason, { cause: authority });
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
@@ -10,6 +11,7 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { authorityRecord, generationThat, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openAuthorityInFiles, readAuthorityFile } from "./authority-in-files.ts";
@@ -122,9 +124,17 @@ export class RotatableAuthority {
   #opened(rotated: RotatedAuthority): AuthorityWithBundle {
     const signing = generationThat(rotated, "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
-    const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthorityInProcess => {
+    const open = ({ certificate, fingerprint, sealedKey, state }: Generation): SigningAuthorityInProcess => {
       const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedAuthorityName(fingerprint));
-      return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
+      const authority = orPkiError(() => loadCertificateAuthority({ certificate, privateKey }));
+      if (!(authority instanceof PkiError)) return rootSigningAuthority(authority);
+      const next =
+        state === "replaced"
+          ? `end the trust in it: signet ca retire ${this.name} --force`
+          : "start the version before, and replace it there: signet ca prepare, then signet ca switch";
+      throw new UsageError(`the CA ${this.name} in the store cannot be used: ${authority.message}; ${next}`, {
+        cause: authority,
+      });
     };
     const others = rotated.generations.filter((one) => one !== signing);
     return {

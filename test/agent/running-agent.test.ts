@@ -266,6 +266,31 @@ describe("a running agent", () => {
     assert.equal(requested.length, 2, "each once");
   });
 
+  it("needs no server that can tell what is revoked", async (context) => {
+    for (const [nodeName, code, outages] of [
+      ["unknowing", 404, 0],
+      ["forbidding", 403, 0],
+      ["broken", 500, 1],
+    ] as const) {
+      let looks = 0;
+      const through = (transport: Transport): Transport => ({
+        async send(request) {
+          if (!request.path.endsWith("/certificatereviews")) return transport.send(request);
+          looks++;
+          const text = JSON.stringify({ kind: "Status", code, message: "no review", status: { revoked: true } });
+          return { status: code, headers: {}, body: Readable.from([Buffer.from(text)]) };
+        },
+        close: () => transport.close(),
+      });
+      const { agent, log } = await start(context, nodeName, { through });
+      await allAreCurrent(agent);
+      const before = looks;
+      await eventually("a whole look", () => looks > before + 1);
+      assert.equal(agent.status().outages.length, outages);
+      assert.ok(!log.some((line) => line.includes("revoked: another")));
+    }
+  });
+
   it("needs no server that can tell what is recalled, and believes none about another signer", async (context) => {
     const annotations = { "signet.platform.io/renew-issued-before": timestamp(Date.now() + time.passed) };
     const ofOther = { metadata: { name: "other", annotations }, spec: { signerName: "example.com/other" } };

@@ -107,6 +107,17 @@ describe("the resources of a node", () => {
     assert.deepEqual(faults(after, before), faultsOfCounted);
     assert.deepEqual(faults(after, after), []);
   });
+
+  it("come behind the metadata in the faults of a report, as upstream", () => {
+    const { status } = definition.subresources ?? {};
+    assert.ok(status?.type === "update");
+    const after = node({ status: { capacity: { cpu: "-1" } } });
+    const [first, second] = status.validateUpdate?.(after, { ...context, previous: node({}) }) ?? [];
+    assert.equal(first, "metadata change");
+    assert.deepEqual(messages([second ?? "no metadata"]), [
+      'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+    ]);
+  });
 });
 
 describe("a node's row", () => {

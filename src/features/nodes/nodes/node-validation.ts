@@ -31,17 +31,19 @@ interface NodeUpdate extends NodeBefore {
 export const validateNodeUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
   "metadata",
   ...validateNode(next, update),
+  "metadata change",
   ...validateChange(next, update.previous),
 ];
 
 export const validateNodeStatusUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
+  "metadata change",
   ...validateResources(next, update),
   ...validateChange(next, update.previous),
 ];
 
 /** The faults of an update of the Node or of its status: fields that were set once must stay. */
-function validateChange(next: Node, previous: Node): KindFault[] {
-  const faults: KindFault[] = ["metadata change", ...validateAddresses(next.status.addresses ?? [])];
+function validateChange(next: Node, previous: Node): FieldError[] {
+  const faults = validateAddresses(next.status.addresses ?? []);
   const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;
   if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
     faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));

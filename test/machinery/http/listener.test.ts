@@ -1065,6 +1065,24 @@ describe("the listener", () => {
     });
   });
 
+  it("closes an idle HTTP/2 connection also when the client does not close its side", () =>
+    withListener({ limits: { connectionsPerAddress: 1, idleSeconds: 2 } }, async (port, listener) => {
+      const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
+      const stubborn = await openTls(port, { socket, ALPNProtocols: ["h2"] });
+      stubborn.allowHalfOpen = true;
+      stubborn.write(Buffer.concat([clientPreface, encodeFrame(settings())]));
+      await once(stubborn, "data"); // the server's settings
+      const ended = once(stubborn.resume(), "end");
+      for (let second = 0; second < 2; second++) listener.sweep();
+      await ended;
+      for (let second = 2; second < 6; second++) listener.sweep();
+      await assert.rejects(openTlsOrFail(port));
+      listener.sweep();
+      await turn();
+      await openTlsOrFail(port);
+      stubborn.destroy();
+    }));
+
   it("closes a connection that it has refused, also when the client does not close its side", () =>
     withListener({ limits: { connectionsPerAddress: 1 } }, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });

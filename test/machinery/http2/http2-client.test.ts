@@ -11,8 +11,8 @@ import * as fc from "fast-check";
 import { Http2Client } from "../../../src/machinery/http2/http2-client.ts";
 import type { StreamFailure } from "../../../src/machinery/http2/http2-client-stream.ts";
 import type { HeaderFields } from "../../../src/machinery/http2/request-header-encoder.ts";
-import { flags, frameTypes, settingIds } from "../../../src/machinery/http2/protocol.ts";
-import { encodeFrame, headerBlock, reset, settings } from "./frame-client.ts";
+import { errorCodes, flags, frameTypes, settingIds } from "../../../src/machinery/http2/protocol.ts";
+import { encodeFrame, headerBlock, number32, reset, settings } from "./frame-client.ts";
 import type { RawFrame } from "./frame-client.ts";
 
 const head = (path: string, fields: HeaderFields = []): HeaderFields => [
@@ -192,7 +192,7 @@ describe("an HTTP/2 client", () => {
   });
 
   it("distinguishes requests that a leaving server has not started from those that it may have started", async () => {
-    const { client, answer } = await withFrames();
+    const { client, closed, answer } = await withFrames();
     const [first, second] = [send(client), send(client)];
     await turns();
     const payload = Buffer.from([0, 0, 0, 1, 0, 0, 0, 0]); // the last stream is the first request's
@@ -206,6 +206,56 @@ describe("an HTTP/2 client", () => {
       payload: headerBlock([[":status", "200"]]),
     });
     assert.equal((await first).failure, undefined);
+    await closed; // nothing is left to wait for
+  });
+
+  it("distinguishes a request that the server has refused from one that it gave up", async () => {
+    const { client, answer } = await withFrames();
+    const [refused, givenUp] = [send(client), send(client)];
+    await turns();
+    answer({ ...reset(1), payload: number32(errorCodes.refusedStream) }, reset(3));
+    const [one, other] = [(await refused).failure, (await givenUp).failure];
+    assert.deepEqual([one?.isUnprocessed, other?.isUnprocessed], [true, false]);
+    assert.match(other?.cause.message ?? "", /code 8/);
+    client.destroy();
+  });
+
+  it("sends what waits once the server widens its windows, and takes more requests", async () => {
+    const one = settings([settingIds.initialWindowSize, 0], [settingIds.maxConcurrentStreams, 1]);
+    const { client, answer, far } = await withFrames(one);
+    let sent = "";
+    far.on("data", (bytes: Buffer) => (sent += bytes.toString("latin1")));
+    const requests = ["first body", "second body"].map((body) => send(client, { body: Buffer.from(body) }));
+    await turns();
+    assert.doesNotMatch(sent, /body/);
+    answer(settings([settingIds.initialWindowSize, 100]));
+    await turns();
+    assert.match(sent, /first body/);
+    assert.doesNotMatch(sent, /second body/);
+    answer(settings([settingIds.maxConcurrentStreams, 2]));
+    await turns();
+    assert.match(sent, /second body/);
+    client.destroy();
+    await Promise.all(requests);
+  });
+
+  it("sends no more of a request whose answer is whole", async () => {
+    const { client, answer, far } = await withFrames();
+    let sent = "";
+    far.on("data", (bytes: Buffer) => (sent += bytes.toString("latin1")));
+    const ended = Promise.withResolvers<StreamFailure | undefined>();
+    const onEnd = ended.resolve;
+    const stream = client.open(head("/x"), { add() {}, addInvalid() {}, onData() {}, onEnd });
+    stream.write(Buffer.from("begin"));
+    await turns();
+    answer({ type: frameTypes.headers, flags: flags.endHeaders | flags.endStream, streamId: 1 });
+    assert.equal(await ended.promise, undefined);
+    stream.write(Buffer.from("go on"));
+    await turns();
+    const resetAsDone = encodeFrame({ ...reset(1), payload: number32(errorCodes.noError) }).toString("latin1");
+    assert.ok(sent.includes(resetAsDone));
+    assert.ok(!sent.includes("go on"));
+    client.destroy();
   });
 
   it("reports that a queued request was not started when the connection breaks", async () => {

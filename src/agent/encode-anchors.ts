@@ -20,7 +20,7 @@ export function encodingOf({ store }: Pick<TrustBundleFile, "store">): AnchorEnc
   }
 }
 
-/** `pem`: the anchors. Throws Error with why there is no password. */
+/** `pem`: the anchors. Throws Error with why there is no password, and PkiError for an anchor that no trust store takes. */
 export function encodeAnchors(pem: string, encoding: AnchorEncoding): Buffer {
   switch (encoding.type) {
     case "pem":

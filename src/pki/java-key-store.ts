@@ -35,7 +35,10 @@ export function encodeJavaKeyStore(entry: KeyStoreEntry): Buffer {
   return encodeStore([contents], password);
 }
 
-/** A store of the same format with certificates alone, which Java trusts. The same ones and password give the same bytes. */
+/**
+ * A store of the same format with certificates alone, which Java trusts. The same ones and password give the same bytes. Throws PkiError
+ * for a certificate that no trust store takes.
+ */
 export function encodeJavaTrustStore(store: TrustStore): Buffer {
   const entries = trustedEntries(store).map(({ alias, certificate: { der, notBefore } }) =>
     Buffer.concat([uint32(trustedCertificateEntry), text(alias), date(notBefore), ...certificate(der)]),

@@ -58,7 +58,7 @@ export function encodePkcs12(entry: KeyStoreEntry): Buffer {
 
 /**
  * A PKCS #12 store of certificates alone, with the attribute by which Java trusts them. Protected as a store with a key. The same
- * certificates and password give the same bytes.
+ * certificates and password give the same bytes. Throws PkiError for a certificate that no trust store takes.
  */
 export function encodePkcs12TrustStore(store: TrustStore): Buffer {
   const entries = trustedEntries(store);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { fingerprintOf } from "./certificate.ts";
 import type { Certificate } from "./certificate.ts";
+import { PkiError } from "./pki-error.ts";
 
 /** Certificates that programs trust, to be kept in a store without keys. */
 export interface TrustStore {
@@ -16,12 +17,22 @@ export interface TrustedEntry {
   readonly certificate: Certificate;
 }
 
-/** The entries of a store: the same ones in the same order for the same certificates, in whatever order they come. */
+/**
+ * The entries of a store: the same ones in the same order for the same certificates, in whatever order they come. Throws PkiError for a
+ * certificate without a subject or an issuer (RFC 5280 4.1.2.4 and 4.1.2.6): Java would read nothing of the whole store.
+ */
 export const trustedEntries = ({ certificates }: Pick<TrustStore, "certificates">): TrustedEntry[] =>
   certificates
     .map((certificate) => ({ fingerprint: fingerprintOf(certificate), certificate }))
     .toSorted((one, other) => (one.fingerprint < other.fingerprint ? -1 : 1))
-    .map(({ fingerprint, certificate }) => ({ alias: aliasOf(certificate, fingerprint), certificate }));
+    .map(({ fingerprint, certificate }) => {
+      const { subject, issuer } = certificate;
+      if (subject.relativeNames.length > 0 && issuer.relativeNames.length > 0)
+        return { alias: aliasOf(certificate, fingerprint), certificate };
+      throw new PkiError(
+        `Java reads no store with a certificate without a subject or an issuer: SHA-256 ${fingerprint}`,
+      );
+    });
 
 const longestName = 64;
 

@@ -129,6 +129,16 @@ describe("trust stores", () => {
     }
   });
 
+  it("are not made with a certificate without a subject, of which Java would read none of the others", () => {
+    const nameless = anchorOf("");
+    for (const [, encode] of formats) {
+      assert.throws(() => encode({ certificates: [...certificates, nameless], password }), {
+        name: "PkiError",
+        message: new RegExp(`without a subject or an issuer: SHA-256 ${fingerprintOf(nameless)}$`),
+      });
+    }
+  });
+
   it("hold every certificate, as openssl reads them", () => {
     inFile(encodePkcs12TrustStore({ certificates, password }), (file) => {
       const read = openssl("pkcs12", "-in", file, "-passin", `pass:${password}`, "-nokeys");

@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { cloneWithChanges } from "./clone-with-changes.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -34,10 +35,25 @@ export interface Pasted {
  */
 export function pasteFrontPage(shell: readonly string[], { programs }: { readonly programs?: string } = {}): Pasted {
   const place = mkdtempSync(join(tmpdir(), "signet-front-page-"));
+  const remove = (): void => rmSync(place, { recursive: true, force: true });
+  try {
+    return { ...pasteInto(place, { shell, programs }), remove };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+interface Paste {
+  readonly shell: readonly string[];
+  readonly programs: string | undefined;
+}
+
+function pasteInto(place: string, { shell, programs }: Paste): Omit<Pasted, "remove"> {
   const checkout = join(place, "the checkout");
   const temporary = join(place, "tmp");
   mkdirSync(temporary);
-  cloneWithChanges(checkout);
+  cloneWithChanges(root, checkout);
   const [program, ...args] = [...endsWithParent, ...shell];
   const ownPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const { stdout, stderr } = spawnSync(program ?? "", args, {
@@ -56,23 +72,11 @@ export function pasteFrontPage(shell: readonly string[], { programs }: { readonl
   const folder = readdirSync(temporary)
     .map((name) => join(temporary, name))
     .find((one) => existsSync(join(one, "node_modules")));
-  const log = join(folder ?? "", "signet.log");
+  const log = join(folder ?? temporary, "signet.log");
   return {
     output: stdout.slice(Math.max(0, stdout.indexOf("certificate request ann created"))),
     transcript: `${stdout}${stderr}${existsSync(log) ? readFileSync(log, "utf8") : ""}`,
     tarball: join(checkout, readdirSync(checkout).find((name) => name.endsWith(".tgz")) ?? ""),
     folder,
-    remove: () => rmSync(place, { recursive: true, force: true }),
   };
-}
-
-function cloneWithChanges(checkout: string): void {
-  spawnSync("git", ["clone", "--quiet", root, checkout]);
-  const listing = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
-  const changed = spawnSync("git", listing, { cwd: root, encoding: "utf8" }).stdout.split("\0");
-  for (const path of changed.filter((one) => one !== "")) {
-    const [own, copy] = [join(root, path), join(checkout, path)];
-    if (existsSync(own)) cpSync(own, copy, { recursive: true });
-    else rmSync(copy);
-  }
 }

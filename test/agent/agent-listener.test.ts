@@ -77,7 +77,8 @@ describe("the agent's listener", () => {
     socket.write("POST /livez HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
     let text = "";
     for await (const part of socket.setEncoding("utf8")) text += part;
-    assert.match(text, /^HTTP\/1.1 405 [^]*\r\nconnection: close\r\n/i);
+    const [head = ""] = text.split("\r\n\r\n", 1); // a later answer of Node.js, to the request that took too long, says it too
+    assert.match(head, /^HTTP\/1.1 405 [^]*\r\nconnection: close$/im);
   });
 
   it("completes no TLS handshake before it has a certificate", async (context) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
@@ -353,7 +354,8 @@ describe("a watch cache", () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
     assert.equal(cache.waitFor(1), undefined);
-    const reached = cache.waitFor(3);
+    const patient = new AbortController();
+    const reached = cache.waitFor(3, patient.signal);
     const controller = new AbortController();
     const givenUp = cache.waitFor(3, controller.signal);
     controller.abort(new Error("the client left"));
@@ -363,6 +365,7 @@ describe("a watch cache", () => {
     await put(store, "/elsewhere/b", "1");
     await reached;
     assert.equal(cache.revision, 3);
+    assert.equal(getEventListeners(patient.signal, "abort").length, 0, "the signal keeps nothing of a wait");
   });
 
   it("reaches a revision, even one of another prefix, when its watches have all events up to it", async () => {

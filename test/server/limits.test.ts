@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:http2";
+import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2";
 import { gunzipSync } from "node:zlib";
 import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
@@ -381,5 +384,32 @@ describe("a burst of long requests", () => {
       leaving.abort();
       assert.equal((await answering).status, 504, path);
     }
+  });
+});
+
+describe("a server with as many connections as it may have", () => {
+  it("takes new clients in place of those without a name that do not read their answers, and keeps the watches of users", async () => {
+    const server = await startTestServer({ settings: { "max-connections": 3 } });
+    const api = new InProcess(server);
+    const open = (initialWindowSize: number): ClientHttp2Session =>
+      connect(server.url, { ca: server.caCertificates, settings: { initialWindowSize } }).on("error", () => {});
+    const watching = open(65_535);
+    const authorization = `Bearer ${server.adminToken}`;
+    const watch = watching.request({
+      ":path": `${collection}?watch=1&fieldSelector=metadata.name=seen`,
+      authorization,
+    });
+    await once(watch, "response");
+    for (let index = 0; index < 5; index++) {
+      const stuck = open(0).request({ ":path": "/version" });
+      stuck.on("error", () => {}); // its connection is closed
+      await once(stuck, "response");
+    }
+    const user = open(65_535);
+    const [headers] = (await once(user.request({ ":path": "/livez" }), "response")) as [IncomingHttpHeaders];
+    assert.equal(headers[":status"], 200);
+    await api.json(collection, { method: "POST", body: { metadata: { name: "seen" } } });
+    assert.match(String((await once(watch, "data"))[0]), /^\{"type":"ADDED",.*"name":"seen"/);
+    for (const session of [watching, user]) session.destroy();
   });
 });

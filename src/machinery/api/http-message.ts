@@ -13,6 +13,8 @@ export interface Connection {
    * accepts any certificate, so that one listener can serve several CAs. The authenticators verify the chain.
    */
   readonly peerCertificates: readonly X509Certificate[];
+  /** Whether a user with a name has sent a request over it. Whoever authenticates the requests sets it. */
+  hasKnownUser?: boolean;
 }
 
 /**

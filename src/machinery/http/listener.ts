@@ -223,25 +223,34 @@ function createHttpsServer(
 /** How many connections are looked at in order to make room for a new one. Those after them are looked at for the next. */
 const looksForRoom = 100;
 
-/** Ends the oldest connection whose client waits for no answer. Returns false when none is found. */
+/**
+ * Ends the oldest connection whose client waits for no answer, else the oldest of a client without a name. Returns false when none is
+ * found.
+ */
 function makeRoom({ sockets, served }: ListenerParts): boolean {
   let looks = 0;
+  let nameless: Socket | undefined;
   for (const socket of sockets) {
-    if (looks++ === looksForRoom) return false;
-    if (!socket.destroyed && served.get(endsOf(socket))?.isBusy !== true) {
-      socket.destroy();
-      return true;
+    if (looks++ === looksForRoom) break;
+    if (!socket.destroyed) {
+      const connection = served.get(endsOf(socket));
+      if (connection?.isBusy !== true) {
+        socket.destroy();
+        return true;
+      }
+      if (!connection.hasKnownUser) nameless ??= socket;
     }
     // Behind the others.
     sockets.delete(socket);
     sockets.add(socket);
   }
-  return false;
+  nameless?.destroy();
+  return nameless !== undefined;
 }
 
 /**
- * Lets only as many connections as the limits allow begin their handshake. A client that waits for nothing keeps no other out: clients
- * without a name could hold all places.
+ * Lets only as many connections as the limits allow begin their handshake. Clients without a name, and those that wait for nothing, keep no
+ * other out: they could hold all places.
  */
 function boundConnections(parts: ListenerParts): void {
   const { server, limits, log, sockets, handshakes } = parts;
@@ -249,7 +258,10 @@ function boundConnections(parts: ListenerParts): void {
     log.warn({ address, count }, "too many connections: new ones are closed"),
   );
   const ended = rateLimitedReport<number>((maximum, count) =>
-    log.warn({ maximum, count }, "too many connections: idle ones are closed for new ones"),
+    log.warn(
+      { maximum, count },
+      "too many connections: idle ones, and those of clients without a name, are closed for new ones",
+    ),
   );
   const bound = new ConnectionBound(limits, () => {
     const isMade = makeRoom(parts);

@@ -5,7 +5,7 @@ import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http
 import { isWholeBody } from "../api/is-whole-body.ts";
 import { isApiPath, requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
-import { mastersGroup } from "../api/user-info.ts";
+import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor, RequestCaller } from "../api/request-actor.ts";
 import { sharePath } from "../scheduling/share-path.ts";
@@ -113,6 +113,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const authenticating = options.authenticate(request);
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
       lifecycle.authenticatedUser = authenticatedUser;
+      if (authenticatedUser.username !== anonymousUsername) request.connection.hasKnownUser = true;
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 

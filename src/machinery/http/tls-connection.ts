@@ -17,6 +17,7 @@ export class TlsConnection implements Connection {
   readonly #socket: TLSSocket;
   #peerCertificates: readonly X509Certificate[] | undefined;
   readonly remoteAddress: string;
+  hasKnownUser = false;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
   /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */

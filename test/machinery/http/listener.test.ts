@@ -1037,28 +1037,29 @@ describe("the listener", () => {
     });
   });
 
-  it("closes the oldest connection whose client waits for nothing when there are too many, and else the new one", async () => {
+  it("closes the oldest connection whose client waits for nothing when there are too many, else one of a client without a name", async () => {
     const sinks: ByteSink[] = [];
-    const handler: Handler = async () => ({
-      status: 200,
-      headers: {},
-      body: { start: (sink) => (sinks.push(sink), () => undefined) },
-    });
-    await withListener({ handler, limits: { connections: 3 } }, async (port) => {
-      const watching = openHttp2(port);
-      const streams = [watching.request({ ":path": "/watch" })];
-      await once(streams[0] ?? watching, "response");
+    const handler: Handler = async ({ path, connection }) => {
+      if (path === "/named") connection.hasKnownUser = true;
+      return { status: 200, headers: {}, body: { start: (sink) => (sinks.push(sink), () => undefined) } };
+    };
+    await withListener({ handler, limits: { connections: 4 } }, async (port) => {
+      const open = async (path: string): Promise<ClientHttp2Stream> => {
+        const stream = openHttp2(port).request({ ":path": path });
+        stream.on("error", () => {}); // its connection is closed
+        await once(stream, "response");
+        return stream;
+      };
+      const streams = [await open("/named")];
+      const nameless = await open("/anonymous");
       const silent = connectTcp({ host: "127.0.0.1", port });
       await once(silent, "connect");
       const idle = await openTls(port);
-      const closings = [silent, idle].map((socket) => once(socket.resume(), "close"));
-      for (const closing of closings) {
-        const session = openHttp2(port);
-        const stream = session.request({ ":path": "/watch" });
-        await Promise.all([closing, once(stream, "response")]);
+      for (const closing of [silent.resume(), idle.resume(), nameless]) {
+        const [, stream] = await Promise.all([once(closing, "close"), open("/named")]);
         streams.push(stream);
       }
-      await assert.rejects(openTlsOrFail(port), "all wait for something");
+      await assert.rejects(openTlsOrFail(port), "all have a name and wait for something");
       for (const sink of sinks) sink.write(Buffer.from("event"));
       for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
       for (const { session } of streams) session?.destroy();

@@ -10,7 +10,6 @@ import { largestAnswerBytes } from "./agent-clients.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { encodeAnchors, encodingOf } from "./encode-anchors.ts";
-import type { AnchorEncoding } from "./encode-anchors.ts";
 import { failureReason } from "./failure-reason.ts";
 import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
 import { ChangedFilesReport } from "./changed-files-report.ts";
@@ -58,7 +57,7 @@ export class BundleFile {
   /** What the server has now, until it is in the file. */
   #wanted: WantedFile | undefined;
   /** At the last look. */
-  #encoding: AnchorEncoding | undefined;
+  #encoding: ReturnType<typeof encodingOf> | undefined;
   /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
   #compared: { readonly digest: string | undefined; readonly isRight: boolean } | undefined;
   #last: Outcome | undefined;
@@ -160,9 +159,10 @@ export class BundleFile {
   }
 }
 
-function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: AnchorEncoding): WantedFile {
+function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: ReturnType<typeof encodingOf>): WantedFile {
   try {
     const { pem, count } = joinedAnchors(bundles);
+    if ("fault" in encoding) return encoding;
     return { contents: encodeAnchors(pem, encoding), anchors: count };
   } catch (error) {
     return { fault: failureReason(error) };

@@ -16,6 +16,12 @@ export function frontPage(): { readonly block: string; readonly output: string }
 
 export const shells = { bash: ["bash", "--norc"], zsh: ["zsh", "-f"] } as const;
 
+/** The PATH of a user without a checkout: `node` is the machine's own. */
+export const ownPath = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .filter((folder) => !folder.includes("node_modules"))
+  .join(delimiter);
+
 export interface Pasted {
   /** What was printed after npm's own lines. */
   readonly output: string;
@@ -55,14 +61,13 @@ function pasteInto(place: string, { shell, programs }: Paste): Omit<Pasted, "rem
   mkdirSync(temporary);
   cloneWithChanges(root, checkout);
   const [program, ...args] = [...endsWithParent, ...shell];
-  const ownPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const { stdout, stderr } = spawnSync(program ?? "", args, {
     cwd: checkout,
     input: `${frontPage().block}kill $!\nwait\n`,
     encoding: "utf8",
     timeout: 600_000,
     env: {
-      PATH: [...(programs === undefined ? [] : [programs]), ...ownPath].join(delimiter),
+      PATH: programs === undefined ? ownPath : `${programs}${delimiter}${ownPath}`,
       HOME: process.env["HOME"] ?? place,
       TMPDIR: temporary,
       npm_config_prefer_offline: "true",

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -32,7 +32,9 @@ describe("the packed install", () => {
   it("comes from the README's block, which goes from a clone to a token and a certificate, and prints what the page shows", () => {
     assert.equal(comparable(install.output), comparable(frontPage().output), install.transcript);
     assert.match(readFileSync(join(install.folder, "robot.token"), "utf8"), /^eyJ/);
-    assert.match(readFileSync(join(install.folder, "ann.crt"), "utf8"), /^-----BEGIN CERTIFICATE-----/);
+    const certificate = new X509Certificate(readFileSync(join(install.folder, "ann.crt")));
+    assert.equal(certificate.subject, "O=dev\nCN=ann");
+    assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(install.folder, "ann.key")))));
   });
 
   const hasZsh = spawnSync("zsh", ["-c", "true"]).status === 0;

@@ -1,17 +1,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
-import { pasteFrontPage, shells } from "../documents/front-page.ts";
+import { ownPath, pasteFrontPage, shells } from "../documents/front-page.ts";
 import type { Pasted } from "../documents/front-page.ts";
-
-/** The PATH of a user without a checkout: `node` is the machine's own. */
-const ownPath = (process.env["PATH"] ?? "")
-  .split(delimiter)
-  .filter((folder) => !folder.includes("node_modules"))
-  .join(delimiter);
 
 /** Signet as the README's block packs and installs it. */
 export interface PackedInstall extends Omit<Pasted, "folder"> {

@@ -1,5 +1,5 @@
 import { inspectWorkloads } from "./inspected-server.ts";
-import type { InspectedWorkload, InspectedWorkloads } from "./inspected-server.ts";
+import type { InspectedWorkloads } from "./inspected-server.ts";
 import type { Inspector } from "./inspector.ts";
 import { processIo } from "./process-io.ts";
 import type { ProcessIo } from "./process-io.ts";
@@ -20,13 +20,20 @@ interface ProfileNode {
   readonly children: readonly ProfileNode[];
 }
 
+interface MeasuredWorkloads extends InspectedWorkloads {
+  /** How often the requests of a workload are sent, of which the cheapest time counts. */
+  readonly loads?: number;
+  /** Bytes that a request of each workload may allocate, by name: what stays below is not sent again. */
+  readonly allowedBytes?: ReadonlyMap<string, number>;
+}
+
 /** What requests of each workload cost a server of its own process, by name. Rejects when one is not answered with 2xx. */
-export async function measureCosts(options: InspectedWorkloads): Promise<ReadonlyMap<string, RequestCosts>> {
-  const { requests } = options;
+export async function measureCosts(options: MeasuredWorkloads): Promise<ReadonlyMap<string, RequestCosts>> {
+  const { requests, loads = 3, allowedBytes } = options;
   const measured = new Map<string, RequestCosts>();
   await inspectWorkloads(options, async ({ name, inspector, processId, load, sendOne }) => {
     measured.set(name, {
-      ...(await leastAllocated(inspector, { load, requests })),
+      ...(await leastAllocated(inspector, { load, loads, requests, allowedBytes: allowedBytes?.get(name) ?? 0 })),
       io: await countIo(processId, sendOne),
     });
   });
@@ -35,21 +42,27 @@ export async function measureCosts(options: InspectedWorkloads): Promise<Readonl
 
 type Allocations = Pick<RequestCosts, "allocatedBytes" | "allocatedByFunction">;
 
-const sampledLoads = 3;
+interface SampledLoads {
+  readonly load: () => Promise<void>;
+  readonly loads: number;
+  /** Of one load. */
+  readonly requests: number;
+  readonly allowedBytes: number;
+}
 
 /** Of the load with the least: what the server does by itself meanwhile, more of it on a slow machine, only adds to it. */
 async function leastAllocated(
   inspector: Inspector,
-  { load, requests }: Pick<InspectedWorkload, "load"> & Pick<InspectedWorkloads, "requests">,
+  { load, loads, requests, allowedBytes }: SampledLoads,
 ): Promise<Allocations> {
-  let least: Allocations | undefined;
-  for (let count = 0; count < sampledLoads; count += 1) {
+  let least: Allocations = { allocatedBytes: Infinity, allocatedByFunction: new Map() };
+  for (let count = 0; count < loads && least.allocatedBytes >= allowedBytes; count += 1) {
     const bytes = await sampleAllocations(inspector, load);
     const allocatedByFunction = new Map([...bytes].map(([place, size]) => [place, size / requests]));
     const allocatedBytes = [...allocatedByFunction.values()].reduce((sum, size) => sum + size, 0);
-    if (least === undefined || allocatedBytes < least.allocatedBytes) least = { allocatedBytes, allocatedByFunction };
+    if (allocatedBytes < least.allocatedBytes) least = { allocatedBytes, allocatedByFunction };
   }
-  return least ?? { allocatedBytes: 0, allocatedByFunction: new Map() };
+  return least;
 }
 
 const countedBatches = 20;

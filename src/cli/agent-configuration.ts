@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
-import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
+import { serverUrlFault } from "../machinery/client/server-url-fault.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
 import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
@@ -85,7 +85,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     leaseSecondsOf(text) === undefined ? leaseDurationFault : undefined,
   );
   const given = {
-    server: root.texts("servers", serverFault),
+    server: root.texts("servers", serverUrlFault),
     caFile: fileOf("caFile"),
     kubeconfig: fileOf("kubeconfig"),
     bootstrapTokenFile: fileOf("bootstrapTokenFile"),
@@ -117,9 +117,6 @@ const choiceFault =
   (choices: readonly string[]) =>
   (text: string): string | undefined =>
     choices.includes(text) ? undefined : `must be one of ${choices.join(", ")}`;
-
-const serverFault = (text: string): string | undefined =>
-  isHttpsUrl(text) ? undefined : "must be a URL such as https://signet.example.com:6443";
 
 const bundleFormats = ["file", "pkcs12", "jks"] as const;
 

@@ -1,7 +1,7 @@
-import { isHttpsUrl } from "../machinery/api/is-https-url.ts";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import type { KubeconfigContext } from "../machinery/client/kubeconfig/kubeconfig.ts";
+import { serverUrlFault } from "../machinery/client/server-url-fault.ts";
 import { isTokenText } from "../machinery/client/is-token-text.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { orPkiError, PkiError } from "../pki/pki-error.ts";
@@ -28,10 +28,8 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { transport, files = [] } = kubeconfig === undefined ? {} : contextOf(kubeconfig);
   const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
-  const wrong = servers.find((server) => !isHttpsUrl(server));
-  if (wrong !== undefined) {
-    throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL such as https://signet.example.com:6443`);
-  }
+  const [fault] = servers.flatMap((server) => serverUrlFault(server) ?? []);
+  if (fault !== undefined) throw new UsageError(`--server: ${fault}`);
   const { caFile, clientCertificate, clientKey } = flags;
   return {
     servers,

@@ -1,4 +1,5 @@
 import { isLoopback } from "../machinery/api/is-loopback.ts";
+import { withoutUrlPasswords } from "../machinery/api/without-url-passwords.ts";
 import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 
@@ -76,7 +77,8 @@ function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly a
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
-      throw new UsageError(`--etcd-servers: ${JSON.stringify(server)} must be http://host:port or https://host:port`);
+      const shown = JSON.stringify(withoutUrlPasswords(server));
+      throw new UsageError(`--etcd-servers: ${shown} must be http://host:port or https://host:port`);
     }
     return url.origin;
   });

@@ -119,7 +119,7 @@ more: true
     () => parseAgentConfiguration(text, "/"),
     (error: Error) => {
       for (const fault of [
-        "servers[0]: must be a URL such as https://signet.example.com:6443",
+        'servers[0]: "http://plain.example" is not a URL such as https://signet.example.com:6443',
         "listen.port: must be a whole number from 0 to 65535",
         "listen.adress: unknown field",
         "nodeName: ",

@@ -132,6 +132,19 @@ describe("the flags of an agent", () => {
     }
     await refused("--server", "http://server.example");
   });
+
+  it("name no server by a URL with a password, which no message shows", async () => {
+    for (const url of [
+      "https://ann:secret@server.example",
+      "http://ann:secret@server.example",
+      "https://ann:s@ecret@a b",
+    ]) {
+      await assert.rejects(
+        settingsOf("--server", url),
+        (error) => error instanceof UsageError && /--server: "https?:..\(left out\)@[sa]/.test(error.message),
+      );
+    }
+  });
 });
 
 describe("the connection to a server", () => {

@@ -82,6 +82,15 @@ function changesSettings(name: string, flag: Flag): boolean {
 }
 
 describe("each flag of signet serve", () => {
+  it("that takes a URL refuses one without showing its password", () => {
+    for (const flag of ["etcd-servers", "service-account-jwks-uri", "revocation-url"]) {
+      assert.throws(
+        () => parseServerConfig({ commandLine: { [flag]: "http://ann:secret@a b" }, file: {} }),
+        (error) => error instanceof UsageError && error.message.includes(flag) && !/secret/.test(error.message),
+      );
+    }
+  });
+
   it("changes the settings, unless it permits others, chooses names or has a single value", () => {
     const flags: Flags = serveFlags;
     const unheard = Object.entries(flags).filter(([name, flag]) => !changesSettings(name, flag));

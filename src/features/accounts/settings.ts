@@ -1,4 +1,5 @@
 import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
+import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { socketPathFault } from "../../machinery/grpc/connect-socket.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
@@ -135,5 +136,5 @@ function socketPath(endpoint: string): string {
 
 function httpsUrl(text: string | undefined): string | undefined {
   if (text === undefined || isHttpsUrl(text)) return text;
-  throw new UsageError(`--service-account-jwks-uri: ${JSON.stringify(text)} is not an https URL`);
+  throw new UsageError(`--service-account-jwks-uri: ${JSON.stringify(withoutUrlPasswords(text))} is not an https URL`);
 }

@@ -3,6 +3,7 @@ import { arch, platform, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
+import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
 import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
@@ -67,13 +68,13 @@ export async function writeSupportBundle(config: ServerConfig, now: number): Pro
   return gzipSync(`${JSON.stringify(contents, null, 2)}\n`);
 }
 
-/** Paths of files and plain values. A URL may have a password in it. */
+/** Paths of files and plain values. */
 const shownSettings = (config: ServerConfig): unknown =>
   JSON.parse(
     JSON.stringify(config, (_key, value: unknown) => {
       if (value === config.names) return config.names.profile;
       if (value instanceof Set) return [...(value as ReadonlySet<unknown>)];
-      return typeof value === "string" ? value.replace(/\/\/[^/@\s]*@/g, "//(left out)@") : value;
+      return typeof value === "string" ? withoutUrlPasswords(value) : value;
     }),
   );
 

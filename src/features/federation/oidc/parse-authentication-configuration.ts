@@ -3,6 +3,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
+import { withoutUrlPasswords } from "../../../machinery/api/without-url-passwords.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
@@ -167,7 +168,7 @@ class ConfigurationCompiler {
   #url(text: string, path: string): void {
     // The parser drops blanks and line ends around a URL and line ends in it: an issuer that is written so would match no token.
     const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
-    const refuse = (detail: string): void => this.#invalid(path, { value: text, detail });
+    const refuse = (detail: string): void => this.#invalid(path, { value: withoutUrlPasswords(text), detail });
     if (url === null) return refuse("URL cannot be parsed");
     if (url.protocol !== "https:") refuse("URL scheme must be https");
     if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");

@@ -3,7 +3,6 @@ import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
-import { isHttpsUrl } from "../../api/is-https-url.ts";
 import { parse } from "yaml";
 import { messageOf } from "../../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
@@ -15,6 +14,7 @@ import { KubeconfigError } from "./kubeconfig-error.ts";
 import { readConfig } from "./kubeconfig-files.ts";
 import { actingUserOf, checkLogin, credentialsOf } from "./kubeconfig-user.ts";
 import { isProxyUrl, knowsProxies } from "../proxy-agent.ts";
+import { serverUrlFault } from "../server-url-fault.ts";
 import { actingHeaders } from "../acting-headers.ts";
 
 export interface KubeconfigSelection {
@@ -213,17 +213,8 @@ function contextOf(
 function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOptions {
   const server = nonEmpty(cluster.fields["server"]);
   if (server === undefined) throw new KubeconfigError(`${where}: the cluster has no server; write its URL there`);
-  if (!isHttpsUrl(server)) {
-    throw new KubeconfigError(
-      `${where}: the server ${JSON.stringify(server)} is not a URL such as https://signet.example.com:6443`,
-    );
-  }
-  const { username, password } = new URL(server);
-  if (username !== "" || password !== "") {
-    throw new KubeconfigError(
-      `${where}: the server's URL has a user or a password in it, which are not used; remove them`,
-    );
-  }
+  const fault = serverUrlFault(server);
+  if (fault !== undefined) throw new KubeconfigError(`${where}: the server ${fault}`);
   const caCertificates = pemOf(cluster, "certificate-authority");
   const serverName = nonEmpty(cluster.fields["tls-server-name"]);
   return {

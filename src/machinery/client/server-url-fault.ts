@@ -1,0 +1,12 @@
+import { isHttpsUrl } from "../api/is-https-url.ts";
+import { withoutUrlPasswords } from "../api/without-url-passwords.ts";
+
+/** Why a client cannot use the URL of a server, as the end of a sentence that begins with the URL. Undefined: it can. */
+export function serverUrlFault(url: string): string | undefined {
+  if (!isHttpsUrl(url)) {
+    return `${JSON.stringify(withoutUrlPasswords(url))} is not a URL such as https://signet.example.com:6443`;
+  }
+  const { username, password } = new URL(url);
+  if (username === "" && password === "") return undefined;
+  return `${JSON.stringify(withoutUrlPasswords(url))} has a user or a password in it, which are not used; remove them`;
+}

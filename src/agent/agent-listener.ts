@@ -10,7 +10,8 @@ import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
-const maximumConnections = 128;
+/** For another connection, the oldest one ends. */
+const limits = { connections: 128, connectionsPerAddress: 128 };
 
 export interface AgentListenerOptions extends ProbedProgram {
   readonly address: string;
@@ -53,8 +54,8 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
         });
     },
   );
-  const room = new ConnectionRoom(maximumConnections);
-  server.on("connection", (socket: Socket) => room.add(socket));
+  const room = new ConnectionRoom({ limits });
+  server.on("connection", (socket: Socket) => void room.takes(socket));
   server.keepAliveTimeout = 30_000;
   // A client may end its handshake at any time.
   server.on("tlsClientError", (_error, socket) => socket.destroy());

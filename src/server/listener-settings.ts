@@ -54,7 +54,7 @@ export const listenerFlags = {
     default: 1000,
     minimum: 1,
     maximum: 1_000_000,
-    help: "Maximum concurrent connections of one client address (or IPv6 /64). More are closed before their TLS handshake. Raise it behind a TCP load balancer.",
+    help: "Maximum concurrent connections of one client address (or IPv6 /64). For another one, its oldest idle one is closed. Raise it behind a TCP load balancer.",
   },
 } as const satisfies Flags;
 

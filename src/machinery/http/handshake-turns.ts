@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
-import { pathOfAddress } from "./connection-bound.ts";
+import { pathOfAddress } from "./client-address.ts";
 import { endsOf } from "./ends-of.ts";
 
 /** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */

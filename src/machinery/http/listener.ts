@@ -12,8 +12,8 @@ import { Http2Session } from "../http2/http2-session.ts";
 import type { Http2Limits } from "../http2/http2-session.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
-import { ConnectionBound } from "./connection-bound.ts";
-import type { ConnectionLimits } from "./connection-bound.ts";
+import { ConnectionRoom } from "./connection-room.ts";
+import type { ConnectionLimits, Loss } from "./connection-room.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { closeListener } from "./close-listener.ts";
 import { endsOf } from "./ends-of.ts";
@@ -115,11 +115,11 @@ interface ListenerParts extends Http1Parts {
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
   readonly connections: Map<Duplex, TlsConnection>;
-  /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
-  readonly sockets: Set<Socket>;
   /** The connections whose handshake is done, by their ends. */
   readonly served: Map<string, TlsConnection>;
   readonly handshakes: HandshakeTurns;
+  /** Of all open sockets, also those whose handshake is not done: closing the listener ends them too. */
+  readonly room: ConnectionRoom;
 }
 
 /**
@@ -146,6 +146,13 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     log.warn({ address, count }, "too many requests wait for their turns: more are not taken"),
   );
   const server = createHttpsServer(certificate, { tls, limits });
+  const ended = rateLimitedReport<string | undefined>((address, count) =>
+    log.warn(
+      { address, count },
+      "too many connections: idle ones, and those of clients without a name, are closed for new ones",
+    ),
+  );
+  const served = new Map<string, TlsConnection>();
   const parts: ListenerParts = {
     server,
     context,
@@ -154,9 +161,13 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     sessions: new Map(),
     refused: new Map(),
     connections: new Map(),
-    sockets: new Set(),
-    served: new Map(),
+    served,
     handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
+    room: new ConnectionRoom({
+      limits,
+      lossOf: (socket) => lossOf(served.get(endsOf(socket))),
+      onEnded: ({ remoteAddress }) => ended(remoteAddress),
+    }),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
@@ -182,7 +193,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep: () => sweep(parts),
     async close(options) {
-      await closeListener(parts, options);
+      await closeListener({ ...parts, sockets: parts.room.sockets }, options);
       sweeper.stop();
     },
   };
@@ -220,61 +231,20 @@ function createHttpsServer(
   return server;
 }
 
-/** How many connections are looked at in order to make room for a new one. Those after them are looked at for the next. */
-const looksForRoom = 100;
-
-/**
- * Ends the oldest connection whose client waits for no answer, else the oldest of a client without a name. Returns false when none is
- * found.
- */
-function makeRoom({ sockets, served }: ListenerParts): boolean {
-  let looks = 0;
-  let nameless: Socket | undefined;
-  for (const socket of sockets) {
-    if (looks++ === looksForRoom) break;
-    if (!socket.destroyed) {
-      const connection = served.get(endsOf(socket));
-      if (connection?.isBusy !== true) {
-        socket.destroy();
-        return true;
-      }
-      if (!connection.hasKnownUser) nameless ??= socket;
-    }
-    // Behind the others.
-    sockets.delete(socket);
-    sockets.add(socket);
-  }
-  nameless?.destroy();
-  return nameless !== undefined;
+/** Those who wait for nothing would begin anew, and those without a name could hold all places. */
+function lossOf(connection: TlsConnection | undefined): Loss {
+  if (connection?.isBusy !== true) return connection?.hasKnownUser === true ? "little" : "nothing";
+  return connection.hasKnownUser ? "everything" : "much";
 }
 
-/**
- * Lets only as many connections as the limits allow begin their handshake. Clients without a name, and those that wait for nothing, keep no
- * other out: they could hold all places.
- */
-function boundConnections(parts: ListenerParts): void {
-  const { server, limits, log, sockets, handshakes } = parts;
+/** Lets only connections that have room begin their handshake. */
+function boundConnections({ server, room, log, handshakes }: ListenerParts): void {
   const refused = rateLimitedReport<string | undefined>((address, count) =>
     log.warn({ address, count }, "too many connections: new ones are closed"),
   );
-  const ended = rateLimitedReport<number>((maximum, count) =>
-    log.warn(
-      { maximum, count },
-      "too many connections: idle ones, and those of clients without a name, are closed for new ones",
-    ),
-  );
-  const bound = new ConnectionBound(limits, () => {
-    const isMade = makeRoom(parts);
-    if (isMade) ended(limits.connections);
-    return isMade;
-  });
   const startTls = takeListener(server, "connection");
   server.on("connection", (socket: Socket) => {
-    if (bound.admits(socket)) {
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-      return handshakes.add(socket, () => startTls(socket));
-    }
+    if (room.takes(socket)) return handshakes.add(socket, () => startTls(socket));
     refused(socket.remoteAddress);
     // Close it before the handshake, which would cost more than the connection.
     socket.destroy();

@@ -4,7 +4,6 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { urlHost } from "../api/url-host.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
-import { ConnectionBound } from "./connection-bound.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import { http1Head } from "./http1-head.ts";
 import { PipeliningBound } from "./pipelining-bound.ts";
@@ -41,7 +40,7 @@ export interface PlainListener {
   close(): Promise<void>;
 }
 
-const limits = { connections: Number.POSITIVE_INFINITY, connectionsPerAddress: 100 };
+const connectionsPerAddress = 100;
 
 /** Serves public answers over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
 export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
@@ -57,13 +56,11 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   // For clients that read slowly, or not at all.
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
-  const bound = new ConnectionBound(limits);
-  const room = new ConnectionRoom(maximumConnections);
+  const room = new ConnectionRoom({ limits: { connections: maximumConnections, connectionsPerAddress } });
   const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
-    if (!bound.admits(socket)) return socket.destroy();
-    room.add(socket);
+    room.takes(socket);
     const connection: WaitingConnection = { waiting: undefined };
     connections.set(socket, connection);
     const parse = takeListener(socket, "data");

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { FairShare } from "../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
-import { pathOfAddress } from "./connection-bound.ts";
+import { pathOfAddress } from "./client-address.ts";
 
 /**
  * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs

@@ -24,6 +24,7 @@ import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
+import { ConnectionRoom } from "../../../src/machinery/http/connection-room.ts";
 import { HandshakeTurns } from "../../../src/machinery/http/handshake-turns.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
@@ -1066,8 +1067,9 @@ describe("the listener", () => {
     });
   });
 
-  it("closes an idle HTTP/2 connection also when the client does not close its side", () =>
-    withListener({ limits: { connectionsPerAddress: 1, idleSeconds: 2 } }, async (port, listener) => {
+  it("closes an idle HTTP/2 connection also when the client does not close its side", async (t) => {
+    const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+    await withListener({ limits: { idleSeconds: 2 } }, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
       const stubborn = await openTls(port, { socket, ALPNProtocols: ["h2"] });
       stubborn.allowHalfOpen = true;
@@ -1076,29 +1078,34 @@ describe("the listener", () => {
       const ended = once(stubborn.resume(), "end");
       for (let second = 0; second < 2; second++) listener.sweep();
       await ended;
+      const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
       for (let second = 2; second < 6; second++) listener.sweep();
-      await assert.rejects(openTlsOrFail(port));
-      listener.sweep();
       await turn();
-      await openTlsOrFail(port);
+      assert.equal(ofServer.destroyed, false);
+      listener.sweep();
+      if (!ofServer.destroyed) await once(ofServer, "close");
       stubborn.destroy();
-    }));
+    });
+  });
 
-  it("closes a connection that it has refused, also when the client does not close its side", () =>
-    withListener({ limits: { connectionsPerAddress: 1 } }, async (port, listener) => {
+  it("closes a connection that it has refused, also when the client does not close its side", async (t) => {
+    const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+    await withListener({}, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
       const stubborn = await openTls(port, { socket });
       stubborn.allowHalfOpen = true;
       const ended = once(stubborn.resume(), "end");
       stubborn.write("no request\r\n\r\n");
       await ended;
+      const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
       for (let second = 0; second < 3; second++) listener.sweep();
-      await assert.rejects(openTlsOrFail(port));
-      for (let second = 3; second < 5; second++) listener.sweep();
       await turn();
-      await openTlsOrFail(port);
+      assert.equal(ofServer.destroyed, false);
+      for (let second = 3; second < 5; second++) listener.sweep();
+      if (!ofServer.destroyed) await once(ofServer, "close");
       stubborn.destroy();
-    }));
+    });
+  });
 
   it("finishes the handshakes of clients that connect together, and reads their requests as they come", async (t) => {
     const ended = t.mock.method(HandshakeTurns.prototype, "hasEnded");

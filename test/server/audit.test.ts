@@ -147,6 +147,17 @@ describe("the audit log with a policy", () => {
     });
   });
 
+  it("quotes no more than 4096 letters of a stranger's path, and 2048 of a name", async () => {
+    const headers = { authorization: [] };
+    const { objectRef, requestURI, responseStatus } = await lastOf(`${configMaps}/${"n".repeat(60_000)}`, { headers });
+    assert.equal(responseStatus?.code, 403);
+    assert.deepEqual(
+      [requestURI, responseStatus.message, objectRef?.name].map((text) => text?.replace("...TRUNCATED", "").length),
+      [4096, 4096, 2048],
+    );
+    assert.ok(!("details" in responseStatus), "they have the name");
+  });
+
   it("takes a list and a watch of one name for requests for that object, and a deletion of a collection for none", async () => {
     const selected = (name: string): string => `${configMaps}?fieldSelector=metadata.name%3D${name}`;
     for (const [target, method, expected] of [

@@ -102,8 +102,10 @@ function withNameOf(received: ReceivedRequest): ReceivedRequest {
 const maximumBodyBytes = 4 * 1024 * 1024;
 /** Upstream's limit. */
 const longestUserAgent = 1024;
-/** More than any valid name has. A name that is refused may be as long as a body. */
-const longestSentName = 2048;
+/** More than any valid name has. What is refused may be as long as a path or a body. */
+const longestName = 2048;
+/** A refusal of who may not even send a body quotes the path. */
+const longestRefusal = 4096;
 
 type Failure = NonNullable<AuditEvent["responseStatus"]>;
 
@@ -143,7 +145,7 @@ class RecordedRequest implements AuditedRequest {
   }
 
   nameObject(name: string | undefined): void {
-    this.#sentName = name && truncated(name, longestSentName);
+    this.#sentName = name && truncated(name, longestName);
   }
 
   answered(answer: RecordedAnswer): MaybePromise<void> {
@@ -248,12 +250,13 @@ class RecordedRequest implements AuditedRequest {
         : isQuoting
           ? undefined
           : answered?.message;
+    const isLong = status === 403 && message !== undefined && message.length > longestRefusal;
     return {
       metadata: {},
       status: "Failure",
-      message,
+      message: isLong ? truncated(message, longestRefusal) : message,
       reason: answered?.reason,
-      details: isQuoting ? undefined : answered?.details,
+      details: isQuoting || isLong ? undefined : answered?.details,
       code: status,
     };
   }
@@ -291,15 +294,16 @@ class RecordedRequest implements AuditedRequest {
   #objectReference(info: Exclude<ParsedRequestInfo, { readonly kind: "path" }>): AuditEvent["objectRef"] {
     const { resource, namespace, name, group, version, subresource } = info;
     const object = this.#object;
+    const fromPath = (text: string): string | undefined => (text === "" ? undefined : truncated(text, longestName));
     return {
-      resource,
-      namespace: namespace || undefined,
-      name: name || (object?.name ?? this.#sentName),
+      resource: truncated(resource, longestName),
+      namespace: fromPath(namespace),
+      name: fromPath(name) ?? object?.name ?? this.#sentName,
       uid: object?.uid,
-      apiGroup: group || undefined,
-      apiVersion: version,
+      apiGroup: fromPath(group),
+      apiVersion: truncated(version, longestName),
       resourceVersion: object?.resourceVersion,
-      subresource: subresource || undefined,
+      subresource: fromPath(subresource),
     };
   }
 }

@@ -120,11 +120,14 @@ export class RequestLifecycle {
   }
 }
 
+/** Each event of the request in the audit log has its id. */
+const longestAuditId = 1024;
+
 /**
  * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:
  * `WithAuditInit`).
  */
 function auditIdOf({ headers }: HttpRequest): string {
   const given = headers["audit-id"];
-  return (typeof given === "string" ? given : given?.[0]) || randomUUID();
+  return (typeof given === "string" ? given : given?.[0])?.slice(0, longestAuditId) || randomUUID();
 }

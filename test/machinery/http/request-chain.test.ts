@@ -372,6 +372,8 @@ describe("the request chain", () => {
   it("uses the audit id of the client", async () => {
     const { send } = serverWith();
     assert.equal((await send(`GET ${one}`, { "audit-id": "mine" })).headers["audit-id"], "mine");
+    const long = await send(`GET ${one}`, { "audit-id": "m".repeat(60_000) });
+    assert.equal(long.headers["audit-id"], "m".repeat(1024));
     assert.match(String((await send(`GET ${one}`, { "audit-id": "" })).headers["audit-id"]), /^[0-9a-f-]{36}$/);
   });
 

@@ -1,10 +1,11 @@
 import { messageOf } from "../api/thrown-error.ts";
 import { monotonicClock, systemSchedule } from "../api/clock.ts";
-import type { Clock } from "../api/clock.ts";
+import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
+import { TooManyObjects } from "./object-budget.ts";
 import { ChangesLost } from "./registry-informer.ts";
 import type { Controller, ControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
@@ -28,7 +29,12 @@ interface ElectedControllersOptions {
   readonly isElected: boolean;
   /** For metrics. */
   readonly queueCounts: QueueCounts;
+  /** Default: of the process. */
+  readonly schedule?: Schedule;
 }
+
+/** Before a server that has sent too many objects is asked for them again. */
+const fullMilliseconds = 60_000;
 
 const controllersLeaseName = "signet-controllers";
 
@@ -63,7 +69,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
   return { state: () => terms.state, stop: () => election.stop() };
 }
 
-/** The times in which the loops run here. They also begin anew when an informer has lost changes. */
+/** The times in which the loops run here. They also begin anew when an informer has lost changes, or the memory for objects is full. */
 class Terms {
   state: ElectedState = "standby";
   readonly #options: ElectedControllersOptions;
@@ -86,7 +92,12 @@ class Terms {
       open: openInformer,
       onError: (error, { group, plural }) => {
         this.#reportFailure({ resource: group === "" ? plural : `${plural}.${group}`, error: messageOf(error) });
-        if (error instanceof ChangesLost) void this.#restart();
+        if (error instanceof ChangesLost) void this.#restart({ afterMilliseconds: 0 });
+        if (error instanceof TooManyObjects) {
+          log.error({ error: error.message }, "the loops stop for a minute");
+          // With what the informers keep, there would be no room for the right objects either.
+          void this.#restart({ afterMilliseconds: fullMilliseconds });
+        }
       },
     });
     const time = { clock, monotonic: monotonicClock, schedule: systemSchedule };
@@ -105,18 +116,21 @@ class Terms {
     await ended?.stop();
   }
 
-  async #restart(): Promise<void> {
+  async #restart({ afterMilliseconds }: { readonly afterMilliseconds: number }): Promise<void> {
     const ended = this.#running;
     if (ended === undefined) return;
     this.state = "starting";
     await ended.stop();
+    const { schedule = systemSchedule } = this.#options;
     // Several informers may lose changes at once, and the process may stop meanwhile.
-    if (this.#running === ended) this.start();
+    schedule(() => {
+      if (this.#running === ended) this.start();
+    }, afterMilliseconds);
   }
 }
 
 interface RunningControllers {
-  /** Resolves when the local caches have their first list. */
+  /** Resolves when the local caches have their first list, unless it was stopped before. */
   readonly synced: Promise<void>;
   /** Resolves when the current work is done. */
   stop(): Promise<void>;
@@ -126,8 +140,12 @@ interface RunningControllers {
 export function runControllers(controllers: readonly Controller[], context: ControllerContext): RunningControllers {
   const stopping = new AbortController();
   const started = controllers.map((controller) => controller.start(context));
-  const synced = context.informers.start(stopping.signal).then(() => {
-    for (const { onSynced } of started) onSynced?.();
+  const synced = new Promise<void>((resolve) => {
+    void context.informers.start(stopping.signal).then(() => {
+      if (stopping.signal.aborted) return;
+      for (const { onSynced } of started) onSynced?.();
+      resolve();
+    });
   });
   return {
     synced,

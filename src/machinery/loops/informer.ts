@@ -7,6 +7,7 @@ import { EndlessList, listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { WatchEvent } from "../client/watch-events.ts";
 import type { ResourceType } from "../api/resource-type.ts";
+import { ObjectBudget } from "./object-budget.ts";
 
 /** Handles the changes of a resource. Each function is called synchronously, in the order of the changes. */
 export interface InformerHandler<T extends ApiObject> {
@@ -63,6 +64,8 @@ export interface InformerOptions {
    * else bounds the objects that a server could name in watches. Default: no limit.
    */
   readonly mostWatchedBytes?: number;
+  /** What all objects are counted in. One that has no room fails the list or the watch with TooManyObjects. Default: no limit. */
+  readonly budget?: ObjectBudget;
 }
 
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
@@ -197,6 +200,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     const previous = this.#objects.get(key);
     if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
     const object = withoutManagedFields(received);
+    this.#options.budget?.replace(previous, object);
     this.#objects.set(key, object);
     this.#notifyHandlers((handler) => {
       if (previous === undefined) handler.onAdd?.(object);
@@ -206,6 +210,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
 
   #remove(object: T): void {
     const key = objectKey(object);
+    this.#options.budget?.replace(this.#objects.get(key), undefined);
     if (!this.#objects.delete(key)) return;
     this.#notifyHandlers((handler) => handler.onDelete?.(object));
   }
@@ -237,7 +242,7 @@ export type OpenInformer = (type: ResourceType, onError: (error: unknown) => voi
 
 interface InformerSetOptions {
   readonly onError?: (error: unknown, type: ResourceType) => void;
-  /** Default: an Informer, which lists and watches through the client. */
+  /** Default: an Informer, which lists and watches through the client. They have one budget. */
   readonly open?: OpenInformer | undefined;
 }
 
@@ -247,10 +252,11 @@ export class InformerSet {
   readonly #informers = new Map<string, FollowedObjects<ApiObject>>();
 
   constructor(client: ApiClient, { onError = () => {}, open }: InformerSetOptions = {}) {
+    const budget = new ObjectBudget();
     this.#open = (type) => {
       const onErrorOfType = (error: unknown): void => onError(error, type);
       const listed = client.resource<ApiObject>(type);
-      return open?.(type, onErrorOfType) ?? new Informer(listed, { onError: onErrorOfType });
+      return open?.(type, onErrorOfType) ?? new Informer(listed, { budget, onError: onErrorOfType });
     };
   }
 

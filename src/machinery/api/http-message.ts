@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TransactionMember } from "./transaction.ts";
 import type { ApiError } from "./api-error.ts";
+import type { UserInfo } from "./user-info.ts";
 
 /** Header names in lower case. A repeated header is an array, in order of arrival. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -13,8 +14,8 @@ export interface Connection {
    * accepts any certificate, so that one listener can serve several CAs. The authenticators verify the chain.
    */
   readonly peerCertificates: readonly X509Certificate[];
-  /** Whether a user with a name has sent a request over it. Whoever authenticates the requests sets it. */
-  hasKnownUser?: boolean;
+  /** Whoever authenticates the requests tells of each that has a user with a name. Absent: nobody wants to know. */
+  isUsedBy?(user: UserInfo): void;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
+import { FairShare } from "../scheduling/fair-share.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -118,6 +119,7 @@ interface ListenerParts extends Http1Parts {
   /** The connections whose handshake is done, by their ends. */
   readonly served: Map<string, TlsConnection>;
   readonly handshakes: HandshakeTurns;
+  readonly usersShare: FairShare;
   /** Of all open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly room: ConnectionRoom;
 }
@@ -149,7 +151,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   const ended = rateLimitedReport<string | undefined>((address, count) =>
     log.warn(
       { address, count },
-      "too many connections: idle ones, and those of clients without a name, are closed for new ones",
+      "too many connections: idle ones, those of clients without a name, and those of who has most are closed for new ones",
     ),
   );
   const served = new Map<string, TlsConnection>();
@@ -163,6 +165,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     connections: new Map(),
     served,
     handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
+    usersShare: new FairShare({ places: limits.connections, sharePerUser }),
     room: new ConnectionRoom({
       limits,
       lossOf: (socket) => lossOf(served.get(endsOf(socket))),
@@ -231,10 +234,13 @@ function createHttpsServer(
   return server;
 }
 
-/** Those who wait for nothing would begin anew, and those without a name could hold all places. */
+/** What one user may have of the connections that the others leave. */
+const sharePerUser = 0.75;
+
+/** Those who wait for nothing would begin anew. Clients without a name, or one user, could hold all places. */
 function lossOf(connection: TlsConnection | undefined): Loss {
-  if (connection?.isBusy !== true) return connection?.hasKnownUser === true ? "little" : "nothing";
-  return connection.hasKnownUser ? "everything" : "much";
+  if (connection?.isBusy !== true) return connection?.isInShare === true ? "little" : "nothing";
+  return connection.isInShare ? "everything" : "much";
 }
 
 /** Lets only connections that have room begin their handshake. */
@@ -253,12 +259,12 @@ function boundConnections({ server, room, log, handshakes }: ListenerParts): voi
 
 /** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
 function serveBothProtocols(parts: ListenerParts): void {
-  const { server, context, limits, sessions, connections, served, handshakes, tooManyWait } = parts;
+  const { server, context, limits, sessions, connections, served, handshakes, usersShare, tooManyWait } = parts;
   const nowSeconds = (): number => context.tick.seconds;
   const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     handshakes.hasEnded(socket);
-    const connection = new TlsConnection(socket, context.tick.seconds);
+    const connection = new TlsConnection(socket, { nowSecond: context.tick.seconds, usersShare });
     const { ends } = connection;
     connections.set(socket, connection);
     served.set(ends, connection);

@@ -113,7 +113,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const authenticating = options.authenticate(request);
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
       lifecycle.authenticatedUser = authenticatedUser;
-      if (authenticatedUser.username !== anonymousUsername) request.connection.hasKnownUser = true;
+      if (authenticatedUser.username !== anonymousUsername) request.connection.isUsedBy?.(authenticatedUser);
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 

@@ -1,6 +1,9 @@
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import type { FairShare } from "../scheduling/fair-share.ts";
+import { sharePath } from "../scheduling/share-path.ts";
 import { endsOf } from "./ends-of.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
@@ -16,8 +19,10 @@ export interface BreakableExchange {
 export class TlsConnection implements Connection {
   readonly #socket: TLSSocket;
   #peerCertificates: readonly X509Certificate[] | undefined;
+  readonly #usersShare: FairShare;
   readonly remoteAddress: string;
-  hasKnownUser = false;
+  /** Whether it counts in its user's share of all connections: it has a user with a name, who had no more than that. */
+  isInShare = false;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
   /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */
@@ -27,8 +32,13 @@ export class TlsConnection implements Connection {
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 
-  constructor(socket: TLSSocket, nowSecond: number) {
+  /** `usersShare`: what users with a name may have of all connections. */
+  constructor(
+    socket: TLSSocket,
+    { nowSecond, usersShare }: { readonly nowSecond: number; readonly usersShare: FairShare },
+  ) {
     this.#socket = socket;
+    this.#usersShare = usersShare;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.activeAtSecond = nowSecond;
   }
@@ -36,6 +46,15 @@ export class TlsConnection implements Connection {
   /** Whether the client waits for an answer, or has not taken it. */
   get isBusy(): boolean {
     return this.openExchanges > 0 || this.waiting?.isWaiting === true || this.#socket.writableLength > 0;
+  }
+
+  isUsedBy(user: UserInfo): void {
+    if (this.isInShare || this.#socket.destroyed) return;
+    const path = sharePath(user);
+    if (!this.#usersShare.mayTake(path)) return;
+    this.isInShare = true;
+    this.#usersShare.take(path);
+    this.#socket.once("close", () => this.#usersShare.release(path));
   }
 
   get ends(): string {

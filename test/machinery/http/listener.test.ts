@@ -1038,33 +1038,59 @@ describe("the listener", () => {
     });
   });
 
-  it("closes the oldest connection whose client waits for nothing when there are too many, else one of a client without a name", async () => {
-    const sinks: ByteSink[] = [];
-    const handler: Handler = async ({ path, connection }) => {
-      if (path === "/named") connection.hasKnownUser = true;
-      return { status: 200, headers: {}, body: { start: (sink) => (sinks.push(sink), () => undefined) } };
+  describe("with too many connections", () => {
+    const open = async (port: number, path: string): Promise<ClientHttp2Stream> => {
+      const stream = openHttp2(port).request({ ":path": path });
+      stream.on("error", () => {}); // its connection is closed
+      await once(stream, "response");
+      return stream;
     };
-    await withListener({ handler, limits: { connections: 4 } }, async (port) => {
-      const open = async (path: string): Promise<ClientHttp2Stream> => {
-        const stream = openHttp2(port).request({ ":path": path });
-        stream.on("error", () => {}); // its connection is closed
-        await once(stream, "response");
-        return stream;
+    /** Answers with streams, to the users that paths name. */
+    const withUsers = (connections: number, use: (port: number, sendToAll: () => void) => Promise<void>) => {
+      const sinks: ByteSink[] = [];
+      const handler: Handler = async ({ path, connection }) => {
+        const username = path.slice(1);
+        if (username !== "anonymous") connection.isUsedBy?.({ username, groups: [], extra: {} });
+        return { status: 200, headers: {}, body: { start: (sink) => (sinks.push(sink), () => undefined) } };
       };
-      const streams = [await open("/named")];
-      const nameless = await open("/anonymous");
-      const silent = connectTcp({ host: "127.0.0.1", port });
-      await once(silent, "connect");
-      const idle = await openTls(port);
-      for (const closing of [silent.resume(), idle.resume(), nameless]) {
-        const [, stream] = await Promise.all([once(closing, "close"), open("/named")]);
-        streams.push(stream);
-      }
-      await assert.rejects(openTlsOrFail(port), "all have a name and wait for something");
-      for (const sink of sinks) sink.write(Buffer.from("event"));
-      for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
-      for (const { session } of streams) session?.destroy();
-    });
+      return withListener({ handler, limits: { connections } }, (port) =>
+        use(port, () => {
+          for (const sink of sinks) sink.write(Buffer.from("event"));
+        }),
+      );
+    };
+
+    it("closes the oldest connection whose client waits for nothing, else one of a client without a name", () =>
+      withUsers(4, async (port, sendToAll) => {
+        const streams = [await open(port, "/ann")];
+        const nameless = await open(port, "/anonymous");
+        const silent = connectTcp({ host: "127.0.0.1", port });
+        await once(silent, "connect");
+        const idle = await openTls(port);
+        for (const [closing, user] of [
+          [silent.resume(), "bob"],
+          [idle.resume(), "eve"],
+          [nameless, "joe"],
+        ] as const) {
+          const [, stream] = await Promise.all([once(closing, "close"), open(port, `/${user}`)]);
+          streams.push(stream);
+        }
+        await assert.rejects(openTlsOrFail(port), "all have a name and wait for something");
+        sendToAll();
+        for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
+        for (const { session } of streams) session?.destroy();
+      }));
+
+    it("closes those that one user has beyond three quarters, and lets others in", () =>
+      withUsers(8, async (port, sendToAll) => {
+        const ofEve: ClientHttp2Stream[] = [];
+        while (ofEve.length < 8) ofEve.push(await open(port, "/eve"));
+        const [, ofAnn] = await Promise.all([once(ofEve[6] ?? assert.fail(), "close"), open(port, "/ann")]);
+        sendToAll();
+        const streams = [...ofEve.slice(0, 6), ofAnn];
+        for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
+        for (const { session } of [...ofEve, ofAnn]) session?.destroy();
+      }));
   });
 
   it("closes an idle HTTP/2 connection also when the client does not close its side", async (t) => {

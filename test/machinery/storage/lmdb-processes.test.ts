@@ -15,6 +15,7 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 const peer = join(import.meta.dirname, "lmdb-peer.ts");
+const environmentModule = join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb-environment.ts");
 const run = async (directory: string, name: string, count: number): Promise<string> =>
   (await promisify(execFile)(process.execPath, [peer, directory, name, String(count)])).stdout;
 
@@ -133,6 +134,46 @@ describe("a store that as many processes have open as LMDB has places for", isLi
         /Error: too many processes have the store open; end some of them/,
       );
       assert.equal(store.latestRevision(), revision);
+    } finally {
+      await store.close();
+      directory.remove();
+    }
+  });
+});
+
+/**
+ * Gives the first reader in LMDB's lock file the number of this process, as a process of another container may have it, and opens the
+ * store in two ways. Prints why each fails.
+ */
+const openWithNumberOfReader = `
+import { openSync, writeSync } from "node:fs";
+import { openEnvironment, storedProfile } from ${JSON.stringify(environmentModule)};
+const [directory] = process.argv.slice(1);
+const number = Buffer.alloc(4);
+number.writeUInt32LE(process.pid);
+writeSync(openSync(directory + "/store.mdb-lock", "r+"), number, 0, 4, 208 + 8);
+for (const open of [() => storedProfile(directory), () => openEnvironment({ directory, profile: "platform" })]) {
+  try {
+    console.log(open());
+  } catch (error) {
+    console.log(error.message);
+  }
+}`;
+
+describe("a store that a process of another container has open, with the number of this one", isLinux, () => {
+  it("is refused at once, in words that say where to run the command, and stays open there", async () => {
+    const directory = temporaryDirectory();
+    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    try {
+      await put(store, "/a", "1");
+      const words = ["--input-type=module", "--eval", openWithNumberOfReader, directory.path];
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, words);
+      assert.equal(stderr, "");
+      const refusal =
+        /^a process of another container, which has the same number \(\d+\) as this one, has the store open: run /u;
+      const lines = stdout.trim().split("\n");
+      assert.equal(lines.length, 2);
+      for (const line of lines) assert.match(line, refusal);
     } finally {
       await store.close();
       directory.remove();

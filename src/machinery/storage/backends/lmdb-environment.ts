@@ -3,6 +3,7 @@ import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
 import { checkAddressSpace } from "./check-address-space.ts";
+import { checkProcessNumber } from "./check-process-number.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
@@ -103,6 +104,7 @@ export function openEnvironment({
   chmodSync(directory, 0o700);
   const opening = new OpeningLock(openingLockIn(directory));
   const openTablesIn = (root: RootDatabase<Buffer, Buffer>): LmdbEnvironment => {
+    checkProcessNumber(root);
     const room = new DiskRoom(directory);
     const files = new FilesInPlace(storeFilesIn(directory));
     const environment = { directory, opening, room, files, onBroken, root, ...openTables(root) };
@@ -196,7 +198,7 @@ function orExplain<T>(opening: OpeningLock, open: () => T): T {
 }
 
 /**
- * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Reads only, also while a server uses it.
+ * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Changes nothing, also while a server uses it.
  * Throws when the file is damaged or has another format.
  */
 export function storedProfile(directory: string): string | undefined {
@@ -214,9 +216,10 @@ function formatIn(directory: string): string | undefined {
     return orExplain(opening, () => {
       makeStoreFiles(directory); // checks the store's: LMDB would end the process
       checkAddressSpace(mapBytes);
-      const path = storeFileIn(directory);
-      const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: mapBytes });
+      // Not `readOnly`: then opening is a read, which comes before the check.
+      const root = openRoot(storeFileIn(directory));
       try {
+        checkProcessNumber(root);
         return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
       } finally {
         void root.close(); // at once: nothing was written

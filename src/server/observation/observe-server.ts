@@ -11,6 +11,7 @@ import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-lifecycle.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
+import { refusedWriteText } from "../../machinery/registry/store-failures.ts";
 import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { Certificate } from "../../pki/certificate.ts";
@@ -95,9 +96,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   return {
     registry,
     onWritten: writeObserver({ names, log, counters, signerLabel }),
-    onRefused: rateLimitedReport(({ message }, count) =>
-      log.error({ refusedWrites: count }, `the store takes no writes now: ${message}`),
-    ),
+    onRefused: rateLimitedReport((error, count) => log.error({ refusedWrites: count }, refusedWriteText(error))),
     onQuotaExceeded(holder) {
       counters.exceededQuotas.inc();
       reportExceededQuota(holder);

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { failureReport } from "../../src/cli/failure-report.ts";
 import { runBackUp, runRestore, unreadableSourceAdvice } from "../../src/server/backup/storage-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
 import { makeDamagedStore } from "./damaged-store.ts";
 
@@ -64,5 +66,39 @@ it(
     );
     await runRestore(parseServerConfig({ commandLine, file: {} }), { file, isDryRun: false });
     assert.equal(said.at(-1), `  signet serve ${words.toSpliced(2, 0, "--profile", "platform").join(" ")}`);
+  },
+);
+
+it(
+  "a restore into an etcd that does not take an object names it and etcd's limit, and leaves nothing there",
+  { skip: skipsEtcd },
+  async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-restore-"));
+    const etcd = await startEtcd({ flags: { "max-request-bytes": 1_572_864 } });
+    context.after(async () => {
+      await etcd.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const [source, target, file] = [join(folder, "source"), join(folder, "target"), join(folder, "backup.gz")];
+    mkdirSync(source);
+    const store = new LmdbStore({ directory: join(source, "store"), profile: "platform" });
+    const key = "/registry/configmaps/default/large";
+    // An object may be as large by default, and a request to etcd too, but that has the key besides.
+    await put(store, key, `{"data":{"a":"${"a".repeat(1_572_864 - 17)}"}}`);
+    await store.close();
+    context.mock.method(console, "log", () => {});
+    await runBackUp(parseServerConfig({ commandLine: { "data-dir": source }, file: {} }), { file, withKeys: true });
+    const inEtcd = { "data-dir": target, "etcd-servers": etcd.urls.join(",") };
+    const location = parseServerConfig({ commandLine: inEtcd, file: {} });
+    for (const _attempt of ["the first", "another one"]) {
+      const failure = await runRestore(location, { file, isDryRun: false }).catch((error) => error);
+      assert.deepEqual(failureReport(failure, "signet restore"), {
+        exitCode: 1,
+        message:
+          `${key} has 1572864 bytes, and the store that it goes to does not take so many: start etcd's members with ` +
+          "--max-request-bytes=4194304, and run this again",
+      });
+      assert.ok(!existsSync(target));
+    }
   },
 );

@@ -1,5 +1,5 @@
-import { RevisionCompacted } from "./store.ts";
-import type { RangeRequest, Store } from "./store.ts";
+import { RevisionCompacted, ValueTooLarge } from "./store.ts";
+import type { RangeRequest, Store, WriteResult } from "./store.ts";
 import { isTooLongKey } from "./check-key.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { everyKey } from "./key-range.ts";
@@ -49,8 +49,8 @@ async function* objectsAt(
 }
 
 /**
- * Creates objects in a store that has none of them. Returns how many there are. Throws for a key that exists, and UnreadableSource for an
- * object that can't be decrypted.
+ * Creates objects in a store that has none of them. Returns how many there are. Throws for a key that exists, UnreadableSource for an
+ * object that can't be decrypted, and TooLargeToCopy for one that the store does not take.
  */
 export async function createObjects(store: Store, objects: AsyncIterable<CopiedObject>): Promise<number> {
   let count = 0;
@@ -87,10 +87,21 @@ export class UnreadableSource extends Error {
   }
 }
 
+/** The store that takes the objects does not take one of this size. The message says which, for people, and not what to do. */
+export class TooLargeToCopy extends Error {
+  override readonly name = "TooLargeToCopy";
+
+  constructor({ key, value }: CopiedObject, options: ErrorOptions) {
+    super(`${key} has ${value.length} bytes, and the store that it goes to does not take so many`, options);
+  }
+}
+
 async function create(store: Store, object: CopiedObject): Promise<void> {
   const { key, value } = object;
   if (object.unreadable !== undefined) throw new UnreadableSource(object);
-  const { isWritten } = await store.write({ key, value, expectedRevision: 0 });
+  const { isWritten } = await store.write({ key, value, expectedRevision: 0 }).catch((cause: unknown): WriteResult => {
+    throw cause instanceof ValueTooLarge ? new TooLargeToCopy(object, { cause }) : cause;
+  });
   if (!isWritten) throw new Error(`${JSON.stringify(key)} exists already`);
 }
 

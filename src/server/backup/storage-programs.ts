@@ -1,11 +1,11 @@
 import { basename } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock, sleep } from "../../machinery/api/clock.ts";
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
+import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
-import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
+import { TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -112,6 +112,9 @@ export const unreadableSourceAdvice = ({
 }: Pick<UnreadableSource, "key" | "isKmsUnavailable">): string =>
   isKmsUnavailable ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${shellWord(key)}`;
 
+/** The store is etcd, and this is enough for the largest --max-request-bytes that a server may have. */
+const tooLargeAdvice = "start etcd's members with --max-request-bytes=4194304, and run this again";
+
 /** Codes of system errors that mean: there is no room for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
@@ -130,6 +133,9 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
     }
     if (error instanceof UnreadableSource) {
       throw new UsageError(`${error.message}: ${unreadableSourceAdvice(error)}`, { cause: error });
+    }
+    if (error instanceof TooLargeToCopy) {
+      throw commandRefused(`${error.message}: ${tooLargeAdvice}`, { cause: error });
     }
     if (error instanceof Error && "syscall" in error) {
       if (isOfWrittenFile(error)) {

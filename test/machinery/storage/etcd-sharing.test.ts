@@ -56,6 +56,21 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     );
   });
 
+  it("may have the prefix of another store below its own", async () => {
+    const [outer, inner] = [storeAt("/outer"), storeAt("/outer/inner")];
+    await outer.open();
+    await put(outer, "/a", "outer");
+    await inner.open();
+    await put(inner, "/a", "inner");
+    const again = storeAt("/outer");
+    await again.open();
+    const { entries } = await again.range(everyKey);
+    assert.deepEqual(
+      entries.map(({ key, value }) => [key, String(value)]),
+      [["/a", "outer"]],
+    );
+  });
+
   it("may be compacted by anyone", async () => {
     const [store, others] = [storeAt("/compacted"), storeAt("/compacting")];
     const first = await put(store, "/a", "1");

@@ -1,3 +1,4 @@
+import type { Profile } from "../../api/names.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 import { keyAfter } from "../key-range.ts";
 
@@ -8,6 +9,7 @@ export interface EtcdRange {
 }
 
 const slash = 0x2f;
+const profiles = ["platform", "kubernetes"] as const satisfies readonly Profile[];
 
 /**
  * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. Two more keys,
@@ -41,7 +43,12 @@ export class KeySpace {
 
   /** All keys of the store, the fence and the state. */
   get watchedRange(): EtcdRange {
-    return { key: `${this.#root}.`, rangeEnd: `${this.#root}0` };
+    return this.#rangeOf(this.#profile);
+  }
+
+  #rangeOf(profile: string): EtcdRange {
+    const root = `${this.#prefix}/${profile}`;
+    return { key: `${root}.`, rangeEnd: `${root}0` };
   }
 
   /** Throws for a key that does not start with a slash. */
@@ -65,12 +72,9 @@ export class KeySpace {
     };
   }
 
-  /** Everything below the prefix that does not belong to this profile. */
+  /** What a server with the same prefix and another naming profile has. All else below the prefix is of other programs, or other prefixes. */
   foreignRanges(): EtcdRange[] {
-    return [
-      { key: `${this.#prefix}/`, rangeEnd: `${this.#root}.` },
-      { key: `${this.#root}0`, rangeEnd: `${this.#prefix}0` },
-    ];
+    return profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile));
   }
 
   belongsToAnother(etcdKey: string): UnusablePrefix {

@@ -73,6 +73,10 @@ function compactionInterval(milliseconds: number): number {
   throw new UsageError("--etcd-compaction-interval: must be 0, or from 1m to 24h");
 }
 
+/** Whether others can read and change what this machine and a member of etcd say to each other. */
+export const isOpenToTheNetwork = (server: string): boolean =>
+  server.startsWith("http:") && !isLoopback(new URL(server).hostname);
+
 function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly allowsPlaintext: boolean }): string[] {
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
@@ -85,7 +89,7 @@ function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly a
   if (new Set(servers.map((server) => new URL(server).protocol)).size > 1) {
     throw new UsageError("--etcd-servers: use the same scheme for every member, http or https");
   }
-  const open = servers.find((server) => server.startsWith("http:") && !isLoopback(new URL(server).hostname));
+  const open = servers.find(isOpenToTheNetwork);
   if (open !== undefined && !allowsPlaintext) {
     throw new UsageError(
       `--etcd-servers: ${open} is another machine, and http sends it every object in plain: use https:// with ` +

@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { failureReport } from "../../src/cli/failure-report.ts";
-import { runBackUp, runRestore, unreadableSourceAdvice } from "../../src/server/backup/storage-programs.ts";
+import {
+  runBackUp,
+  runRestore,
+  serveCommand,
+  unreadableSourceAdvice,
+} from "../../src/server/backup/storage-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../src/machinery/storage/store.ts";
@@ -68,6 +73,23 @@ it(
     assert.equal(said.at(-1), `  signet serve ${words.toSpliced(2, 0, "--profile", "platform").join(" ")}`);
   },
 );
+
+it("the command for the first start after a restore has the settings of encryption, and accepts etcd without TLS where the restore did", () => {
+  const commandOf = (commandLine: Readonly<Record<string, string>>): string =>
+    serveCommand(parseServerConfig({ commandLine: { "data-dir": "/d", ...commandLine }, file: {} }), "platform");
+  const own = "signet serve --data-dir /d --profile platform";
+  assert.equal(commandOf({}), own);
+  assert.equal(commandOf({ "encryption-key-file": "/etc/the key" }), `${own} --encryption-key-file '/etc/the key'`);
+  const followed = "--encryption-provider-config /e.yaml --encryption-provider-config-automatic-reload true";
+  const settings = {
+    "encryption-provider-config": "/e.yaml",
+    "encryption-provider-config-automatic-reload": "true",
+  };
+  assert.equal(commandOf(settings), `${own} ${followed}`);
+  const etcd = { "etcd-servers": "http://etcd.example:2379", "etcd-prefix": "/it", "etcd-allow-plaintext": "true" };
+  const inEtcd = "--etcd-servers http://etcd.example:2379 --etcd-prefix /it --etcd-allow-plaintext true";
+  assert.equal(commandOf(etcd), `${own} ${inEtcd}`);
+});
 
 it(
   "a restore into an etcd that does not take an object names it and etcd's limit, and leaves nothing there",

@@ -13,6 +13,7 @@ import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
 import type { EtcdSettings } from "../etcd-tls-files.ts";
+import { isOpenToTheNetwork } from "../storage-settings.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
@@ -52,20 +53,29 @@ export async function runRestore(
     console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
     return;
   }
-  const { dataDirectory, storage } = location;
+  const { dataDirectory } = location;
   const report = await explained({ read: file, written: dataDirectory }, () =>
     interruptible(untouched, (signal) => restoreBackup(location, { file, clock: systemClock, signal })),
   );
   const place = printable(dataDirectory);
   console.log(`${place}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0) sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${place} first`);
+  console.log(`  ${serveCommand(location, report.profile)}`);
+}
+
+/** The command that starts the server of what was restored, with the settings that the restore was given. */
+export function serveCommand({ dataDirectory, storage, encryption }: StoreLocation, profile: string): string {
+  const { configuration, keyFile } = encryption;
   const flags = {
     "data-dir": dataDirectory,
-    profile: report.profile,
+    profile,
     ...(storage.type === "etcd" && etcdFlags(storage)),
+    "encryption-key-file": keyFile,
+    "encryption-provider-config": configuration?.file,
+    "encryption-provider-config-automatic-reload": configuration?.isFollowed === true ? "true" : undefined,
   };
   const words = Object.entries(flags).flatMap(([flag, value]) => (value ? [`--${flag}`, shellWord(value)] : []));
-  console.log(`  signet serve ${words.join(" ")}`);
+  return `signet serve ${words.join(" ")}`;
 }
 
 const etcdFlags = ({ servers, prefix, authorityFile, clientCertificate }: EtcdSettings) => ({
@@ -74,6 +84,7 @@ const etcdFlags = ({ servers, prefix, authorityFile, clientCertificate }: EtcdSe
   "etcd-cafile": authorityFile,
   "etcd-certfile": clientCertificate?.certificateFile,
   "etcd-keyfile": clientCertificate?.keyFile,
+  "etcd-allow-plaintext": servers.some(isOpenToTheNetwork) ? "true" : undefined,
 });
 
 /** `signet storage migrate`. */

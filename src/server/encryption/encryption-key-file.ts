@@ -35,7 +35,10 @@ export function readEncryptionKeys(settings: EncryptionSettings, dataDirectory: 
       advice: "name the file with the keys, or restore it from a backup",
     });
   }
-  throw new UsageError(`--${flag}: ${file} does not exist: make a key with "openssl rand -base64 32 > ${file}"`);
+  throw new UsageError(
+    `--${flag}: ${file} does not exist: name the file with the keys; or, where nothing is encrypted yet, make a key with ` +
+      `"openssl rand -base64 32 > ${file}"`,
+  );
 }
 
 interface KeyFile {

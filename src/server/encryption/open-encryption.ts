@@ -94,7 +94,9 @@ async function openKeyFile(
 }
 
 const goneKey = (file: string, why: string): UsageError =>
-  new UsageError(`${file} is gone, and ${why}: put it back (a backup with keys has it)`);
+  new UsageError(
+    `${file} is gone, and ${why}: put it back (a backup with keys has it), or name the file that the server had (--encryption-key-file)`,
+  );
 
 /** Undefined when no Secret is encrypted with a key of a key file. */
 async function firstNeededKey(store: Store): Promise<string | undefined> {

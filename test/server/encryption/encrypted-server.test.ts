@@ -224,7 +224,11 @@ describe("a server with its own store", () => {
     await server.stop();
     await assert.rejects(
       start(),
-      (error) => error instanceof UsageError && /encryption.key is gone.*put it back/.test(error.message),
+      (error) =>
+        error instanceof UsageError &&
+        /encryption.key is gone.*put it back.*, or name the file that the server had \(--encryption-key-file\)$/.test(
+          error.message,
+        ),
     );
     renameSync(`${keyFile}.away`, keyFile);
     await start();

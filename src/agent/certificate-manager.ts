@@ -77,6 +77,9 @@ const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds
 /** A server may ask for a pause, but not for one in which the certificate in use expires. */
 const longestRequestedPauseMilliseconds = refusedBackoff.longestMilliseconds;
 
+/** Equals no digest, so a pair that was revoked is replaced after a restart too. */
+const revokedDigest = "revoked";
+
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
 
@@ -84,7 +87,10 @@ const longestSleepMilliseconds = 60_000;
 export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
-  /** Of what was asked for when the pair in use was requested. Undefined: it is not known, and counts as what is wanted. */
+  /**
+   * Of what was asked for when the pair in use was requested; `revokedDigest` once the server has said that it is revoked. Undefined:
+   * it is not known, and counts as what is wanted.
+   */
   #digest: string | undefined;
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
@@ -171,14 +177,24 @@ export class CertificateManager {
     this.#look.wake();
   }
 
-  /** The server says that a pair is revoked: another one takes its place now, with a new key. */
+  /**
+   * The server says that a pair is revoked: another one takes its place now. The key of a request that waited until then is given up,
+   * because it may have leaked too, and that of a later request is kept, also after a restart.
+   */
   revoked(pair: KeyPair): void {
     if (pair !== this.#current || pair === this.#revoked) return;
     this.#revoked = pair;
-    const { name, log } = this.#options;
+    const { name, log, store } = this.#options;
     const serialNumber = serialNumberHex(pair.certificate);
     log.warn({ certificate: name, serialNumber }, "this certificate is revoked: another one takes its place");
-    this.#look.wake();
+    if (this.#digest === revokedDigest) return this.#look.wake();
+    this.#demandNewKey();
+    this.#digest = revokedDigest;
+    try {
+      store.keepWantedDigest(revokedDigest);
+    } catch {
+      // After a restart, the key is given up once more.
+    }
   }
 
   /** Looks at the state of the certificate now: it may be refused since the last look. */
@@ -188,14 +204,8 @@ export class CertificateManager {
 
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
-    this.#renewal = "asked";
     this.#retryAt = 0;
-    this.#wake.wake();
-    try {
-      this.#options.store.demandNewKey();
-    } catch {
-      // The request demands it again, and its failure says why the folder cannot be written.
-    }
+    this.#demandNewKey();
   }
 
   /** Writes the pair in use again when somebody has removed it. Throws UnusableFile when that cannot be done. */
@@ -322,6 +332,16 @@ export class CertificateManager {
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
       throw error;
+    }
+  }
+
+  #demandNewKey(): void {
+    this.#renewal = "asked";
+    this.#wake.wake();
+    try {
+      this.#options.store.demandNewKey();
+    } catch {
+      // The request demands it again, and its failure says why the folder cannot be written.
     }
   }
 

@@ -107,7 +107,7 @@ export function nextStep(state: RenewalState): RenewalStep {
 }
 
 function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: RenewalState): RequestCause | undefined {
-  if (isRenewalRequested) return "requested";
+  if (isRenewalRequested && certificate !== "refused") return "requested";
   if (certificate !== "current") return certificate;
   return hasPendingRequest ? "unfinished" : undefined;
 }

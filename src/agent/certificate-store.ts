@@ -84,7 +84,11 @@ export class CertificateStore {
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
     // Most renewals change nothing here, and then a disk that is full by now keeps no pair from use.
-    if (this.wantedDigest !== wantedDigest) writePrivateFile(this.#wantedDigestFile, wantedDigest);
+    if (this.wantedDigest !== wantedDigest) this.keepWantedDigest(wantedDigest);
+  }
+
+  keepWantedDigest(wantedDigest: string): void {
+    writePrivateFile(this.#wantedDigestFile, wantedDigest);
   }
 
   /**

@@ -258,16 +258,12 @@ export class CertificateManager {
       certificate: this.#current?.certificate,
       wanted,
       isSpecificationChanged: (this.#digest ?? digest) !== digest,
-      isRefused: this.#isRefused,
+      isRevoked: this.#current !== undefined && this.#current === this.#revoked,
+      isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
       recallAt: this.#recallAt,
       now: this.#options.clock.now(),
     });
-  }
-
-  get #isRefused(): boolean {
-    const pair = this.#current;
-    return pair !== undefined && (pair === this.#revoked || this.#options.isRefused(pair));
   }
 
   #recallTurn(): number {
@@ -325,8 +321,8 @@ export class CertificateManager {
       this.#failure = undefined;
       this.#wasRefused = false;
       this.#failureLog.succeeded();
-      // What takes the place of a refused certificate may be refused too: the next one must not follow without a pause.
-      if (reason === "refused") this.#pause(refusedBackoff);
+      // What takes the place of such a certificate may be refused too: the next one must not follow without a pause.
+      if (reason === "revoked" || reason === "refused") this.#pause(refusedBackoff);
       else this.#failures.clear();
       return "in use";
     } catch (error) {
@@ -355,7 +351,7 @@ export class CertificateManager {
   #refuseWorse({ certificate }: KeyPair, specification: CertificateSpecification): void {
     const { store, clock } = this.#options;
     const { wanted } = specification;
-    const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false };
+    const question = { certificate, wanted, isSpecificationChanged: false, isRevoked: false, isRefused: false };
     const issued = certificateState({ ...question, renewAt: Infinity, recallAt: Infinity, now: clock.now() });
     if (this.#current === undefined || !["current", "due", "recalled", "early"].includes(this.#state(specification)))
       return;

@@ -39,7 +39,9 @@ export function recallTime(certificate: Certificate | undefined, issuedBefore: n
 /** The state of a certificate: the first that applies. */
 export type CertificateState =
   | "missing"
-  /** The server has answered 401 to it, or says that it is revoked. */
+  /** The server says so. */
+  | "revoked"
+  /** The server has answered 401 to it. */
   | "refused"
   | "expired"
   /** It is not valid yet: its signer's clock was ahead, and may be right again. */
@@ -57,6 +59,7 @@ export interface CertificateQuestion {
   readonly wanted: WantedCertificate;
   /** Whether something else was wanted when it was requested. */
   readonly isSpecificationChanged: boolean;
+  readonly isRevoked: boolean;
   readonly isRefused: boolean;
   readonly renewAt: number;
   /** Infinity: it is not recalled. */
@@ -65,8 +68,9 @@ export interface CertificateQuestion {
 }
 
 export function certificateState(question: CertificateQuestion): CertificateState {
-  const { certificate, wanted, isSpecificationChanged, isRefused, renewAt, recallAt, now } = question;
+  const { certificate, wanted, isSpecificationChanged, isRevoked, isRefused, renewAt, recallAt, now } = question;
   if (certificate === undefined) return "missing";
+  if (isRevoked) return "revoked";
   if (isRefused) return "refused";
   if (now > certificate.notAfter) return "expired";
   if (now < certificate.notBefore - toleratedSkewMilliseconds) return "early";
@@ -107,7 +111,7 @@ export function nextStep(state: RenewalState): RenewalStep {
 }
 
 function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: RenewalState): RequestCause | undefined {
-  if (isRenewalRequested && certificate !== "refused") return "requested";
+  if (isRenewalRequested && certificate !== "revoked") return "requested";
   if (certificate !== "current") return certificate;
   return hasPendingRequest ? "unfinished" : undefined;
 }

@@ -571,7 +571,7 @@ describe("the certificate manager", () => {
     manager.revoked(manager.current ?? assert.fail());
     scene.behaviour = "denies";
     await scene.time.advance(hour);
-    assert.equal(manager.status.state, "refused");
+    assert.equal(manager.status.state, "revoked");
     assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
   });
 

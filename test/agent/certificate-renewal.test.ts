@@ -51,6 +51,7 @@ describe("a certificate", () => {
   const question = {
     certificate,
     wanted,
+    isRevoked: false,
     isRefused: false,
     isSpecificationChanged: false,
     renewAt: 1_800_000,
@@ -68,9 +69,10 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, now: 699_999 }), "early");
   });
 
-  it("is reported as missing, refused or outdated before its dates are checked", () => {
+  it("is reported as missing, revoked, refused or outdated before its dates are checked", () => {
     assert.equal(certificateState({ ...question, certificate: undefined }), "missing");
     assert.equal(certificateState({ ...question, isRefused: true }), "refused");
+    assert.equal(certificateState({ ...question, isRevoked: true, isRefused: true }), "revoked");
     const moved = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: ["10.0.0.2"] } };
     assert.equal(certificateState({ ...question, wanted: moved }), "outdated");
     assert.equal(certificateState({ ...question, wanted: wantedClientCertificate(platformNames, "n2") }), "outdated");

@@ -262,7 +262,7 @@ describe("a running agent", () => {
     assert.equal(readFileSync(files.web, "utf8"), pemOf("web"));
     await heartbeats("revoked");
     assert.deepEqual([pemOf("db"), pemOf("client")], [before.db, before.client]);
-    const requested = log.filter((line) => line.includes('"reason":"refused"'));
+    const requested = log.filter((line) => line.includes('"reason":"revoked"'));
     assert.equal(requested.length, 2, "each once");
   });
 

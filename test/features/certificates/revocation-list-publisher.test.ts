@@ -377,6 +377,21 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
+  it("logs that a CA with another name has taken the place of one with the same key", async () => {
+    const key = generatePrivateKey("ECDSA P-256");
+    const authorities = [newAuthority("earlier", key)];
+    const lines: unknown[] = [];
+    const log = { ...silent, error: ({ ca, before }: Record<string, unknown>) => void lines.push([ca, before]) };
+    await start({ authorities, log });
+    for (const name of ["earlier", "later", "later"]) {
+      authorities[0] = newAuthority(name, key);
+      await pass(5 * second);
+      await pass(second);
+    }
+    await loop.stop();
+    assert.deepEqual(lines, [["CN=later", "CN=earlier"]]);
+  });
+
   it("removes the rest of a list that has become short", async () => {
     await start();
     const { metadata } = await configMaps().get(storedListName(id, undefined));

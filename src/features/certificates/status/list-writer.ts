@@ -3,8 +3,11 @@ import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
 import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../pki/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
@@ -91,6 +94,7 @@ export class ListWriter {
     const list = { entries, number, distributionPoints, thisUpdate, nextUpdate };
     const der = await signRevocationList(list, authority);
     const version = await this.#store(name, { list: { number, der, issuer }, before });
+    if (shard === undefined && previous !== undefined) this.#tellOfOtherName(previous, authority.certificate);
     this.#written.set(name, { ...list, issuer, version });
     return true;
   }
@@ -120,6 +124,18 @@ export class ListWriter {
     const { der, issuer, number } = stored;
     const none = { entries: Buffer.alloc(0), distributionPoints: [], thisUpdate: 0, nextUpdate: 0 };
     return { ...(parsedList(der) ?? none), issuer, number };
+  }
+
+  /** The addresses in certificates are made of the CA's key, and what is there names its issuer: it cannot be for two names. */
+  #tellOfOtherName(previous: KnownList, { rawSubject, subject }: Certificate): void {
+    const earlier = orPkiError(() => parseCertificate(previous.issuer));
+    if (earlier instanceof PkiError || earlier.rawSubject.equals(rawSubject)) return;
+    const names = { ca: formatDistinguishedName(subject), before: formatDistinguishedName(earlier.subject) };
+    this.#options.log.error(
+      { controller: "revocation-list-publisher", ...names },
+      "this CA has the key of an earlier CA with another name, whose certificates have neither a revocation list nor OCSP from now " +
+        "on: verifiers that need one refuse them; give a CA with another name another key",
+    );
   }
 
   #isGood(list: KnownList, { entries, distributionPoints, now }: WantedList): boolean {

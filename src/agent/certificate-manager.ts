@@ -77,8 +77,8 @@ const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds
 /** A server may ask for a pause, but not for one in which the certificate in use expires. */
 const longestRequestedPauseMilliseconds = refusedBackoff.longestMilliseconds;
 
-/** Equals no digest, so a pair that was revoked is replaced after a restart too. */
-const revokedDigest = "revoked";
+/** Equals no digest, so a pair that was refused is replaced after a restart too. */
+const refusedDigest = "refused";
 
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
@@ -88,8 +88,8 @@ export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
   /**
-   * Of what was asked for when the pair in use was requested; `revokedDigest` once the server has said that it is revoked. Undefined:
-   * it is not known, and counts as what is wanted.
+   * Of what was asked for when the pair in use was requested; `refusedDigest` once that is revoked or refused. Undefined: it is not
+   * known, and counts as what is wanted.
    */
   #digest: string | undefined;
   #specification: CertificateSpecification | undefined;
@@ -177,24 +177,15 @@ export class CertificateManager {
     this.#look.wake();
   }
 
-  /**
-   * The server says that a pair is revoked: another one takes its place now. The key of a request that waited until then is given up,
-   * because it may have leaked too, and that of a later request is kept, also after a restart.
-   */
+  /** The server says that a pair is revoked: another one takes its place now, with a new key. */
   revoked(pair: KeyPair): void {
     if (pair !== this.#current || pair === this.#revoked) return;
     this.#revoked = pair;
-    const { name, log, store } = this.#options;
+    const { name, log } = this.#options;
     const serialNumber = serialNumberHex(pair.certificate);
     log.warn({ certificate: name, serialNumber }, "this certificate is revoked: another one takes its place");
-    if (this.#digest === revokedDigest) return this.#look.wake();
-    this.#demandNewKey();
-    this.#digest = revokedDigest;
-    try {
-      store.keepWantedDigest(revokedDigest);
-    } catch {
-      // After a restart, the key is given up once more.
-    }
+    this.#wake.wake();
+    this.#giveUpKey();
   }
 
   /** Looks at the state of the certificate now: it may be refused since the last look. */
@@ -205,6 +196,7 @@ export class CertificateManager {
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
     this.#retryAt = 0;
+    this.#wake.wake();
     this.#demandNewKey();
   }
 
@@ -284,6 +276,7 @@ export class CertificateManager {
     try {
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
+      if (reason === "refused") this.#giveUpKey();
       this.#beginRenewal();
       const recall = reason === "recalled" ? this.#recalledBefore : 0;
       let answered = 0;
@@ -331,9 +324,23 @@ export class CertificateManager {
     }
   }
 
+  /**
+   * The pair in use is revoked or refused, and the key of a request that has waited until then may have leaked too: it is given up. That of
+   * a later request is kept, also after a restart.
+   */
+  #giveUpKey(): void {
+    if (this.#digest === refusedDigest) return;
+    this.#demandNewKey();
+    this.#digest = refusedDigest;
+    try {
+      this.#options.store.keepWantedDigest(refusedDigest);
+    } catch {
+      // After a restart, the key is given up once more.
+    }
+  }
+
   #demandNewKey(): void {
     this.#renewal = "asked";
-    this.#wake.wake();
     try {
       this.#options.store.demandNewKey();
     } catch {

@@ -111,7 +111,8 @@ export function nextStep(state: RenewalState): RenewalStep {
 }
 
 function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: RenewalState): RequestCause | undefined {
-  if (isRenewalRequested && certificate !== "revoked") return "requested";
+  if (certificate === "revoked" || certificate === "refused") return certificate;
+  if (isRenewalRequested) return "requested";
   if (certificate !== "current") return certificate;
   return hasPendingRequest ? "unfinished" : undefined;
 }

@@ -575,33 +575,44 @@ describe("the certificate manager", () => {
     assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
   });
 
-  it("gives up the key of a request that waits once its pair is revoked, and keeps the next one also after a restart", async (context) => {
-    const scene = new SigningScene(context);
-    const revoked = (await started(scene)).current ?? assert.fail();
-    scene.behaviour = "ignores";
-    await scene.time.advance(9 * hour);
-    const leaked = scene.store().pendingKey();
-    await scene.stop();
-    let next: string | undefined;
-    for (let starts = 0; starts < 3; starts++) {
+  const startedWhile = {
+    revoked(scene: SigningScene): void {
       const manager = scene.start();
       manager.revoked(manager.current ?? assert.fail());
-      await scene.time.advance(1000);
-      next ??= scene.store().pendingKey();
-      assert.equal(scene.store().pendingKey(), next);
-      if (starts < 2) await scene.stop();
-    }
-    assert.notEqual(next, leaked);
-    const [, old = "", last = ""] = scene.requests.keys();
-    assert.equal(scene.requests.size, 3);
-    scene.behaviour = "issues";
-    scene.issue(old);
-    await scene.time.advance(minute);
-    assert.deepEqual(scene.store().read(), revoked);
-    scene.issue(last);
-    await scene.time.advance(minute);
-    assert.equal(scene.store().read()?.keyPem, next);
-  });
+    },
+    refused(scene: SigningScene): void {
+      scene.isRefused = true;
+      scene.start();
+    },
+  };
+  for (const [how, start] of Object.entries(startedWhile)) {
+    it(`gives up the key of a request that waits once its pair is ${how}, and keeps the next one also after a restart`, async (context) => {
+      const scene = new SigningScene(context);
+      const pair = (await started(scene)).current ?? assert.fail();
+      scene.behaviour = "ignores";
+      await scene.time.advance(9 * hour);
+      const leaked = scene.store().pendingKey();
+      let next: string | undefined;
+      for (let starts = 0; starts < 3; starts++) {
+        await scene.stop();
+        start(scene);
+        await scene.time.advance(1000);
+        next ??= scene.store().pendingKey();
+        assert.equal(scene.store().pendingKey(), next);
+      }
+      assert.notEqual(next, leaked);
+      const [, old = "", last = ""] = scene.requests.keys();
+      assert.equal(scene.requests.size, 3);
+      scene.behaviour = "issues";
+      scene.issue(old);
+      await scene.time.advance(minute);
+      assert.deepEqual(scene.store().read(), pair);
+      scene.isRefused = false;
+      scene.issue(last);
+      await scene.time.advance(minute);
+      assert.equal(scene.store().read()?.keyPem, next);
+    });
+  }
 
   it("uses no certificate for a key from before its pair was revoked, also when it comes at that moment", async (context) => {
     const scene = new SigningScene(context);

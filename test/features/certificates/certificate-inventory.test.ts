@@ -1,15 +1,27 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import {
+  certificateRecord,
+  signedRecordName,
+} from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";
+import { fingerprintOf } from "../../../src/pki/certificate.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const signerName = "example.com/custom";
+const subjectAltNames = {
+  dnsNames: ["a.test"],
+  ipAddresses: ["10.0.0.1"],
+  emailAddresses: ["a@b.test"],
+  uris: ["spiffe://a/b"],
+};
 
 describe("the inventory of certificates", () => {
   let server: TestServer;
@@ -21,7 +33,8 @@ describe("the inventory of certificates", () => {
   const records = () => server.client.resource(scene.references.issuedCertificates);
 
   async function signAsCustomSigner(name: string): Promise<void> {
-    if ((await scene.requests.find(name)) === undefined) await scene.request({ name, signerName, commonName: name });
+    if ((await scene.requests.find(name)) === undefined)
+      await scene.request({ name, signerName, commonName: name, names: subjectAltNames });
     await scene.approve(name);
     await scene.signElsewhere(name, newAuthority("custom"));
   }
@@ -29,7 +42,9 @@ describe("the inventory of certificates", () => {
   it("records the certificates of custom signers, and keeps the records when the requests are deleted", async () => {
     await signAsCustomSigner("custom");
     const record = await scene.recordOf("custom");
-    assert.deepEqual([record.spec.signerName, record.spec.issuer], [signerName, "CN=custom"]);
+    const { dnsNames, ipAddresses, emailAddresses, uris, ...spec } = record.spec;
+    assert.deepEqual({ dnsNames, ipAddresses, emailAddresses, uris }, subjectAltNames);
+    assert.deepEqual([spec.signerName, spec.issuer, spec.subject], [signerName, "CN=custom", "CN=custom"]);
     await scene.requests.delete("custom");
     assert.equal((await records().get(record.metadata.name ?? "")).metadata.uid, record.metadata.uid);
   });
@@ -48,6 +63,36 @@ describe("the inventory of certificates", () => {
     await signAsCustomSigner(name);
     const record = await scene.recordOf(name);
     assert.notEqual(record.spec.fingerprint, spec.fingerprint);
+  });
+
+  it("has a certificate once that its signer has recorded, or that is in several requests", async () => {
+    const authority = newAuthority("custom");
+    const requests = ["recorded", "shared-1", "shared-2"];
+    for (const name of requests) {
+      await scene.request({ name, signerName, commonName: "once" });
+      await scene.approve(name);
+    }
+    const own = await scene.signedElsewhere("recorded", authority);
+    const shared = await scene.signedElsewhere("shared-1", authority);
+    const [certificate = assert.fail()] = parseCertificatesPem(own);
+    const request = await scene.requests.get("recorded");
+    const recordName = signedRecordName(request.metadata.uid ?? "");
+    await records().create({
+      apiVersion: "",
+      kind: "",
+      ...certificateRecord({ recordName, certificate, request }),
+    });
+    for (const name of requests) await scene.writeCertificate(name, name === "recorded" ? own : shared);
+    // The loop is done with them once it has recorded what came after them.
+    await signAsCustomSigner("after-them");
+    await scene.recordOf("after-them");
+    const namesOf = async (pem: string): Promise<readonly string[]> => {
+      const fingerprint = fingerprintOf(parseCertificatesPem(pem)[0] ?? assert.fail());
+      const { items } = await records().list();
+      return items.filter(({ spec }) => spec.fingerprint === fingerprint).map(({ metadata }) => metadata.name ?? "");
+    };
+    assert.deepEqual(await namesOf(own), [recordName]);
+    assert.equal((await namesOf(shared)).length, 1);
   });
 
   it("can be selected by signer and user, and shows when a certificate ends", async () => {

@@ -113,15 +113,24 @@ export class CertificateScene {
 
   /** Acts as a signer that is another program: signs an approved request with its own CA, and writes the certificate. */
   async signElsewhere(name: string, authority: CertificateAuthority): Promise<void> {
-    const request = await this.requests.get(name);
-    const { pem } = issueCertificate({
-      request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
+    await this.writeCertificate(name, await this.signedElsewhere(name, authority));
+  }
+
+  /** A certificate for a request, as PEM. The server has not heard of it. */
+  async signedElsewhere(name: string, authority: CertificateAuthority): Promise<string> {
+    const { spec } = await this.requests.get(name);
+    return issueCertificate({
+      request: parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64")),
       usages: ["client auth"],
       expirationSeconds: 3600,
       authority,
       maximumLifetimeSeconds: 3600,
       now: Date.now(),
-    });
+    }).pem;
+  }
+
+  async writeCertificate(name: string, pem: string): Promise<void> {
+    const request = await this.requests.get(name);
     const status = { ...request.status, certificate: Buffer.from(pem).toString("base64") };
     await this.requests.update({ ...request, status }, { subresource: "status" });
   }

@@ -2,6 +2,17 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import type { Profile } from "../../src/machinery/api/names.ts";
+import {
+  apiGroupDiscoveryListSchema,
+  apiGroupListSchema,
+  apiGroupSchema,
+  apiResourceListSchema,
+  apiVersionsSchema,
+} from "../../src/machinery/http/discovery-schemas.ts";
+import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
+import { decodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
+import { parse as parseYaml } from "yaml";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -128,11 +139,68 @@ describe("discovery and OpenAPI", () => {
     assert.equal(core?.metadata.name ?? "", "");
   });
 
-  it("answer typed clients, which prefer protobuf, in JSON, which they also accept", async () => {
-    const headers = { accept: "application/vnd.kubernetes.protobuf,application/json" };
-    for (const path of ["/api", "/apis", "/api/v1", "/apis/certificates.k8s.io/v1", "/apis/certificates.k8s.io"]) {
-      const response = await apiOf("kubernetes").send(path, { headers });
-      assert.deepEqual([response.status, response.headers["content-type"]], [200, "application/json"], path);
+  describe("in protobuf, for clients that prefer it or take nothing else", () => {
+    const protobuf = "application/vnd.kubernetes.protobuf";
+    const inProtobuf = async (path: string, accept: string): Promise<Buffer> => {
+      const { status, headers, body } = await apiOf("kubernetes").send(path, { headers: { accept } });
+      assert.deepEqual([status, headers["content-type"]], [200, accept.split(",")[0]], path);
+      assert.ok(body instanceof Uint8Array);
+      return Buffer.from(body);
+    };
+
+    // As kube-apiserver 1.36.3 answers.
+    const upstream = {
+      "/apis/coordination.k8s.io":
+        "azhzAAoOCgJ2MRIIQVBJR3JvdXASUQoTY29vcmRpbmF0aW9uLms4cy5pbxIcChZjb29yZGluYXRpb24uazhzLmlvL3YxEgJ2MRocChZjb29y" +
+        "ZGluYXRpb24uazhzLmlvL3YxEgJ2MRoAIgA=",
+      "/apis/coordination.k8s.io/v1":
+        "azhzAAoVCgJ2MRIPQVBJUmVzb3VyY2VMaXN0EokBChZjb29yZGluYXRpb24uazhzLmlvL3YxEm8KBmxlYXNlcxABGgVMZWFzZSJDCgZjcmVh" +
+        "dGUKBmRlbGV0ZQoQZGVsZXRlY29sbGVjdGlvbgoDZ2V0CgRsaXN0CgVwYXRjaAoGdXBkYXRlCgV3YXRjaDIFbGVhc2VCAEoAUgxncWtNTWIv" +
+        "WXFGTT0aACIA",
+    };
+    for (const [path, bytes] of Object.entries(upstream)) {
+      it(`have upstream's bytes: ${path}`, async () => {
+        for (const accept of [protobuf, `${protobuf},application/json`]) {
+          assert.equal((await inProtobuf(path, accept)).toString("base64"), bytes);
+        }
+      });
+    }
+
+    const conversion = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const documents: readonly { path: string; schema: ObjectSchema; conversion: string }[] = [
+      { path: "/api", schema: apiVersionsSchema, conversion: "" },
+      { path: "/apis", schema: apiGroupListSchema, conversion: "" },
+      { path: "/apis/certificates.k8s.io", schema: apiGroupSchema, conversion: "" },
+      { path: "/api/v1", schema: apiResourceListSchema, conversion: "" },
+      { path: "/api", schema: apiGroupDiscoveryListSchema, conversion },
+      { path: "/apis", schema: apiGroupDiscoveryListSchema, conversion },
+    ];
+    for (const { path, schema, conversion: parameters } of documents) {
+      it(`say what JSON and YAML say: ${path}${parameters}`, async () => {
+        const inText = async (format: string): Promise<unknown> =>
+          parseYaml(
+            String((await apiOf("kubernetes").send(path, { headers: { accept: `${format}${parameters}` } })).body),
+          );
+        const document = await inText("application/json");
+        assert.deepEqual(await inText("application/yaml"), document);
+        const { apiVersion, kind, raw } = decodeEnvelope(await inProtobuf(path, `${protobuf}${parameters}`));
+        const typed = { ...(apiVersion !== "" && { apiVersion }), kind };
+        assert.deepEqual(withoutEmpty({ ...typed, ...compileProtobuf(schema).decode(raw) }), withoutEmpty(document));
+      });
     }
   });
 });
+
+/** A value without the fields that protobuf writes and JSON leaves out, or the other way round. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([name, member]) => [name, withoutEmpty(member)] as const);
+  return Object.fromEntries(entries.filter(([, member]) => !isEmpty(member)));
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === "" ||
+  value === 0 ||
+  value === false ||
+  (typeof value === "object" && Object.keys(value ?? {}).length === 0);

@@ -2,12 +2,21 @@ import { createHash } from "node:crypto";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { GroupVersionKind } from "../api/resource-type.ts";
 import { storedAs } from "../registry/resource-definition.ts";
-import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
+import {
+  apiGroupDiscoveryListSchema,
+  apiGroupListSchema,
+  apiGroupSchema,
+  apiResourceListSchema,
+  apiVersionsSchema,
+} from "./discovery-schemas.ts";
+import { documentEncoder, documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
+import type { Document, TaggedDocument } from "./document-route.ts";
 import { contentTypes, documentNegotiator } from "./negotiation.ts";
-import type { RequestedConversion } from "./negotiation.ts";
+import type { Format, RequestedConversion } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { verbsOf, verbsOfSubresource } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
+import { writeYaml } from "./yaml/write-yaml.ts";
 
 const discoveryGroup = "apidiscovery.k8s.io";
 const discoveryKind = "APIGroupDiscoveryList";
@@ -28,25 +37,31 @@ export function discoveryRoutes({ definitions, serverAddress }: DiscoveryOptions
 
   const routes = new Map<string, PathRoute>();
   const coreVersions = core?.versions.map(({ version }) => version) ?? [];
-  const versions = (): object => ({
+  const versions = (): Document => ({
     kind: "APIVersions",
     versions: coreVersions,
     serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: serverAddress() }],
   });
-  routes.set("/api", withAggregated(documentRoute(versions), core ? [core] : []));
+  routes.set("/api", withAggregated(documentRoute(versions, { schema: apiVersionsSchema }), core ? [core] : []));
   const groupList = { kind: "APIGroupList", apiVersion: "v1", groups: named.map(apiGroup) };
-  routes.set("/apis", withAggregated(documentRoute(groupList, { isOfAggregator: true }), named));
+  routes.set(
+    "/apis",
+    withAggregated(documentRoute(groupList, { schema: apiGroupListSchema, isOfAggregator: true }), named),
+  );
   for (const group of named) {
     routes.set(
       `/apis/${group.name}`,
-      documentRoute({ kind: "APIGroup", apiVersion: "v1", ...apiGroup(group) }, { isOfAggregator: true }),
+      documentRoute(
+        { kind: "APIGroup", apiVersion: "v1", ...apiGroup(group) },
+        { schema: apiGroupSchema, isOfAggregator: true },
+      ),
     );
   }
   for (const group of groups) {
     for (const version of group.versions) {
       routes.set(
         apiPathOf({ group: group.name, version: version.version }),
-        documentRoute(resourceList(group.name, version)),
+        documentRoute(resourceList(group.name, version), { schema: apiResourceListSchema }),
       );
     }
   }
@@ -87,7 +102,7 @@ function apiGroup({ name, versions }: Group): object {
 /**
  * The core group's list has no apiVersion: it is older than that field (upstream: `stripVersionNegotiatedSerializer`).
  */
-const resourceList = (group: string, { version, definitions }: Version): object => ({
+const resourceList = (group: string, { version, definitions }: Version): Document => ({
   kind: "APIResourceList",
   ...(group !== "" && { apiVersion: "v1" }),
   groupVersion: apiVersionOf({ group, version }),
@@ -166,20 +181,34 @@ const isAggregated = ({ kind, version, group }: RequestedConversion): boolean =>
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
   const negotiate = documentNegotiator({ isConversionAllowed: isAggregated, isConversionRequired: true });
-  const contentType = `${contentTypes.json};g=${discoveryGroup};v=${discoveryVersion};as=${discoveryKind}`;
-  const document = taggedDocument(aggregated(groups), contentType);
+  const documents = taggedDocuments(aggregated(groups));
   return {
     ...plain,
     handle: (request) => {
-      if (!negotiate(request.headers)) return plain.handle(request);
-      const response = taggedResponse(request, document);
+      const agreed = negotiate(request.headers);
+      if (!agreed) return plain.handle(request);
+      const response = taggedResponse(request, documents[agreed.format]);
       response.headers["cache-control"] = "public";
       return response;
     },
   };
 }
 
-const aggregated = (groups: readonly Group[]): object => ({
+const encodeAggregated = documentEncoder(apiGroupDiscoveryListSchema);
+
+/** The document in every format. All have the tag of the JSON, as upstream's have. */
+function taggedDocuments(document: Document): Readonly<Record<Format, TaggedDocument>> {
+  const contentType = (format: Format): string =>
+    `${contentTypes[format]};g=${discoveryGroup};v=${discoveryVersion};as=${discoveryKind}`;
+  const json = taggedDocument(document, contentType("json"));
+  return {
+    json,
+    yaml: { ...json, contentType: contentType("yaml"), bytes: Buffer.from(writeYaml(document)) },
+    protobuf: { ...json, contentType: contentType("protobuf"), bytes: encodeAggregated(document) },
+  };
+}
+
+const aggregated = (groups: readonly Group[]): Document => ({
   kind: discoveryKind,
   apiVersion: `${discoveryGroup}/${discoveryVersion}`,
   metadata: {},

@@ -1,23 +1,41 @@
 import { createHash } from "node:crypto";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { compileProtobuf } from "../schema/protobuf.ts";
+import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
 import { acceptedTypes, contentTypes, documentNegotiator, onlyAccepted } from "./negotiation.ts";
 import type { PathRoute } from "./path-routes.ts";
 import { textResponse } from "./response.ts";
 
 const negotiateDocument = documentNegotiator();
 
+export interface Document {
+  readonly kind?: string;
+  readonly apiVersion?: string;
+  readonly [member: string]: unknown;
+}
+
 interface DocumentOptions {
+  /** What it looks like in protobuf. Without a schema, a client that asks for protobuf gets JSON. */
+  readonly schema?: ObjectSchema;
   /** Whether it is JSON for every client, indented as upstream's `WriteRawJSON` does. */
   readonly isJsonOnly?: boolean;
   /** Upstream's aggregator serves it, to every method. It reads ranges like `application/*` too. */
   readonly isOfAggregator?: boolean;
 }
 
-/** Serves a document as JSON or YAML. A client that asks for protobuf gets JSON. */
+/** Encodes documents of a schema as protobuf, in the envelope of every object. */
+export function documentEncoder(schema: ObjectSchema): (document: Document) => Buffer {
+  const codec = compileProtobuf(schema);
+  return (document) => encodeEnvelope(codec, { apiVersion: "", kind: "", ...document });
+}
+
+/** Serves a document as JSON, YAML or protobuf. */
 export function documentRoute(
-  document: object | (() => object),
-  { isJsonOnly = false, isOfAggregator = false }: DocumentOptions = {},
+  document: Document | (() => Document),
+  { schema, isJsonOnly = false, isOfAggregator = false }: DocumentOptions = {},
 ): PathRoute {
+  const encode = schema && documentEncoder(schema);
   return {
     methods: isOfAggregator ? "any" : "get",
     allowsSlash: true,
@@ -27,7 +45,10 @@ export function documentRoute(
       if (!isJsonOnly && agreed === undefined) throw onlyAccepted(acceptedTypes);
       const format = agreed?.format === "yaml" ? "yaml" : "json";
       const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? true } as const;
-      const value = typeof document === "function" ? (document as () => object)() : document; // no document is a function
+      const value = typeof document === "function" ? document() : document;
+      if (agreed?.format === "protobuf" && encode) {
+        return { status: 200, headers: { "content-type": contentTypes.protobuf }, body: encode(value), value };
+      }
       return textResponse(value, { request, status: 200, mediaType });
     },
   };

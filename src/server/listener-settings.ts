@@ -82,6 +82,7 @@ export interface ListenerSettings {
 /** Throws UsageError for invalid settings. */
 export function listenerSettings(values: FlagValues<typeof listenerFlags>): ListenerSettings {
   const { "bind-address": host, "advertise-address": advertised, "tls-san": names } = values;
+  checkZone("bind-address", host);
   if (advertised !== undefined) checkHost({ flag: "advertise-address", host: advertised, allowsWildcard: false });
   for (const name of names) checkHost({ flag: "tls-san", host: name, allowsWildcard: true });
   return {
@@ -107,9 +108,18 @@ interface NamedHost {
 
 /** Refuses what no client can connect to. An empty name is left out later. */
 function checkHost({ flag, host, allowsWildcard }: NamedHost): void {
+  checkZone(flag, host);
   if (host === "" || isIP(host) !== 0 || hostNameOf(host, { allowsWildcard }) !== undefined) return;
   throw new UsageError(
     `--${flag}: ${JSON.stringify(host)} is not a DNS name or an IP address; give it without a scheme and a port`,
+  );
+}
+
+/** Refuses the address of one network interface, as kube-apiserver does. */
+function checkZone(flag: string, host: string): void {
+  if (isIP(host) === 0 || !host.includes("%")) return;
+  throw new UsageError(
+    `--${flag}: ${JSON.stringify(host)} names a network interface, which no certificate can; give an address without one`,
   );
 }
 

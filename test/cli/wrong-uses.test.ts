@@ -368,6 +368,8 @@ describe(
         ["a port in the server's name", ["serve", "--data-dir", file("unmade"), "--advertise-address", "signet.example.com:6443"], "usage", /--advertise-address: "signet\.example\.com:6443" is not a DNS name or an IP address; give it without a scheme and a port$/m],
         ["a wildcard as the server's name", ["serve", "--data-dir", file("unmade"), "--advertise-address", "*.example.com"], "usage", /--advertise-address: "\*\.example\.com" is not a DNS name/],
         ["a URL for the server's certificate", ["serve", "--data-dir", file("unmade"), "--tls-san", "*.example.com,::1,https://signet.example.com"], "usage", /--tls-san: "https:\/\/signet\.example\.com" is not a DNS name or an IP address/],
+        ["an address of one network interface", serve("--bind-address", "fe80::1%eth0"), "usage", /--bind-address: "fe80::1%eth0" names a network interface, which no certificate can; give an address without one/],
+        ["an address of one network interface for the certificate", serve("--tls-san", "fe80::1%eth0"), "usage", /--tls-san: "fe80::1%eth0" names a network interface/],
         ["certificates that end at once", serve("--cluster-signing-duration", "9m"), "usage", /--cluster-signing-duration must be at least 10m$/m],
         ["revocation lists that end at once", serve("--crl-lifetime", "59m"), "usage", /--crl-lifetime must be between 1h and 720h$/m],
         ["revocation lists that hardly end", serve("--crl-lifetime", "721h"), "usage", /--crl-lifetime must be between 1h and 720h$/m],

@@ -21,6 +21,8 @@ export function listenFault(error: unknown): string | undefined {
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return `this machine has no address ${place}; ${advice} (${addressFlags})`;
+    case "EINVAL": // a link-local address of IPv6 without its zone
+      return `${place} is an address of one link only; choose another one of this machine (${addressFlags})`;
     default:
       return `cannot listen on ${place}: ${error.message}`;
   }

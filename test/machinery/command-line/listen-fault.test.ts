@@ -19,6 +19,14 @@ describe("the fault of an address to listen on", () => {
     assert.match((await faultAt("[::1]")) ?? "", /^this machine has no address \[::1\]; write it without brackets \(/);
   });
 
+  it("tells who gives a link-local address of IPv6 to choose another", () => {
+    const fault = { syscall: "listen", code: "EINVAL", address: "fe80::1", port: 7 };
+    assert.match(
+      listenFault(Object.assign(new Error("listen EINVAL"), fault)) ?? "",
+      /^fe80::1:7 is an address of one link only; choose another one of this machine \(/,
+    );
+  });
+
   it("is undefined for other errors", () => {
     assert.equal(
       listenFault(Object.assign(new Error("gone"), { syscall: "connect", code: "ECONNREFUSED" })),

@@ -1,9 +1,9 @@
 import { parse, YAMLParseError } from "yaml";
 
-/** Parses a file of settings in YAML or JSON. Aliases are refused. Throws an Error of one line, with the place of the fault. */
+/** Parses a file of settings in YAML or JSON, with aliases and `<<` as Kubernetes' programs read them. Throws an Error of one line, with the place of the fault. */
 export function parseYamlSettings(text: string): unknown {
   try {
-    return parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" });
+    return parse(text, { merge: true, prettyErrors: true, logLevel: "error" });
   } catch (cause) {
     if (cause instanceof YAMLParseError && cause.code === "MULTIPLE_DOCS") {
       throw new Error("it holds several documents, with --- between them; leave one", { cause });

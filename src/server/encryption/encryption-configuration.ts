@@ -63,12 +63,18 @@ export function parseEncryptionConfiguration(text: string): EncryptedResources[]
 }
 
 function parseYaml(text: string): unknown {
-  const document = parseDocument(text, { logLevel: "error" });
+  const document = parseDocument(text, { merge: true, logLevel: "error" });
   const [error] = document.errors;
-  if (error === undefined) return document.toJS({ maxAliasCount: 0 });
-  // Its message may quote the file, and the file holds keys.
-  const line = error.linePos?.[0].line;
-  throw new Error(`it is not YAML${line === undefined ? "" : ` (line ${line})`}`);
+  // Messages of the parser may quote the file, and the file holds keys.
+  if (error !== undefined) {
+    const line = error.linePos?.[0].line;
+    throw new Error(`it is not YAML${line === undefined ? "" : ` (line ${line})`}`);
+  }
+  try {
+    return document.toJS();
+  } catch {
+    throw new Error("it is not YAML (an alias without its anchor, or too many of them)");
+  }
 }
 
 /** A list of mappings that is not empty. */

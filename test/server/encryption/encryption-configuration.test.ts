@@ -49,6 +49,20 @@ resources:
     assert.equal(parsed.length, 4);
   });
 
+  it("may use an alias, as Kubernetes' may", () => {
+    const parsed = parseEncryptionConfiguration(`
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+  - {resources: [secrets], providers: &providers [{identity: {}}]}
+  - {resources: [events], providers: *providers}
+`);
+    assert.deepEqual(
+      parsed.map(({ providers }) => providers),
+      [[{ type: "identity" }], [{ type: "identity" }]],
+    );
+  });
+
   it("may let a plugin take longer than a timer waits", () => {
     const [entry] = parseEncryptionConfiguration(kms({ timeout: "30d" }));
     const [provider] = entry?.providers ?? [];
@@ -70,6 +84,11 @@ resources:
   });
 
   const refused: readonly [what: string, text: string, message: RegExp][] = [
+    [
+      "with an alias that has no anchor",
+      `secret: *${secret.replace(/=*$/, "")}`,
+      /: it is not YAML \(an alias without its anchor/,
+    ],
     ["that is no YAML", `secret: "${secret}`, /: it is not YAML \(line 1\)$/],
     [
       "of another version",

@@ -123,11 +123,11 @@ interface Source {
   readonly fields: Readonly<JsonObject>;
 }
 
-/** Throws KubeconfigError for a text that is not YAML, or not an object. */
+/** Reads aliases and `<<`, as kubectl does. Throws KubeconfigError for a text that is not YAML, or not an object. */
 export function parseSource(yaml: string, path: string): Source {
   let parsed: unknown;
   try {
-    parsed = parse(yaml, { maxAliasCount: 0, logLevel: "error" });
+    parsed = parse(yaml, { merge: true, logLevel: "error" });
   } catch (cause) {
     throw new KubeconfigError(`kubeconfig ${path} is not YAML; write it again, or name another`, { cause });
   }

@@ -46,6 +46,7 @@ test("a token in a kubeconfig is sent with every request", () => {
 test("a kubeconfig that can't be used is refused with its file's name and the missing part", () => {
   const refusals: [string, RegExp][] = [
     ["a: [", /kubeconfig x is not YAML/],
+    ["a: *b", /kubeconfig x is not YAML/],
     ["{}", /kubeconfig x has no contexts; name another file$/],
     ["contexts: [{name: a, context: {}}]", /kubeconfig x has no current-context; choose one with --context/],
     ["current-context: a", /kubeconfig x has no context "a"/],
@@ -63,6 +64,20 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
       (error) => error instanceof KubeconfigError && message.test(error.message),
       text,
     );
+  }
+});
+
+test("a kubeconfig may use aliases and <<, as kubectl's may", () => {
+  const text = `
+clusters:
+- {name: a, cluster: &a {server: "https://a"}}
+- {name: b, cluster: *a}
+- {name: c, cluster: {<<: *a, tls-server-name: c.example}}
+users: [{name: u, user: {token: secret}}]
+contexts: [{name: b, context: {cluster: b, user: u}}, {name: c, context: {cluster: c, user: u}}]
+`;
+  for (const context of ["b", "c"]) {
+    assert.equal(parseKubeconfig(text, { path: "x", context }).transport.server, "https://a", context);
   }
 });
 

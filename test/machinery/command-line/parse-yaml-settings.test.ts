@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
+
+describe("a file of settings", () => {
+  it("may use aliases and <<, as those of Kubernetes' programs may", () => {
+    const text = "first: &rule {signer: a, usages: [client auth]}\nsecond: *rule\nthird: {<<: *rule, signer: b}";
+    const rule = { signer: "a", usages: ["client auth"] };
+    assert.deepEqual(parseYamlSettings(text), { first: rule, second: rule, third: { ...rule, signer: "b" } });
+  });
+
+  it("is refused with an alias that has no anchor, and with aliases that grow without end", () => {
+    assert.throws(() => parseYamlSettings("a: *b"), /^Error: it is not YAML: Unresolved alias .+ b$/);
+    const copies = (name: string): string => `[${`*${name}, `.repeat(9)}]`;
+    const bomb = `a: &a [x]\nb: &b ${copies("a")}\nc: &c ${copies("b")}\nd: ${copies("c")}\n`;
+    assert.throws(() => parseYamlSettings(bomb), /^Error: it is not YAML: Excessive alias count/);
+  });
+});

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { checkServerIdentity } from "node:tls";
 import type { ConnectionOptions } from "node:tls";
 import { addressOf } from "../api/url-host.ts";
 
@@ -13,7 +14,7 @@ export interface TlsCredentials {
 export interface TlsServer {
   /** `https://host:port`, optionally with a path prefix. */
   readonly server: string;
-  /** The name that the server's certificate must be valid for, if it is not the URL's host. */
+  /** The name or address that the server's certificate must be valid for, if it is not the URL's host. */
   readonly serverName?: string;
   /** For development only: accepts any server certificate. */
   readonly skipsServerVerification?: boolean;
@@ -27,11 +28,13 @@ export function tlsOptions(
   { caCertificates, clientCertificate }: TlsCredentials,
 ): ConnectionOptions {
   const { host, port } = addressOf(server);
+  const name = serverName ?? host;
   return {
     host,
     port,
     // A server name is never an address (RFC 6066 section 3).
-    servername: serverName ?? (isIP(host) === 0 ? host : ""),
+    servername: isIP(name) === 0 ? name : "",
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
     // As in Go, each of these certificates is an anchor, whether it is a root or below one.
     ...(caCertificates !== undefined && { ca: caCertificates, allowPartialTrustChain: true }),
     ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),

@@ -84,6 +84,7 @@ const kinds: Readonly<Record<string, keyof typeof texts | "untrusted">> = {
   ECONNREFUSED: "refused",
   ENOTFOUND: "unknownHost",
   EAI_AGAIN: "unknownHost",
+  EINVAL: "noRoute",
   EHOSTUNREACH: "noRoute",
   ENETUNREACH: "noRoute",
   ETIMEDOUT: "late",

@@ -26,6 +26,7 @@ describe("the message about a failed connection", () => {
       "ECONNREFUSED",
       "ENOTFOUND",
       "ENETUNREACH",
+      "EINVAL",
       "ETIMEDOUT",
       "EPROTO",
       "HPE_X",

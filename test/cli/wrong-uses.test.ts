@@ -206,7 +206,7 @@ describe(
         ["a missing one", of(file("none")), "usage", /cannot read kubeconfig .+: there is no such file; name another with --kubeconfig/],
         ["a folder", of(file("folder")), "usage", /is a folder; name a file/],
         ["a device", of("/dev/zero"), "usage", /is a device, or larger than 16 MiB; name a kubeconfig/],
-        ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML; write it again, or name another/],
+        ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML \(line 1\); correct it, or name another/],
         ["bytes", of(write("bytes", "\u0000\u0001\u0002")), "usage", /name another/],
         ["a list", of(write("list", "- a")), "usage", /holds no clusters, users and contexts; name another file/],
         ["an empty one", of(write("empty", "")), "usage", /kubeconfig .+ has no contexts; name another file$/m],

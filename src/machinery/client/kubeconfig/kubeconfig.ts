@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
-import { parse } from "yaml";
+import { parse, YAMLParseError } from "yaml";
 import { messageOf } from "../../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -129,12 +129,21 @@ export function parseSource(yaml: string, path: string): Source {
   try {
     parsed = parse(yaml, { merge: true, logLevel: "error" });
   } catch (cause) {
-    throw new KubeconfigError(`kubeconfig ${path} is not YAML; write it again, or name another`, { cause });
+    throw new KubeconfigError(`kubeconfig ${path} ${yamlFault(cause)}`, { cause });
   }
   if (parsed !== null && !isJsonObject(parsed)) {
     throw new KubeconfigError(`kubeconfig ${path} holds no clusters, users and contexts; name another file`);
   }
   return { path, fields: jsonFields(parsed) };
+}
+
+/** Quotes nothing: a kubeconfig holds secrets. */
+function yamlFault(error: unknown): string {
+  const { code, linePos } = error instanceof YAMLParseError ? error : {};
+  const place = linePos === undefined ? "" : ` (line ${linePos[0].line})`;
+  if (code === "MULTIPLE_DOCS") return `holds several documents, with --- between them${place}; leave one`;
+  if (code === "DUPLICATE_KEY") return `has a field twice${place}; remove one`;
+  return `is not YAML${place}; correct it, or name another`;
 }
 
 const entriesOf = (fields: Readonly<JsonObject>, list: string): Readonly<JsonObject>[] =>

@@ -45,7 +45,9 @@ test("a token in a kubeconfig is sent with every request", () => {
 
 test("a kubeconfig that can't be used is refused with its file's name and the missing part", () => {
   const refusals: [string, RegExp][] = [
-    ["a: [", /kubeconfig x is not YAML/],
+    ["b: c\na: [", /kubeconfig x is not YAML \(line 2\); correct it/],
+    ["a: b\n---\na: b", /kubeconfig x holds several documents, with --- between them \(line 2\); leave one/],
+    ["a: b\nc: d\na: b", /kubeconfig x has a field twice \(line 3\); remove one/],
     ["a: *b", /kubeconfig x is not YAML/],
     ["{}", /kubeconfig x has no contexts; name another file$/],
     ["contexts: [{name: a, context: {}}]", /kubeconfig x has no current-context; choose one with --context/],

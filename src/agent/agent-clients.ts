@@ -1,7 +1,6 @@
 import { computedOnce } from "../machinery/api/computed-once.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
-import { monotonicClock, sleep } from "../machinery/api/clock.ts";
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { connectionFault } from "../machinery/client/connection-fault.ts";
 import type { CaSource } from "../machinery/client/connection-fault.ts";
@@ -27,6 +26,7 @@ export interface AgentClientsOptions {
   readonly serverClock: ServerClock;
   /** A clock that is never set. */
   readonly monotonic: Clock;
+  readonly sleep: Sleep;
   readonly userAgent: string;
   /** Called when the server has answered 401 to a client certificate that it accepted until then, as far as is known. */
   readonly onRefused?: () => void;
@@ -118,7 +118,7 @@ export class AgentClients {
   }
 
   #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
-    const { access, serverClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
+    const { access, serverClock, monotonic, sleep, userAgent, connect = httpsTransport } = this.#options;
     const { servers, serverName, proxyUrl, caSource } = access;
     const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
     const transports = servers.map((server) =>
@@ -137,7 +137,7 @@ export class AgentClients {
       ),
     );
     const timed = setsClock(firstReachable(transports, { monotonic }), serverClock);
-    const read = pacedTransport(observed(timed, onSend), { monotonic: monotonicClock, sleep });
+    const read = pacedTransport(observed(timed, onSend), { monotonic, sleep });
     return new ApiClient(read, { explain });
   }
 }

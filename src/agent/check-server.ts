@@ -1,6 +1,6 @@
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
-import { monotonicClock, systemClock } from "../machinery/api/clock.ts";
+import { monotonicClock, sleep, systemClock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
@@ -32,6 +32,7 @@ async function asAgent(
     settings,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
     monotonic: monotonicClock,
+    sleep,
     userAgent: `signet-agent/${version}`,
   });
   if (pair !== undefined) identity.useCertificate(pair);

@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentClients } from "../../src/agent/agent-clients.ts";
+import type { AgentClientsOptions } from "../../src/agent/agent-clients.ts";
 import { ServerClock } from "../../src/agent/server-clock.ts";
-import { systemClock } from "../../src/machinery/api/clock.ts";
+import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
 import { connectionTimeout } from "../../src/machinery/client/connections.ts";
 import type { ClientResponse } from "../../src/machinery/client/transport.ts";
 import { settingsOf } from "./settings-of.ts";
 
 /** The client of a machine without a certificate, whose servers answer as they are told to. */
-const clientOf = (answers: Readonly<Record<string, () => ClientResponse>>) =>
+const clientOf = (
+  answers: Readonly<Record<string, () => ClientResponse>>,
+  times: Pick<AgentClientsOptions, "monotonic" | "sleep"> = { monotonic: performance, sleep },
+) =>
   new AgentClients({
+    ...times,
     access: settingsOf({
       servers: Object.keys(answers),
       caCertificates: () => undefined,
@@ -18,7 +23,6 @@ const clientOf = (answers: Readonly<Record<string, () => ClientResponse>>) =>
     }),
     clientCertificate: () => undefined,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
-    monotonic: performance,
     userAgent: "test",
     connect: ({ server }) => ({ send: async () => answers[server]?.() ?? assert.fail(), close: () => {} }),
   }).node;
@@ -84,4 +88,20 @@ test("a web page is not read on, as it may be endless in place of a watch", asyn
   });
   await assert.rejects(client.stream("/apis", { query: "watch=true" }), /a web page came in place of its answer/);
   assert.ok(isEnded);
+});
+
+test("an answer that is much work is read in the pace of the agent's clocks", async () => {
+  let now = 0;
+  const rests: number[] = [];
+  async function* two(): ClientResponse["body"] {
+    yield Buffer.from("{");
+    yield Buffer.from("}");
+  }
+  const client = clientOf(
+    { "https://one": () => ({ status: 200, headers: {}, body: two() }) },
+    { monotonic: { now: () => now }, sleep: async (milliseconds) => void rests.push(milliseconds) },
+  );
+  const { body } = await client.stream("/apis", {});
+  for await (const _ of body) now += 100;
+  assert.deepEqual(rests, [400, 400], "four times as long as the work on each part took");
 });

@@ -4,7 +4,7 @@ import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { NodeIdentity } from "../../src/agent/node-identity.ts";
 import { ServerClock } from "../../src/agent/server-clock.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
-import { systemClock } from "../../src/machinery/api/clock.ts";
+import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
@@ -96,5 +96,6 @@ const identityAt = (
       onSkew: () => assert.fail("the clock is right"),
     }),
     monotonic: performance,
+    sleep,
     userAgent: "test",
   });

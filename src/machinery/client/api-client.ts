@@ -48,7 +48,7 @@ export interface DeleteOptions extends WriteOptions {
 export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
 
 const shortestWatchSeconds = 300;
-/** Of an answer with one object, a page of them, or a part of discovery: servers take no object of more than 3 MiB. */
+/** The bound of an answer with one object, a page of them, or a part of discovery: servers take no object of more than 3 MiB. */
 const largestAnswerBytes = 16 * 2 ** 20;
 
 /**
@@ -77,11 +77,6 @@ export class ApiClient {
     const answer = response.value ?? (await this.#readAnswer(response, mostBytes));
     if (kinds !== undefined) checkKind(answer, kinds);
     return answer as T; // the server answers with the requested kind
-  }
-
-  /** Reads what a server says of its API, such as the list of its groups. Rejects with AnswerTooLarge when it has more than 16 MiB. */
-  discover<T>(path: string): Promise<T> {
-    return this.request(path, { largestBytes: largestAnswerBytes });
   }
 
   /**

@@ -20,8 +20,11 @@ export async function namesOfServer(client: ApiClient): Promise<Names | undefine
 export const servesGroup = async (client: ApiClient, group: string): Promise<boolean> =>
   (await servedGroups(client)).has(group);
 
+/** A list of groups has a few kilobytes. */
+const largestListBytes = 16 * 2 ** 20;
+
 async function servedGroups(client: ApiClient): Promise<ReadonlySet<unknown>> {
-  const { groups } = await client.discover<{ groups?: unknown }>("/apis");
+  const { groups } = await client.request<{ groups?: unknown }>("/apis", { largestBytes: largestListBytes });
   if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
   return new Set(groups.map((group) => jsonFields(group)["name"]));
 }

@@ -70,15 +70,6 @@ describe("the client's read of one object", () => {
   });
 });
 
-describe("the client's discovery", () => {
-  it("rejects an answer that is larger than any list of groups or resources", async () => {
-    const mebibytes = Array.from({ length: 100 }, () => " ".repeat(2 ** 20));
-    const { client, read } = clientOf(200, mebibytes);
-    await assert.rejects(client.discover("/apis"), /the answer has more than 16 MiB/);
-    assert.equal(read(), 17);
-  });
-});
-
 describe("the error of a refused request", () => {
   const errorFor = async (status: object): Promise<ApiError> => {
     const { client } = clientOf(400, [JSON.stringify({ kind: "Status", ...status })]);

@@ -20,7 +20,11 @@ function finderOf(schema: Schema): Finder | undefined {
   if (schema.type === "int64") return inexactInteger;
   if (schema.type === "array") {
     const find = finderOf(schema.items);
-    return find && ((value, path) => (Array.isArray(value) ? faultsOfItems(value, { path, find }) : []));
+    return (
+      find &&
+      ((value, path) =>
+        Array.isArray(value) ? value.flatMap((item: unknown, index) => find(item, `${path}[${index}]`)) : [])
+    );
   }
   if (schema.type === "map") {
     const find = finderOf(schema.values);
@@ -47,14 +51,6 @@ function finderOf(schema: Schema): Finder | undefined {
   };
 }
 
-interface Items {
-  readonly path: string;
-  readonly find: Finder;
-}
-
-const faultsOfItems = (items: readonly unknown[], { path, find }: Items): FieldError[] =>
-  items.flatMap((item, index) => find(item, `${path}[${index}]`));
-
 /** An integer that is already rounded is shown as what it became. */
 const inexactInteger: Finder = (value, field) =>
   typeof value !== "number" || Number.isSafeInteger(value)
@@ -77,15 +73,11 @@ export const withInexactIntegers = (
 
 /** The faults of a change. What an earlier version stored does not hold up the change of something else. */
 export function newInexactIntegers(
-  schema: InexactIntegers,
+  schema: { inexactIntegers(value: unknown): readonly FieldError[] },
   { next, previous }: { readonly next: unknown; readonly previous: unknown },
 ): readonly FieldError[] {
   const faults = schema.inexactIntegers(next);
   if (faults.length === 0) return faults;
   const known = schema.inexactIntegers(previous);
   return faults.filter(({ field, message }) => !known.some((old) => old.field === field && old.message === message));
-}
-
-interface InexactIntegers {
-  inexactIntegers(value: unknown): readonly FieldError[];
 }

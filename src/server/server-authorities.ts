@@ -66,7 +66,7 @@ export async function openServerAuthorities(
       ...own.administrator.current().anchors,
       ...signing.clientAuthorities(),
       ...configuredAuthorities.ofClients(),
-      ...(configuredAuthorities.ofFrontProxies() ?? []),
+      ...configuredAuthorities.ofFrontProxies(),
     ],
     clock,
     followed,

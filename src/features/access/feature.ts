@@ -108,7 +108,6 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver, spellObjectName } = connection;
   const { configuredAuthorities, clientAuthorities, followed } = connection;
   const roots = (): readonly Certificate[] => [...clientAuthorities(), ...configuredAuthorities.ofClients()];
-  const proxyAuthorities = (): readonly Certificate[] => configuredAuthorities.ofFrontProxies() ?? [];
   return {
     reviews: accessReviews(names, { authorize, rulesFor: connection.rulesFor, spellObjectName }),
     admission: {
@@ -116,7 +115,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
       bindingEscalation: bindingEscalation(names, { authorize, resolver }),
     },
     credentials: {
-      frontProxy: frontProxy({ ...settings.frontProxy, roots: proxyAuthorities, clock }),
+      frontProxy: frontProxy({ ...settings.frontProxy, roots: configuredAuthorities.ofFrontProxies, clock }),
       clientCertificate: clientCertificate({ names, clock, roots }),
     },
     findStaticToken: openStaticTokens(settings.tokenFile, followed),
@@ -135,7 +134,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
           frontProxy:
             settings.frontProxy.authorityFile === undefined
               ? undefined
-              : { ...settings.frontProxy, authorities: proxyAuthorities() },
+              : { ...settings.frontProxy, authorities: configuredAuthorities.ofFrontProxies() },
         }),
       }),
   };
@@ -155,20 +154,19 @@ export const accessReviews = (
 
 /** The current CAs of the files for client certificates and front proxies. */
 export interface ConfiguredAuthorities {
-  ofClients(): readonly Certificate[];
-  /** Undefined: no front proxy is trusted. */
-  ofFrontProxies(): readonly Certificate[] | undefined;
+  readonly ofClients: () => readonly Certificate[];
+  /** Empty: no front proxy is trusted. */
+  readonly ofFrontProxies: () => readonly Certificate[];
 }
 
 /** Reads the files now. Throws UsageError for what cannot be used. */
 export function openConfiguredAuthorities(settings: AccessSettings, followed: FollowedFiles): ConfiguredAuthorities {
-  const open = (flag: string, file: string | undefined): (() => readonly Certificate[] | undefined) => {
-    if (file === undefined) return () => undefined;
+  const open = (flag: string, file: string | undefined): (() => readonly Certificate[]) => {
+    if (file === undefined) return () => [];
     return followed.follow({ setting: flag, files: () => [file], load: () => readCertificates(flag, file) });
   };
-  const ofClients = open("client-ca-file", settings.clientAuthorityFile);
   return {
-    ofClients: () => ofClients() ?? [],
+    ofClients: open("client-ca-file", settings.clientAuthorityFile),
     ofFrontProxies: open("requestheader-client-ca-file", settings.frontProxy.authorityFile),
   };
 }

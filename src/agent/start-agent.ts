@@ -31,8 +31,6 @@ export interface StartAgentOptions {
   readonly clock?: Clock;
   /** A clock that is never set. */
   readonly monotonic?: Clock;
-  /** Returns random numbers from 0 to 1, as `Math.random` does. */
-  readonly random?: () => number;
   readonly sleep?: Sleep;
   /** Default: over HTTPS. */
   readonly connect?: Connect;
@@ -133,8 +131,7 @@ function openContext(
   settings: AgentSettings,
   options: StartAgentOptions,
 ): { readonly context: AgentContext; readonly failureLogs: readonly FailureLog[] } {
-  const { log, version, clock = systemClock, monotonic = monotonicClock } = options;
-  const { random = Math.random, sleep = realSleep } = options;
+  const { log, version, clock = systemClock, monotonic = monotonicClock, sleep = realSleep } = options;
   const metrics = new AgentMetrics();
   const onSkew = (milliseconds: number): void => {
     metrics.clockSkew(milliseconds);
@@ -146,10 +143,16 @@ function openContext(
     version,
     log,
     metrics,
-    hooks: new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep }),
+    hooks: new HookRunner({
+      memory: new HookMemory(settings.dataDirectory, log),
+      log,
+      monotonic,
+      random: Math.random,
+      sleep,
+    }),
     serverClock: new ServerClock({ local: clock, monotonic: options.monotonic ?? uptimeClock, onSkew }),
     monotonic,
-    random,
+    random: Math.random,
     sleep,
     certificateInstalled: new EventTarget(),
     failureLog(texts) {

@@ -156,9 +156,9 @@ describe("text in identity headers", () => {
   });
 
   it("is read as UTF-8 in the User-Agent, which managedFields keeps", async () => {
-    const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken, userAgent: "größe/1.0" });
+    const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken });
     const path = "/api/v1/namespaces/default/configmaps";
-    const headers = { "content-type": "application/json" };
+    const headers = { "content-type": "application/json", "user-agent": "größe/1.0" };
     const body = JSON.stringify({ metadata: { name: "sent" }, data: { a: "b" } });
     const answer = await transport.send({ method: "POST", path, query: "dryRun=All", headers, body });
     let text = "";

@@ -11,12 +11,12 @@ import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 /** Calls a server's handler directly. Requests and answers are the same as over HTTPS, but without a connection. */
 export function inProcessTransport(
   handle: Handler,
-  { bearerToken, userAgent = "signet" }: { readonly bearerToken?: string; readonly userAgent?: string } = {},
+  { bearerToken }: { readonly bearerToken?: string } = {},
 ): Transport {
   const closed = new AbortController();
   const close = (): void => closed.abort();
   const ownHeaders = onTheWire({
-    "user-agent": userAgent,
+    "user-agent": "signet",
     ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
   });
   const way = (transaction?: TransactionMember): Transport =>

@@ -96,7 +96,6 @@ export interface Agreed {
   readonly format: Format;
   readonly as: string;
   readonly version: string;
-  readonly group: string;
   readonly isPretty: boolean;
 }
 
@@ -115,7 +114,7 @@ interface Restrictions {
   readonly isConversionRequired?: boolean;
 }
 
-const plainJson: Agreed = { format: "json", as: "", version: "", group: "", isPretty: false };
+const plainJson: Agreed = { format: "json", as: "", version: "", isPretty: false };
 
 /** Chooses the first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
 function agree(
@@ -135,7 +134,7 @@ function agree(
       const [as = "", version = "", group = ""] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
       if (!isConverted && isConversionRequired) continue;
       if (isConverted && !isConversionAllowed?.({ kind: as, version, group, format })) continue;
-      return { format, as, version, group, isPretty: parameters.get("pretty") === "1" };
+      return { format, as, version, isPretty: parameters.get("pretty") === "1" };
     }
   }
   return undefined;

@@ -207,7 +207,6 @@ export interface UpdateSubresource<T extends ApiObject> {
   validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
   /** As `startValidation`, in place of `validateUpdate`. */
   startUpdateValidation?(next: T, context: UpdateContext<T>): Promise<() => KindFault[]>;
-  warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /**
    * Whether the StorageQuota refuses what makes the object longer, as it does for writes of the object itself. Default: it does not.
    * A status says what is so, and who writes it was trusted with the object.
@@ -268,7 +267,7 @@ export interface ReviewContext extends HookContext {
 }
 
 export interface ReviewAnswer {
-  /** Of the kind of the request, or a Status. */
+  /** An object of the kind of the request, or a Status. */
   readonly object: ApiObject | Status;
   readonly warnings?: readonly string[];
 }

@@ -17,7 +17,7 @@ import { checkName, inRequestNamespace, invalidNameParameter } from "./requested
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
 import { withMetadataFaults } from "./kind-faults.ts";
-import type { UpdateSubresource } from "./resource-definition.ts";
+import type { ResourceDefinition, UpdateSubresource } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { encodeStored } from "./stored-object.ts";
@@ -184,12 +184,8 @@ async function nextVersion<T extends ApiObject>(
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
 
-type UpdateStrategy<T extends ApiObject> = Partial<
-  Pick<
-    UpdateSubresource<T>,
-    "prepareForUpdate" | "validateUpdate" | "startUpdateValidation" | "warningsOnUpdate" | "isBounded"
-  >
->;
+type UpdateStrategy<T extends ApiObject> = Pick<ResourceDefinition<T>, "warningsOnUpdate"> &
+  Partial<Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "startUpdateValidation" | "isBounded">>;
 
 function updateStrategy<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,

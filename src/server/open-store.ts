@@ -1,5 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import type { Logger } from "pino";
 import { namesFor } from "../machinery/api/names.ts";
 import type { Names } from "../machinery/api/names.ts";
@@ -16,11 +15,11 @@ import type { Store } from "../machinery/storage/store.ts";
 import { etcdTlsFiles } from "./etcd-tls-files.ts";
 import type { EtcdSettings } from "./etcd-tls-files.ts";
 import { administratorFile, refuseEmptiedStore, storeDirectory } from "./lock-data-directory.ts";
+import { refuseMovedStore } from "./moved-store.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
-import { flushFolder, writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { removeIfPossible } from "../machinery/files/remove-if-possible.ts";
-import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { everyKey } from "../machinery/storage/key-range.ts";
 
 /** Where a server's objects are. */
@@ -147,40 +146,6 @@ function unusableStoreReason(directory: string, cause: unknown): string {
   return `the store in ${directory} cannot be used (${message}); see what the system logs of its disk, and try again`;
 }
 
-/** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
-interface ImportTarget {
-  readonly store: Store;
-  /**
-   * Ends the import: from now on servers may use the store. A client that resumes a watch or continues a list from before must begin
-   * again.
-   */
-  finish(): Promise<void>;
-  /**
-   * Removes what was written, and resolves to whether nothing of it is left. Never rejects: what stays keeps out the next attempt, which
-   * says how to remove it.
-   */
-  abandon(): Promise<boolean>;
-}
-
-/** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
-async function openEtcdForImport(
-  storage: EtcdSettings,
-  { profile, revision }: { readonly profile: string; readonly revision: number },
-): Promise<ImportTarget> {
-  const store = etcdStore(storage, profile);
-  const shift = await orClose(store, () => store.startImport(revision));
-  return {
-    store: shifted(store, shift),
-    finish: () => store.finishImport(),
-    // After its end, no guard lets this process write; nor does an etcd that is away.
-    abandon: () =>
-      store.abandonImport().then(
-        () => true,
-        () => false,
-      ),
-  };
-}
-
 /** Lets no server use a prefix of etcd any more: its objects are elsewhere. Rejects with UsageError. */
 export async function markEtcdMoved(storage: EtcdSettings, profile: string): Promise<void> {
   const store = etcdStore(storage, profile);
@@ -188,9 +153,12 @@ export async function markEtcdMoved(storage: EtcdSettings, profile: string): Pro
   await store.close();
 }
 
+/** Reads the files of its certificates now, so that faults appear at the start, and again for each connection. */
 function etcdStore(storage: EtcdSettings, profile: string): EtcdStore {
   const { servers, prefix } = storage;
-  return new EtcdStore({ servers, tls: etcdTls(storage), prefix, profile });
+  const tls = (): TlsFiles => etcdTlsFiles(storage);
+  tls();
+  return new EtcdStore({ servers, tls, prefix, profile });
 }
 
 const shifted = (store: Store, shift: number): Store => (shift === 0 ? store : new ShiftedStore(store, shift));
@@ -210,11 +178,19 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Reads the files now, so that faults appear at the start, and again for each connection. */
-function etcdTls(settings: EtcdSettings): () => TlsFiles {
-  const read = (): TlsFiles => etcdTlsFiles(settings);
-  read();
-  return read;
+/** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
+interface ImportTarget {
+  readonly store: Store;
+  /**
+   * Ends the import: from now on servers may use the store. A client that resumes a watch or continues a list from before must begin
+   * again.
+   */
+  finish(): Promise<void>;
+  /**
+   * Removes what was written, and resolves to whether nothing of it is left. Never rejects: what stays keeps out the next attempt, which
+   * says how to remove it.
+   */
+  abandon(): Promise<boolean>;
 }
 
 interface ImportTargetOptions {
@@ -242,58 +218,21 @@ export async function openImportTarget(
   };
 }
 
-const movedPrefix = "store.moved-";
-
-/** Lets no server use the directory's store any more: its objects, up to a revision, are elsewhere. */
-export function markStoreMoved(dataDirectory: string, revision: number): void {
-  renameSync(storeDirectory(dataDirectory), join(dataDirectory, `${movedPrefix}${revision}`));
-  flushFolder(dataDirectory);
-}
-
-/** Says that the objects of the directory's server are in etcd. A server that was started without it would begin with nothing. */
-const inEtcdMark = (dataDirectory: string): string => join(dataDirectory, "store.in-etcd");
-
-/** Lets no server use a store of the directory's own. Throws UnusableFile. */
-export function markInEtcd(dataDirectory: string): void {
-  const mark = inEtcdMark(dataDirectory);
-  if (!existsSync(mark)) writePrivateFile(mark, "");
-}
-
-/** Lets servers use a store of the directory's own again. */
-export const unmarkInEtcd = (dataDirectory: string): void => rmSync(inEtcdMark(dataDirectory), { force: true });
-
-/** A store that a move from etcd makes. It gets its name when it is complete. */
-export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
-
-/**
- * Throws UnusableFile when the directory's objects are in etcd, or a move to it or from there broke off: a new store, or an old one, would
- * be a second truth, without what was revoked in the first.
- */
-export function refuseMovedStore(dataDirectory: string): void {
-  const mark = inEtcdMark(dataDirectory);
-  const store = storeDirectory(dataDirectory);
-  if (existsSync(store)) {
-    if (!existsSync(mark)) return;
-    throw new UnusableFile(
-      `a move of its objects between ${store} and etcd broke off: give --etcd-servers; or, where etcd refuses that, remove ${mark} ` +
-        "to use that store",
-    );
-  }
-  if (!existsSync(dataDirectory)) return;
-  const unfinished = unfinishedStore(dataDirectory);
-  if (existsSync(unfinished)) {
-    throw new UnusableFile(
-      `a move of its objects from etcd broke off: give --etcd-servers, or remove ${unfinished} and move them again ` +
-        "(signet storage migrate)",
-    );
-  }
-  const moved = readdirSync(dataDirectory).find((name) => name.startsWith(movedPrefix));
-  if (moved !== undefined) {
-    throw new UnusableFile(
-      `its objects were moved to etcd: give --etcd-servers; or, to go back to what they were before, rename ` +
-        `${join(dataDirectory, moved)} to store, without store.in-etcd beside it`,
-    );
-  }
-  if (!existsSync(mark)) return;
-  throw new UnusableFile(`its objects are in etcd: give --etcd-servers; or, to begin with nothing, remove ${mark}`);
+/** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
+async function openEtcdForImport(
+  storage: EtcdSettings,
+  { profile, revision }: { readonly profile: string; readonly revision: number },
+): Promise<ImportTarget> {
+  const store = etcdStore(storage, profile);
+  const shift = await orClose(store, () => store.startImport(revision));
+  return {
+    store: shifted(store, shift),
+    finish: () => store.finishImport(),
+    // After its end, no guard lets this process write; nor does an etcd that is away.
+    abandon: () =>
+      store.abandonImport().then(
+        () => true,
+        () => false,
+      ),
+  };
 }

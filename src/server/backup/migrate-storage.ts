@@ -10,14 +10,8 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
 import type { LookOptions } from "../refuse-running-server.ts";
-import {
-  markEtcdMoved,
-  markInEtcd,
-  markStoreMoved,
-  openImportTarget,
-  unfinishedStore,
-  unmarkInEtcd,
-} from "../open-store.ts";
+import { markInEtcd, markStoreMoved, unfinishedStore, unmarkInEtcd } from "../moved-store.ts";
+import { markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { refuseOtherDataDirectory } from "../replica-identity.ts";
 import { checkOwner } from "../with-server-store.ts";

@@ -88,8 +88,8 @@ export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
   /**
-   * Of what was asked for when the pair in use was requested; `refusedDigest` once that is revoked or refused. Undefined: it is not
-   * known, and counts as what is wanted.
+   * The digest of what was asked for when the pair in use was requested; `refusedDigest` once that is revoked or refused. Undefined: it
+   * is not known, and counts as what is wanted.
    */
   #digest: string | undefined;
   #specification: CertificateSpecification | undefined;

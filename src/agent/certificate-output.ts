@@ -118,7 +118,7 @@ function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {
 }
 
 export interface WrittenOutput {
-  /** Of the contents. */
+  /** The digest of the contents. */
   readonly digest: string;
   /** False: everything was as it should be already. */
   readonly isChanged: boolean;

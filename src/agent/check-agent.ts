@@ -65,7 +65,7 @@ async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
   }
 }
 
-/** Without its certificate, it is not known who the agent is to a server. */
+/** Asks no server: without its certificate, it is not known who the agent is to one. */
 function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
   for (const server of servers) yield { subject: serverSubject(server), ...finding };
   for (const { source } of trustBundles) yield { subject: bundleSubject(source), ...finding };

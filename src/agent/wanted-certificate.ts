@@ -87,7 +87,7 @@ const tlsUsages = [
   ["server auth", extendedKeyUsages.serverAuth],
 ] as const;
 
-/** Those wanted sides of TLS that the certificate is for. One that lists no extended usages is for all, and one with a fault for none. */
+/** The wanted sides of TLS that a certificate is for: all if it lists no extended usages, and none if it has a fault. */
 export const tlsUsagesOf = (certificate: Certificate, { usages }: WantedCertificate): string[] => {
   const { extendedKeyUsages: found } = certificate;
   if (tlsFault(certificate) !== undefined) return [];

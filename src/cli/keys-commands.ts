@@ -80,7 +80,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
     ["The key has leaked: sign with another one as soon as possible", "signet keys rotate --publish-for 10s"],
   );
 
-/** Of the name that `-o name` shows too. */
+/** The key's ID of an argument, which may be the name that `-o name` shows. */
 const keyId = nameWithoutKind("tokenkey");
 
 const retire = ({ retire: run }: TokenKeyPrograms): Command =>

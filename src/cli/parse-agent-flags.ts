@@ -65,7 +65,7 @@ function parseLeaseDuration(text: string): number {
   throw new UsageError(`--lease-duration: ${JSON.stringify(text)} ${leaseDurationFault}`);
 }
 
-/** Of `once`. Throws UsageError. */
+/** Parses the timeout of `signet agent once`, to milliseconds. Throws UsageError. */
 export function parseTimeout(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined && milliseconds > 0) return milliseconds;

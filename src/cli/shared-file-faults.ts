@@ -8,7 +8,7 @@ import type { AgentCommandLine } from "./agent-flags.ts";
 interface FileSettings {
   readonly flags: Partial<AgentCommandLine>;
   readonly configuration: Pick<AgentSettings, "trustBundles" | "certificates">;
-  /** Those of the flag --trust-bundle. */
+  /** The files of the flag --trust-bundle. */
   readonly trustBundlesOfFlags: readonly TrustBundleFile[];
 }
 

@@ -4,7 +4,7 @@ import { UnusableFile } from "../machinery/files/unusable-file.ts";
 /** Java refuses shorter ones. */
 const shortestPassword = 6;
 
-/** Of a trust store without a password of its own: Java's own tools use it, and it hides nothing. */
+/** The password of a trust store that was given none: Java's own tools use it, and it hides nothing. */
 export const customaryPassword = "changeit";
 
 /** Reads the password of a PKCS #12 or JKS store. Throws UnusableFile. */

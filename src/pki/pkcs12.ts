@@ -31,7 +31,7 @@ const ids = {
   aes256Cbc: "2.16.840.1.101.3.4.1.42",
 };
 
-/** As Java and OpenSSL use. The password is in a file beside the store: more would only cost time. */
+/** As many as Java and OpenSSL use. The password is in a file beside the store: more would only cost time. */
 const iterations = 10_000;
 
 const explicit = (content: Uint8Array): Buffer => encodeTagged(0, content);
@@ -71,7 +71,7 @@ export function encodePkcs12TrustStore(store: TrustStore): Buffer {
 
 interface StoreProtection {
   readonly password: string;
-  /** Of the key of the MAC. */
+  /** What the key of the MAC is derived with, besides the password. */
   readonly salt: Buffer;
 }
 

@@ -110,7 +110,7 @@ const isOdd = (integer: Buffer): boolean => ((integer.at(-1) ?? 0) & 1) === 1;
 
 const isNegative = (integer: Buffer): boolean => (integer[0] ?? 0) >= 0x80;
 
-/** Of an INTEGER that is not negative. A first octet of 0 stands alone, or before one whose highest bit is set. */
+/** The bits of an INTEGER that is not negative. A first octet of 0 stands alone, or before one whose highest bit is set. */
 const bitLength = (integer: Buffer): number => integer.length * 8 - Math.clz32(integer[0] ?? 0) + 24;
 
 /** Converts the key for node:crypto. Throws PkiError when the key has a `weakness` or OpenSSL refuses it. */

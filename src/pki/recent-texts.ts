@@ -1,4 +1,4 @@
-/** Of the longer texts, only the last one is remembered: the memory has a bound in bytes too. */
+/** The longest text of which several are remembered. Of longer ones only the last is: the memory has a bound in bytes too. */
 const longestText = 8192;
 
 /** What was read of the last texts. The steps of a certificate read the same text one after the other. */

@@ -30,7 +30,7 @@ export interface ReplicaIdentity {
   readonly authorities: DataDirectoryAuthorities;
   readonly sealingKey: SealingKey;
   readonly tokenKeys: TokenKeys;
-  /** They say whether the key that signs tokens is in a file of the operator's. Otherwise it is in the store. */
+  /** Where the key that signs tokens is: in a file of the operator's, in a token, with an external signer, or in the store. */
   readonly settings: Pick<AccountSettings, "signingKey">;
 }
 

@@ -128,7 +128,7 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
   };
 }
 
-/** Of requested tokens, in seconds. Throws UsageError for a setting that promises more than the signer signs. */
+/** The longest lifetime of requested tokens, in seconds. Throws UsageError for a setting that promises more than the signer signs. */
 function maximumLifetime(
   { maximumTokenExpirationSeconds: configured }: AccountSettings,
   { maximumTokenExpirationSeconds: ofSigner }: OpenedOperatorKeys,

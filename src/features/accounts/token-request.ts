@@ -35,7 +35,7 @@ export interface TokenRequestOptions extends TokenObjects {
 
 const minimumSeconds = 600;
 const maximumSeconds = 2 ** 32;
-/** As JSON. A token with longer ones would be longer than a header can be, and than any token that is verified here. */
+/** The most bytes of audiences as JSON. A token with more would be longer than a header can be, and than any that is verified here. */
 const maximumAudiencesBytes = 32 * 1024;
 /** The exact lifetime that node agents request. No other client requests it by accident. */
 const mountedTokenSeconds = 3607;

@@ -118,7 +118,7 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   return faults;
 }
 
-/** Of a secret of a type whose data is JSON: its key. */
+/** The key of the data of a secret whose type says that it is JSON. Undefined for other types. */
 function jsonKeyOf({ type }: Secret, names: Names): string | undefined {
   const ofType = names.ownKey(type ?? "");
   if (ofType === names.key("dockercfg")) return ".dockercfg";

@@ -27,7 +27,7 @@ export interface Names {
   readonly profile: Profile;
   /** The other spelling that the server understands. Its `ownGroup` and `ownKey` write an answer in that spelling. */
   readonly other: Names | undefined;
-  /** These names, or `other` for one of its groups: the spelling in which to answer a request to that group. */
+  /** The spelling in which to answer a request to a group: `other` for one of its groups, else these names. */
   spellingOf(group: string): Names;
   /** A group in this spelling, whichever of the two it has. Other groups stay as they are. */
   ownGroup(group: string): string;

@@ -5,7 +5,7 @@ export class InvalidQuantity extends Error {
 
 /** An amount of something, such as `1.5Gi` bytes (upstream: `resource.Quantity`). */
 export interface Quantity {
-  /** With the largest suffix that leaves no fraction. Text that upstream takes for canonical stays as it is. */
+  /** Its text with the largest suffix that leaves no fraction. Text that upstream takes for canonical stays as it is. */
   readonly canonical: string;
   /** Its billionths. Undefined for a size that is no amount of anything and takes long to compute with. */
   readonly nanos: bigint | undefined;
@@ -65,7 +65,7 @@ const billion = 1_000_000_000n;
 const largestBinary = (2n ** 63n - 1n) * billion;
 
 interface Scale {
-  /** Of ten; 0 for a binary suffix. */
+  /** The power of ten; 0 for a binary suffix. */
   readonly power: number;
   readonly isBinary: boolean;
   /** The power of 1024. */
@@ -106,7 +106,7 @@ function decimalForm({ size, isNegative, isExponent }: Amount): string {
   return shown + decimalSuffixes[power / 3 + 3];
 }
 
-/** With a binary suffix, unless it is below 1024 or has a fraction. */
+/** The text of an amount with a binary suffix, or a decimal one when it is below 1024 or has a fraction. */
 function binaryForm(amount: Amount): string {
   const { size, isNegative } = amount;
   if (size < 1024n * billion || size % billion !== 0n) return decimalForm(amount);

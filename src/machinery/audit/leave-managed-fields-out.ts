@@ -13,7 +13,7 @@ const deepestPlace = 5;
  * `json` is valid, without blanks between its values.
  */
 export function leaveManagedFieldsOut(json: string): string {
-  /** Of the value that is read, at each depth. Empty in lists. */
+  /** The keys that lead to the value that is read, one for each depth. Empty in lists. */
   const keys: string[] = [];
   let kept = "";
   let from = 0;

@@ -8,7 +8,7 @@ import type { ClientResponse } from "./transport.ts";
 export interface AnswerBounds {
   /** Infinity: any, unless the request is refused. */
   readonly largestBytes: number;
-  /** Of an answer with an error code: it is kept whole in memory. */
+  /** The bound of an answer with an error code, which is kept whole in memory. */
   readonly largestRefusalBytes: number;
   /** From the request to the last byte of its answer. Infinity: any. */
   readonly longestMilliseconds: number;

@@ -12,7 +12,7 @@ export interface Http2ConnectionOptions {
   readonly onClose: () => void;
 }
 
-/** So many bytes of an answer may be under way: less would make long lists slow over long distances. */
+/** How many bytes of an answer may be under way: less would make long lists slow over long distances. */
 const windowBytes = 1024 * 1024;
 /** A connection on which a request had no answer in time is dead, unless the server answers a PING within this time. */
 const pongMilliseconds = 5000;

@@ -1,6 +1,6 @@
 import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
-/** Without the line feed: documents in JSON and YAML have several lines. */
+/** The same but for the line feed: documents in JSON and YAML have several lines. */
 const unprintableInDocument = new RegExp(`(?!\\n)${unprintableCharacters.source}`, "gu");
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");

@@ -90,7 +90,7 @@ function meterNode(node: LibraryNode): void {
   };
 }
 
-/** Those that were spent for. An error passes every part around the one that failed. */
+/** The errors whose cost was spent. An error passes every part around the one that failed, and costs once. */
 const failures = new WeakSet<object>();
 
 function isNewFailure(error: unknown): boolean {

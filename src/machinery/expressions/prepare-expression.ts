@@ -157,7 +157,7 @@ function hasMacro(field: ASTNode | undefined): unknown {
   );
 }
 
-/** As upstream, but where this server does not know a type, it may be the right one. */
+/** Throws for values of several types where upstream does. A type that this server does not know may be the right one. */
 function refuseMixedTypes(node: ASTNode): void {
   const groups = node.op === "list" ? [node.args] : node.op === "map" ? columnsOf(node.args) : [];
   for (const [first, ...others] of groups) {

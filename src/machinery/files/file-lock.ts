@@ -29,7 +29,7 @@ export function openFileLock(file: string): FileLock {
   throw new UnusableFile(`${file} cannot be locked: the program flock is missing: ${help}`);
 }
 
-/** Also for reading: opening a pipe only for writing waits for its reader. Throws UnusableFile. */
+/** Opens it for reading too: opening a pipe only for writing waits for its reader. Throws UnusableFile. */
 function openLockFile(file: string): number {
   try {
     return openSync(file, "a+", 0o600);

@@ -98,7 +98,7 @@ function newestBackupAt(path: string): number {
 
 interface Backup {
   readonly name: string;
-  /** Without what the compression adds. */
+  /** The name without what the compression adds. */
   readonly plainName: string;
   /** When the file was moved away: milliseconds since the epoch. */
   readonly at: number;
@@ -107,7 +107,7 @@ interface Backup {
   readonly isPartial: boolean;
 }
 
-/** Those of a log among the files of its folder, newest first. */
+/** The backups of a log among the files of its folder, newest first. */
 const backupsOf = (path: string, names: readonly string[]): readonly Backup[] =>
   names.flatMap((name) => backupOf(name, basename(path)) ?? []).toSorted((a, b) => b.at - a.at);
 

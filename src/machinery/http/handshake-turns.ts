@@ -37,7 +37,7 @@ interface Handshake {
 
 type RunLater = (task: () => void, milliseconds: number) => void;
 
-/** Also in tests of a server that move the clock: its clients' handshakes take real time. */
+/** Kept before a test replaces it to move the clock: its clients' handshakes take real time. */
 const realTimeout = setTimeout;
 
 interface HandshakeTurnsOptions {
@@ -59,7 +59,7 @@ export class HandshakeTurns {
   readonly #runLater: RunLater;
 
   readonly #underWay = new Map<string, Handshake>();
-  /** Those that are read in this turn. The others are not read. */
+  /** The handshakes that are read in this turn. The others are not read. */
   readonly #read = new Set<Handshake>();
   #isGivingTurns = false;
 

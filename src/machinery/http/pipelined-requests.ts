@@ -25,6 +25,6 @@ export interface WaitingConnection {
   waiting: WaitingRequests | undefined;
 }
 
-/** Those of a connection, which has none until the first one waits. */
+/** The waiting requests of a connection, which has none until the first one waits. */
 export const pipelinedRequests = (connection: WaitingConnection, socket: Socket): WaitingRequests =>
   (connection.waiting ??= new PipelinedRequests(socket));

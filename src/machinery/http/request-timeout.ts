@@ -28,7 +28,7 @@ const nanosecondsOfUnit: Readonly<Record<string, number>> = {
 };
 const longestNanoseconds = 2 ** 63;
 
-/** Of amounts with their units. */
+/** The sum of amounts with their units, such as `1m30s`. */
 function nanosecondsOf(amounts: string): number {
   let sum = 0;
   for (const [, amount, unit = ""] of amounts.matchAll(/([.\d]+)([^.\d]+)/g)) {

@@ -31,7 +31,7 @@ const bytesOfOtherCharacter = 2;
 
 type Kept = Pick<HttpRequest, "query" | "headers">;
 
-/** As how many watches one counts that keeps a request: its query and headers, and its selectors in parsed form. */
+/** How many watches one counts as. It keeps its request: the query, the headers, and the selectors in parsed form. */
 function placesOf({ query, headers }: Kept): number {
   const parameters = parametersOf(query);
   const selectors = [parameters.get("labelSelector"), parameters.get("fieldSelector")].join("");

@@ -51,7 +51,7 @@ const emptyFrameBurst = 100_000;
 const emptyFramesPerSecond = 1_000;
 /** How many more of them each frame of a request allows. gRPC's servers answer one with up to three window updates, a ping and settings. */
 const emptyFramesPerRequestFrame = 10;
-/** Of a header block that nobody waits for, so many bytes make as much work as a frame. */
+/** How many bytes of a header block that nobody waits for make as much work as a frame. */
 const headerBytesPerFrame = 64;
 
 const ignoringFields: FieldSink = { add() {}, addInvalid() {} };

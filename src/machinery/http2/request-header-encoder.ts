@@ -76,7 +76,7 @@ export class RequestHeaderEncoder {
   }
 }
 
-/** Not Huffman coded: each is sent once. */
+/** Writes a text without a Huffman code: each is sent once. */
 function writeString(bytes: number[], text: string): void {
   writeInteger(bytes, { value: text.length, flags: 0 });
   for (let at = 0; at < text.length; at++) bytes.push(text.charCodeAt(at));

@@ -33,7 +33,7 @@ function valueText(name: string, value: unknown): string {
   return escaped(JSON.stringify(said) ?? "");
 }
 
-/** Of an error as pino has written it. */
+/** The message of an error as pino has written it. */
 const loggedMessageOf = (error: unknown): unknown => jsonFields(error)["message"] ?? error;
 
 function stackOf(error: unknown): string {

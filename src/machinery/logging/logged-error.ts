@@ -5,9 +5,9 @@ interface LoggedError {
   readonly type: string;
   /** With the messages of its causes that it does not repeat. */
   readonly message: string;
-  /** Of an error of the system or of Node.js, such as `ENOENT`. */
+  /** What the system or Node.js calls its error, such as `ENOENT`. */
   readonly code?: string;
-  /** Of a bug, which cannot be found without. */
+  /** Only for a bug, which cannot be found without. */
   readonly stack?: string;
 }
 

@@ -8,7 +8,7 @@ import { deleteWithUid } from "./delete-with-uid.ts";
 
 interface HourlyCleanerOptions<T extends ApiObject> {
   readonly name: string;
-  /** Of the cluster scope. */
+  /** A resource of the cluster scope. */
   readonly resource: NamedResourceType<T>;
   /** Called when the loop starts. Returns the question whether an object is to be deleted. */
   readonly isOver: (context: ControllerContext) => (object: T) => boolean;

@@ -82,7 +82,7 @@ export async function deleteCollection<T extends ApiObject>(
   return deleted;
 }
 
-/** Those that are deleted at the same time. */
+/** The next items, which are deleted at the same time. */
 function nextOf<T>(rest: Iterator<T>): T[] {
   const items: T[] = [];
   while (items.length < parallelDeletions) {

@@ -7,9 +7,9 @@ import type { FieldError } from "../api/field-error.ts";
 export type KindFault = FieldError | "metadata" | "metadata change" | "no metadata";
 
 interface MetadataFaults {
-  /** Of the metadata as it is. */
+  /** What is wrong with the metadata as it is. */
   readonly whole: readonly FieldError[];
-  /** Of what changed in it. */
+  /** What is wrong with the change of it. */
   readonly change: readonly FieldError[];
 }
 

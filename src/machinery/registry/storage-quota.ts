@@ -37,7 +37,7 @@ export interface Growth {
 export interface KindSizes {
   /** The part of a group that they may take. */
   readonly share: number;
-  /** As they are now. Undefined: they are not counted. */
+  /** The sizes of its objects now. Undefined: they are not counted. */
   current(): GroupSizes | undefined;
 }
 

@@ -19,7 +19,7 @@ const ofUsers = new RoundRobinQueue<() => void>();
 const ofAddresses = new RoundRobinQueue<() => void>();
 /** Every other turn is the addresses'. */
 let isTurnOfAddresses = false;
-/** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
+/** The requests whose turn ended before their work did. They go on before others begin, so that the objects of fewer are in memory. */
 const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
 /** When the first request came in this turn of the event loop. Undefined: none has come. */

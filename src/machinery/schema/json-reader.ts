@@ -21,7 +21,7 @@ export interface RepeatedKey {
   readonly line: number;
 }
 
-/** So many values are read in about a millisecond. */
+/** How many values are read in a step: about a millisecond of work. */
 const valuesOfStep = 1000;
 
 type Container = Record<string, unknown> | unknown[];

@@ -1,4 +1,4 @@
-/** Not a name, so nothing that reads, compares or writes the members of an object sees it. Copies of the object keep it. */
+/** A key that is no name, so that nothing that reads, compares or writes the members of an object sees it. Copies of the object keep it. */
 const sentEmpty: unique symbol = Symbol("fields that were sent empty");
 
 interface SentEmpty {

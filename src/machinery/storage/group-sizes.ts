@@ -10,7 +10,7 @@ export interface Reservation {
 
 /** How many bytes the values of some keys take, by the group that a value belongs to. */
 export class GroupSizes {
-  /** Of each group that has some, with what is reserved. */
+  /** The bytes of each group that has some, with what is reserved. */
   readonly #bytes = new Map<string, number>();
   /** By the key, and by the group: of several writes of one key, only the first succeeds. */
   readonly #reserved = new Map<string, Map<string, Reservation>>();

@@ -28,7 +28,7 @@ export function examineCertificates(
   ];
 }
 
-/** As much as a server reads. In the place of the file there may be something that never ends, such as a pipe or a device. */
+/** How much is read of a file: as much as a server reads. In its place there may be a pipe or a device that never ends. */
 const largestCertificatesMebibytes = 16;
 
 /** `isOwn`: the CAs of a file after the first are beside the one that signs, before or after their time (`signet ca`). */

@@ -78,7 +78,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
 const storeAnswerMilliseconds = 500;
 
 function addStorageGauges({ registry, store, quota, storedBytes }: DomainMetricsOptions): void {
-  /** Without an answer of the store, the other metrics are still served. */
+  /** Waits for the store only for a while: without its answer, the other metrics are still served. */
   const asked = (ask: () => MaybeNumber | Promise<MaybeNumber>): (() => Promise<Iterable<Sample<never>>>) => {
     const known = boundedQuestion(ask, storeAnswerMilliseconds);
     return async () => onlySample(await known());

@@ -66,7 +66,7 @@ class SignerNumbers<T extends OfSigner> {
     });
   }
 
-  /** Those of all signers with the same label, combined one after the other. Undefined leaves the label out. */
+  /** The numbers of all signers with the same label, combined one after the other. Undefined leaves the label out. */
   async combined(
     labelOf: (signerName: string) => string,
     combine: (known: number | undefined, next: number) => number | undefined,

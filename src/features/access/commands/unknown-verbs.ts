@@ -8,7 +8,7 @@ const requestsToPaths = "* get post put delete patch head options".split(" ");
 const asOthers = (verbs: readonly string[]): string[] =>
   constrainedModes.flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
 
-/** Those that kubectl's `create role` knows, those of signers, and those of impersonation. */
+/** The verbs that kubectl's `create role` knows, those of signers, and those of impersonation. */
 const verbsOfResources = [
   ...requestsToResources,
   ..."proxy use bind escalate impersonate approve sign attest".split(" "),

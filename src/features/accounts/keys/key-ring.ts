@@ -126,7 +126,7 @@ export function withLifetime(
 export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSeconds: number): boolean =>
   longest === null || lifetimeSeconds <= longest;
 
-/** Of the tokens that can be requested. */
+/** The shortest lifetime of tokens that can be requested. */
 const shortestLifetimeSeconds = 600;
 
 /**

@@ -61,7 +61,7 @@ export function compilePolicy(spec: PolicySpec): {
 class PolicyCompiler {
   readonly faults: FieldError[] = [];
   readonly #hasParams: boolean;
-  /** Of the variables so far, by their names. */
+  /** The types of the variables so far, by their names. */
   readonly #types = new Map<string, string>();
   #patternsSize = 0;
   #characters = 0;
@@ -133,7 +133,7 @@ interface Wanted extends Partial<Pick<EnvironmentOptions, "hasAuthorizer">> {
   readonly accepted: readonly string[] | undefined;
 }
 
-/** As in upstream, `dyn` is none of them: the value of a field has to be compared, or made a text. */
+/** The types that results may have. As in upstream, `dyn` is none of them: the value of a field has to be compared, or made a text. */
 const boolean = ["bool"];
 const text = ["string"];
 const textOrNull = ["string", "null"];

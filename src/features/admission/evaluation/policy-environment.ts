@@ -29,7 +29,7 @@ export interface RequestFields {
   readonly dryRun: boolean;
 }
 
-/** As upstream leaves a field out of a request. CEL reads an undefined field as one that is not there. */
+/** Leaves an empty field out of a request, as upstream does: CEL reads an undefined field as one that is not there. */
 const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
 
 /** CEL tells types apart by classes. */

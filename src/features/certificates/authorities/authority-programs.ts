@@ -156,7 +156,7 @@ async function shownAuthorities(
 
 /** A CA in files that settings name. Only the operator replaces it. */
 interface OperatorAuthority {
-  /** As `signet ca list` has it: what the CA of the data directory is called in whose place it signs, or its signer. */
+  /** What `signet ca list` calls it: as the CA of the data directory in whose place it signs, or as its signer. */
   readonly name: string;
   readonly certificateFile: string;
   /** The flag that names the files, or the file in which they are named. */

@@ -22,7 +22,7 @@ export interface ReplacedAuthoritiesOptions {
   readonly writing: Pick<OutageReport, "failed" | "succeeded">;
 }
 
-/** So many of the CAs whose time is over are kept: the clock may be ahead now, and then their time is not over. */
+/** How many CAs are kept whose time is over: the clock may be ahead now, and then their time is not over. */
 const mostOver = 16;
 
 interface KnownAuthority {

@@ -13,7 +13,7 @@ const pauseMilliseconds = 1000;
 
 interface AwaitedRequest {
   readonly name: string;
-  /** Of the request that the caller has seen or made. Undefined: any that has the name when the wait begins. */
+  /** The uid of the request that the caller has seen or made. Undefined: any that has the name when the wait begins. */
   readonly uid?: string | undefined;
 }
 

@@ -13,7 +13,7 @@ type IssuedText = RecordedText | ForeignText;
 /** It was issued here, so it can only be in a request whose certificate is in the inventory. */
 interface RecordedText {
   readonly isRecorded: true;
-  /** Of the first certificate, in milliseconds since the epoch. */
+  /** The end of the first certificate, in milliseconds since the epoch. */
   readonly notAfter: number;
 }
 

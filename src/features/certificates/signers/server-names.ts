@@ -30,7 +30,7 @@ const isFixedAddress = (address: Buffer): boolean =>
     ? address[0] === 127 || address[0] === 0
     : address.subarray(0, 15).every((octet) => octet === 0) && (address[15] ?? 0) <= 1;
 
-/** With one of these, or with none, clients take a certificate for a server's: OpenSSL with the last two, too. */
+/** Clients take a certificate with one of these purposes, or without any, for a server's. OpenSSL also takes the last two. */
 const purposesOfServers: ReadonlySet<ExtendedKeyUsageName> = new Set([
   "any",
   "serverAuth",

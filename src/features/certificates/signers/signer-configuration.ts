@@ -100,7 +100,7 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
   };
 }
 
-/** Above a CA with an unknown root, there may be one that the API server trusts. */
+/** Whether the root of a CA is known. Above one with an unknown root, there may be one that the API server trusts. */
 const hasRoot = ({ path }: SigningAuthority): boolean => {
   const top = path.at(-1);
   return top !== undefined && isSelfIssued(top);

@@ -36,7 +36,7 @@ const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;
 /** Each costs some 50 µs. Whatever strangers ask, a process signs no more. */
 const signaturesPerSecond = 1000;
-/** So many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
+/** How many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
 const reservedSignatures = signaturesPerSecond / 2;
 /** How long the list of CAs is kept: to make it, files are looked at. */
 const pollMilliseconds = 1000;

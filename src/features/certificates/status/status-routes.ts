@@ -142,7 +142,7 @@ interface CachedContent {
   readonly contentType: string;
   readonly bytes: Buffer;
   readonly tag: string;
-  /** These are milliseconds since the epoch. */
+  /** This and the next two are milliseconds since the epoch. */
   readonly changedAt: number;
   readonly expiresAt: number;
   readonly now: number;

@@ -108,7 +108,7 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
 interface Retry {
   readonly outcome: typeof unknownKey;
   readonly keys: IssuerKeys;
-  /** Those that did not make the signature. Undefined: there are none yet. */
+  /** The keys that did not make the signature. Undefined: no key was tried yet. */
   readonly tried: readonly IssuerKey[] | undefined;
 }
 

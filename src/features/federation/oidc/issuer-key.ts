@@ -19,7 +19,7 @@ export type JwsAlgorithm =
 
 export interface IssuerKey {
   readonly kid: string | undefined;
-  /** Those that it may sign with. */
+  /** The algorithms that it may sign with. */
   readonly algorithms: readonly string[];
   /** Whether this key made the signature of the data by the algorithm. Never throws. */
   verifies(data: Uint8Array, by: { readonly algorithm: string; readonly signature: Uint8Array }): boolean;

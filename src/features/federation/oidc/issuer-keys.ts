@@ -31,7 +31,7 @@ interface FetchedKeys {
 
 interface IssuerKeysOptions {
   readonly issuer: Issuer;
-  /** Of the same issuer with other CAs: its last keys are used if the first attempt fails, as if nothing had been changed. */
+  /** The same issuer with other CAs: its last keys are used if the first attempt fails, as if nothing had been changed. */
   readonly previous?: IssuerKeys | undefined;
   readonly fetch: FetchDocument;
   readonly clock: Clock;

@@ -37,7 +37,7 @@ export function updateKubeconfig(yaml: string, contents: KubeconfigContents): st
   return isDeepStrictEqual(document.toJS(), before) ? yaml : document.toString({ lineWidth: 0 });
 }
 
-/** Not without its kind: every program that writes kubeconfigs writes it. */
+/** Whether a text is a kubeconfig: every program that writes one writes its kind. */
 function isKubeconfig(yaml: string): boolean {
   try {
     const { fields } = parseSource(yaml, "");

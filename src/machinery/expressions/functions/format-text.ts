@@ -121,7 +121,7 @@ function literal(value: unknown): string | undefined {
   return typeNameOf(value);
 }
 
-/** As Go writes texts. */
+/** A text in quotes, as Go writes it. */
 function quoted(text: string): string {
   const escaped = JSON.stringify(text);
   // Each escape makes the text longer.

@@ -24,7 +24,7 @@ class Quantity {
     return typeof value === "bigint" ? new Quantity(value * nanos, 0) : value;
   }
 
-  /** As upstream's `AsInt64`, for which `1.0` and `1000m` are none: only what it counts in whole ones is. */
+  /** Whether it was written in whole ones, as upstream's `AsInt64` asks: `1.0` and `1000m` were not. */
   get isInteger(): boolean {
     if (this.#power === undefined || this.#power < 0) return false;
     return BigInt.asIntN(64, this.nanos / nanos) === this.nanos / nanos;

@@ -50,7 +50,7 @@ class Semver {
     return this.prerelease.length < other.prerelease.length ? -1n : 0n;
   }
 
-  /** Without the build, which has no order. */
+  /** The version without its build, which has no order. */
   toString(): string {
     return [this.numbers.join("."), ...(this.prerelease.length > 0 ? [this.prerelease.join(".")] : [])].join("-");
   }

@@ -22,7 +22,7 @@ const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** Upstream's: rules about service levels name single bounds. */
 const objectiveBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** Of the runtime's metrics, those that are the same in each process, or that grow with a problem. */
+/** The runtime's metrics of which the largest counts: they are the same in each process, or grow with a problem. */
 const largestOfRuntime = /^(?:nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 
 /** Counts requests with the same labels in plain numbers. prom-client reads them only on a scrape. */

@@ -51,9 +51,9 @@ export type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
 
 /** A body of which everything that may take long is done, but parsing YAML's JSON. */
 type ReadableBody =
-  /** With its value, or why it cannot be read, where it is long. */
+  /** `parsed`: the value of a long one, or why it cannot be read. */
   | (BodyIn<"json"> & { readonly parsed?: ParsedJson | JsonSyntaxError })
-  /** With its text as JSON, or why it cannot be converted. */
+  /** `json`: the same as JSON, or why it cannot be converted. */
   | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
   | BodyIn<"protobuf">;
 

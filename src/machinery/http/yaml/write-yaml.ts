@@ -64,11 +64,11 @@ function* block(value: Container, { indent, start }: Line): Generator<string> {
 
 type Member = readonly [key: string, value: unknown];
 
-/** Those without a value must not take part: upstream's order is not transitive, so they would change the order of the others. */
+/** The members with a value. Others must not take part: upstream's order is not transitive, so they would change the order of the rest. */
 const sortedMembers = (object: object): Generator<string, readonly Member[]> =>
   sorted(Object.entries(object).filter(([, value]) => value !== undefined));
 
-/** So many are sorted at once. */
+/** How many members are sorted at once. */
 const shortRow = 500;
 
 /** Yields nothing between its steps. */

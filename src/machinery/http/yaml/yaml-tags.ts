@@ -57,7 +57,7 @@ const timestampTag: ScalarTag = {
 };
 
 const largestUint64 = 2n ** 64n - 1n;
-/** Of an integer of 64 bits: 64 binary digits, a sign and `0b`. */
+/** The longest text of an integer of 64 bits: 64 binary digits, a sign and `0b`. */
 const maximumIntegerLength = 67;
 
 /** Integers as Go's `strconv.ParseInt` reads them for the base 0: the library knows no `0o` and no capital letters. */

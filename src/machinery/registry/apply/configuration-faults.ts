@@ -25,7 +25,7 @@ export function* configurationFaults(schema: Schema, configuration: unknown): Ge
   return faults;
 }
 
-/** So many members or entries are looked at in a step. */
+/** How many members or entries are looked at in a step. */
 const stepLength = 256;
 
 const fault = (path: string, message: string): FieldError => ({

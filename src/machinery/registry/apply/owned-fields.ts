@@ -98,7 +98,7 @@ function schemaBelow(schema: Schema | undefined, element: string): Schema | unde
   return schema?.type === "array" ? schema.items : undefined;
 }
 
-/** Also adds struct fields that have only members below them (upstream: EnsureNamedFieldsAreMembers). */
+/** The set in which struct fields that only have members below them are members too (upstream: EnsureNamedFieldsAreMembers). */
 export function withNamedFields(schema: Schema | undefined, node: FieldSet): FieldSet {
   const result: FieldSet = {};
   for (const element in node) {

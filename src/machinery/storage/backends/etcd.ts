@@ -69,7 +69,7 @@ export class EtcdStore implements Store {
   readonly #prefix: EtcdPrefix;
   readonly #ranges: RangeReader;
   readonly #watches = new Set<EtcdWatch>();
-  /** Of the watch that ended last. */
+  /** The check of the watch that ended last. */
   #leftCheck: WatchCheck | undefined;
   readonly #latest: SharedRead<number>;
   #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined, importedAt: 0 };

@@ -68,7 +68,7 @@ interface Plan {
   /** The results of each transaction. A damaged entry that one would have to show fails only that one. */
   readonly results: readonly (readonly WriteResult[] | StoreDamaged)[];
   readonly writes: readonly PlannedWrite[];
-  /** Of the transactions that are written. */
+  /** The changes of the transactions that are written. */
   readonly changes: readonly (readonly Change[])[];
 }
 

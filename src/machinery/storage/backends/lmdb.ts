@@ -37,7 +37,7 @@ import { WriteQueue } from "./lmdb-write-queue.ts";
 import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
-/** That of a new store, which no write has. Each later revision is of one write. */
+/** The revision of a new store, which no write has. Each later revision is of one write. */
 const newStoreRevision = 1;
 
 interface FoundHead {

@@ -165,7 +165,7 @@ export class EtcdPrefix {
     }
   }
 
-  /** Without its state, grouped revisions would be read as plain ones: they would go back. */
+  /** Throws where the state is gone and objects are there: without it, grouped revisions would be read as plain ones, and go back. */
   async #refuseLostState(): Promise<void> {
     const { root, stateKey } = this.#keys;
     const first = await this.#firstOf(this.#keys.etcdRange(everyKey.start, everyKey.end));

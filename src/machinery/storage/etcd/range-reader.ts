@@ -72,7 +72,7 @@ export class RangeReader {
     return { entries, revision: revision ?? 0, hasMore: false };
   }
 
-  /** Of the revision of the first page, to the end of the range, or until `limit` entries were read. */
+  /** The pages of a range at the revision of the first, to its end, or until `limit` entries were read. */
   async *#pages(
     { key: first, rangeEnd }: EtcdRange,
     { revision: wanted, limit }: { readonly revision: number; readonly limit: number },

@@ -60,7 +60,7 @@ const isLost: ReadonlySet<number> = new Set([grpcStatus.invalidArgument, grpcSta
 
 interface StoredValue {
   readonly object: EncryptedObject;
-  /** Of its data key. */
+  /** The digest of its data key. */
   readonly digest: string;
   readonly storageKey: string;
 }

@@ -1,6 +1,7 @@
 import { atOnce } from "../../../machinery/api/at-once.ts";
 import type { PolicyRule } from "./policy-rule.ts";
-import { HeldRules, TooMuchWork, ComparisonWork } from "./held-rules.ts";
+import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
+import { HeldRules, sizesOf } from "./held-rules.ts";
 
 /** Compares the rules that a user wants to grant with those that the user holds. */
 interface RuleComparison {
@@ -59,11 +60,9 @@ function* addMissing(
     missing.push(single);
   };
   const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
-  const verbs = rule.verbs ?? [];
-  const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
-  if (permissions > manyPermissions && (yield* index.hasRuleAbove(rule))) return;
-  const missingNames = index.namesLookUp(resourceNames);
-  for (const verb of verbs) {
+  if (sizesOf(rule).permissions > manyPermissions && (yield* index.hasRuleAbove(rule))) return;
+  const missingNames = index.missingNames(resourceNames);
+  for (const verb of rule.verbs ?? []) {
     for (const group of apiGroups) {
       for (const resource of resources) {
         yield;

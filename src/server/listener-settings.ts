@@ -82,7 +82,7 @@ export interface ListenerSettings {
 /** Throws UsageError for invalid settings. */
 export function listenerSettings(values: FlagValues<typeof listenerFlags>): ListenerSettings {
   const { "bind-address": host, "advertise-address": advertised, "tls-san": names } = values;
-  checkZone("bind-address", host);
+  checkHost({ flag: "bind-address", host, allowsWildcard: false });
   if (advertised !== undefined) checkHost({ flag: "advertise-address", host: advertised, allowsWildcard: false });
   for (const name of names) checkHost({ flag: "tls-san", host: name, allowsWildcard: true });
   return {
@@ -106,20 +106,16 @@ interface NamedHost {
   readonly allowsWildcard: boolean;
 }
 
-/** Refuses what no client can connect to. An empty name is left out later. */
+/** Refuses what nobody can listen on or connect to, and the address of one network interface, as kube-apiserver does. An empty name is left out later. */
 function checkHost({ flag, host, allowsWildcard }: NamedHost): void {
-  checkZone(flag, host);
+  if (isIP(host) !== 0 && host.includes("%")) {
+    throw new UsageError(
+      `--${flag}: ${JSON.stringify(host)} names a network interface, which no certificate can; give an address without one`,
+    );
+  }
   if (host === "" || isIP(host) !== 0 || hostNameOf(host, { allowsWildcard }) !== undefined) return;
   throw new UsageError(
-    `--${flag}: ${JSON.stringify(host)} is not a DNS name or an IP address; give it without a scheme and a port`,
-  );
-}
-
-/** Refuses the address of one network interface, as kube-apiserver does. */
-function checkZone(flag: string, host: string): void {
-  if (isIP(host) === 0 || !host.includes("%")) return;
-  throw new UsageError(
-    `--${flag}: ${JSON.stringify(host)} names a network interface, which no certificate can; give an address without one`,
+    `--${flag}: ${JSON.stringify(host)} is not a DNS name or an IP address; give it without a scheme, brackets or a port`,
   );
 }
 

@@ -2,9 +2,9 @@ import type { AuthorizationAttributes } from "./attributes.ts";
 import type { UserInfo } from "./user-info.ts";
 
 /** Who sends a request, and what for. */
-export interface RequestCaller {
+export interface RequestSender {
   readonly user: UserInfo;
-  /** What the authorizer would be asked if the caller acted as itself. */
+  /** What the authorizer would be asked if the sender acted as itself. */
   attributes(): AuthorizationAttributes;
 }
 

@@ -7,7 +7,7 @@ import { isApiPath, requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { RequestActor, RequestCaller } from "../api/request-actor.ts";
+import type { RequestActor, RequestSender } from "../api/request-actor.ts";
 import { sharePath } from "../scheduling/share-path.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
@@ -60,7 +60,7 @@ export interface ChainOptions {
   /** Limits the number of open watches, except for `system:masters` and this process. */
   readonly watches: WatchBound;
   /** Returns whom the request acts as: the caller, or the user that the impersonation headers name. */
-  impersonate(request: HttpRequest, caller: RequestCaller): MaybePromise<RequestActor>;
+  impersonate(request: HttpRequest, caller: RequestSender): MaybePromise<RequestActor>;
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
@@ -171,7 +171,7 @@ export function createRequestChain(options: ChainOptions): Handler {
 }
 
 /** A class and no closure, which would keep more in memory for each request. */
-class Sender implements RequestCaller {
+class Sender implements RequestSender {
   readonly user: UserInfo;
   readonly #request: HttpRequest;
   readonly #info: ParsedRequestInfo;

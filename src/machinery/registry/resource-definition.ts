@@ -101,7 +101,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** The releases of the API (`v1.37`) in which this version became deprecated and ends: every answer warns of it. */
   readonly deprecation?: Deprecation;
   /** Where else the same objects are served. */
-  readonly alsoServedAs?: readonly ServedVersion<T>[];
+  readonly alsoServedAs?: readonly FurtherVersion<T>[];
   /** The names of fields under this version, where they are not the stored ones. */
   readonly renames?: FieldRenames;
   /** The group and version that the kind is stored as, where this definition serves it under another. */
@@ -162,7 +162,7 @@ interface Deprecation {
  * One more group and version under which the objects of a kind are served. What is stored says neither, so an object is
  * read and written under each of them. `registry.definition` is then the kind's with these parts replaced.
  */
-interface ServedVersion<T extends ApiObject> extends GroupVersion {
+interface FurtherVersion<T extends ApiObject> extends GroupVersion {
   /** Default: the schema of the stored kind. Another one has the same fields, perhaps under other names (`renames`). */
   readonly schema?: ObjectSchema<T>;
   readonly renames?: FieldRenames;

@@ -96,10 +96,10 @@ function* parsePlainJson(text: string): Generator<undefined, unknown> {
     const hasEscapes = text.includes("\\");
     // Well-formed text can contain half of a surrogate pair only as an escape.
     const hasSurrogates = hasEscapes && /\\u[dD][89a-fA-F]/.test(text);
-    const reading: Reading = { members: 0, hasEscapes, hasSurrogates, isCertain: true };
-    read(value, reading);
+    const findings: Findings = { members: 0, hasEscapes, hasSurrogates, isCertain: true };
+    read(value, findings);
     // With duplicate members, the text has more members than the value.
-    return reading.members === memberCount && reading.isCertain ? value : undefined;
+    return findings.members === memberCount && findings.isCertain ? value : undefined;
   } catch {
     return undefined;
   }
@@ -158,7 +158,7 @@ function hasMisreadKey(value: unknown): boolean {
 }
 
 /** Findings about a parsed value. */
-interface Reading {
+interface Findings {
   members: number;
   readonly hasEscapes: boolean;
   readonly hasSurrogates: boolean;
@@ -166,16 +166,16 @@ interface Reading {
   isCertain: boolean;
 }
 
-function read(value: unknown, reading: Reading): void {
+function read(value: unknown, findings: Findings): void {
   if (typeof value === "string") {
-    if (reading.hasSurrogates) reading.isCertain &&= value.isWellFormed();
+    if (findings.hasSurrogates) findings.isCertain &&= value.isWellFormed();
   } else if (Array.isArray(value)) {
-    for (const item of value) read(item, reading);
+    for (const item of value) read(item, findings);
   } else if (typeof value === "object" && value !== null) {
     for (const key in value) {
-      reading.members += 1;
-      if (reading.hasEscapes) reading.isCertain &&= !mayBeMisread(key) && key.isWellFormed();
-      read((value as Record<string, unknown>)[key], reading); // own keys only
+      findings.members += 1;
+      if (findings.hasEscapes) findings.isCertain &&= !mayBeMisread(key) && key.isWellFormed();
+      read((value as Record<string, unknown>)[key], findings); // own keys only
     }
   }
 }

@@ -16,7 +16,7 @@ import {
   unauthenticatedGroup,
 } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import type { RequestActor, RequestCaller } from "../../../machinery/api/request-actor.ts";
+import type { RequestActor, RequestSender } from "../../../machinery/api/request-actor.ts";
 import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
 
 /** A user as the headers of a request name it. */
@@ -41,7 +41,7 @@ const maximumRememberedCallers = 1_000;
 interface Permission {
   readonly mode: Mode;
   readonly requested: RequestedUser;
-  readonly caller: RequestCaller;
+  readonly caller: RequestSender;
 }
 
 /**
@@ -61,7 +61,7 @@ export class ImpersonationModes {
   }
 
   /** Throws the 403 of the first mode when no mode allows it. */
-  async impersonate(requested: RequestedUser, caller: RequestCaller): Promise<RequestActor> {
+  async impersonate(requested: RequestedUser, caller: RequestSender): Promise<RequestActor> {
     const last = this.#lastModes.get(caller.user.username);
     let refusal: ApiError | undefined;
     for (const mode of new Set<Mode>([...(last === undefined ? [] : [last]), ...constrainedModes, "legacy"])) {

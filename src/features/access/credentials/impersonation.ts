@@ -5,7 +5,7 @@ import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import type { RequestActor, RequestCaller } from "../../../machinery/api/request-actor.ts";
+import type { RequestActor, RequestSender } from "../../../machinery/api/request-actor.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { ImpersonationModes } from "./impersonation-modes.ts";
@@ -15,7 +15,7 @@ import type { RequestedUser } from "./impersonation-modes.ts";
  * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError
  * for a group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
  */
-export type Impersonate = (headers: Headers, caller: RequestCaller) => MaybePromise<RequestActor>;
+export type Impersonate = (headers: Headers, caller: RequestSender) => MaybePromise<RequestActor>;
 
 const extraPrefix = "impersonate-extra-";
 

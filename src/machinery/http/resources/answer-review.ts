@@ -32,7 +32,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const { fieldValidation } = options;
   const { schema } = review;
   const object = await decodeBody(body, {
-    caller: resourceRequest,
+    sender: resourceRequest,
     expected: review,
     schema,
     fieldValidation,

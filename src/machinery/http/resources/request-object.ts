@@ -57,56 +57,56 @@ type ReadableBody =
   | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
   | BodyIn<"protobuf">;
 
-type Caller = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
+type BodySender = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
-  const { request } = caller;
+export async function readBody(sender: BodySender, maximumBytes = Infinity): Promise<RequestBody> {
+  const { request } = sender;
   const format = bodyFormat(request.headers);
   const value = request.inProcess?.value;
   // A value has no length that could be limited.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  return { format, bytes: await readBytes(caller, maximumBytes) };
+  return { format, bytes: await readBytes(sender, maximumBytes) };
 }
 
 /**
  * Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413, and a 401 when the
  * sender's credential was revoked meanwhile: who holds back a part of a body would act after the revocation.
  */
-export async function readBytes(caller: Caller, maximumBytes = Infinity): Promise<Buffer> {
+export async function readBytes(sender: BodySender, maximumBytes = Infinity): Promise<Buffer> {
   const trace = currentTrace();
   trace?.begin("read body");
-  const bytes = await caller.request.readBody(maximumBytes);
-  if (takesTurn(caller, bytes)) await longRequestTurn(caller, bytes.length);
-  caller.refuseRevoked();
+  const bytes = await sender.request.readBody(maximumBytes);
+  if (takesTurn(sender, bytes)) await longRequestTurn(sender, bytes.length);
+  sender.refuseRevoked();
   trace?.begin("decode");
   return bytes;
 }
 
-const takesTurn = ({ mayTakeLong }: Caller, { length }: Buffer | string): boolean =>
+const takesTurn = ({ mayTakeLong }: BodySender, { length }: Buffer | string): boolean =>
   mayTakeLong || length > smallObjectLength;
 
 /**
  * Converts the YAML of a body to JSON, in turns of the event loop unless it is JSON: it takes as long as JSON of a hundred times the
  * length. Throws a YamlFault and a 413.
  */
-export async function readYaml(text: string, caller: Caller): Promise<string> {
+export async function readYaml(text: string, sender: BodySender): Promise<string> {
   if (isJson(text)) return text;
   // Once: the texts of all who wait again would be in memory besides their bodies.
-  if (!takesTurn(caller, text)) await longRequestTurn(caller);
+  if (!takesTurn(sender, text)) await longRequestTurn(sender);
   return yamlToJsonInTurns(text);
 }
 
 /** The body, with what may take long done in turns of the event loop: YAML is converted, and long JSON parsed. */
-export function readableBody(body: RequestBody, caller: Caller): MaybePromise<ReadableBody> {
-  if (body.format === "yaml") return withYaml(body, caller);
+export function readableBody(body: RequestBody, sender: BodySender): MaybePromise<ReadableBody> {
+  if (body.format === "yaml") return withYaml(body, sender);
   return body.format === "json" && body.bytes.length > shortTextLength ? withParsed(body) : body;
 }
 
-async function withYaml(body: BodyIn<"yaml">, caller: Caller): Promise<ReadableBody> {
+async function withYaml(body: BodyIn<"yaml">, sender: BodySender): Promise<ReadableBody> {
   const text = await decodeUtf8InTurns(body.bytes);
   try {
-    return { ...body, json: await readYaml(text, caller) };
+    return { ...body, json: await readYaml(text, sender) };
   } catch (error) {
     if (error instanceof YamlFault) return { ...body, json: error };
     throw error;
@@ -125,7 +125,7 @@ async function withParsed(body: BodyIn<"json">): Promise<ReadableBody> {
 
 interface DecodeOptions<T> {
   /** Gets warnings, and may have to wait for the turn of a long body. */
-  readonly caller: Caller & Pick<ResourceRequest, "warnings">;
+  readonly sender: BodySender & Pick<ResourceRequest, "warnings">;
   readonly expected: ExpectedKind;
   readonly schema: CompiledSchema;
   readonly fieldValidation: FieldValidation;
@@ -138,7 +138,7 @@ interface DecodeOptions<T> {
  * steps when the turn of a long request is over.
  */
 export const decodeBody = <T>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> =>
-  andThen(readableBody(body, options.caller), (readable) => decodeReadable(readable, options));
+  andThen(readableBody(body, options.sender), (readable) => decodeReadable(readable, options));
 
 function decodeReadable<T>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
   const parsed = parseBody(body, options);
@@ -150,7 +150,7 @@ function decodeParsed<T>(
   { format, value, duplicateFields, repeatedKeys, sent }: ParsedBody,
   options: DecodeOptions<T>,
 ): T {
-  const { expected, fieldValidation, caller } = options;
+  const { expected, fieldValidation, sender } = options;
   const refuse = (fault: string): Error => cannotBeHandled(fault, { sent, expected });
   if (sent.kind !== expected.kind) {
     const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
@@ -172,7 +172,7 @@ function decodeParsed<T>(
       throw refuse(`strict decoding error: ${faults.join(", ")}`);
     }
     if (fieldValidation === "Warn") {
-      for (const fault of [...repeatedKeys.map(repeatedKeyFault), ...strictFaults]) caller.warnings.add(fault);
+      for (const fault of [...repeatedKeys.map(repeatedKeyFault), ...strictFaults]) sender.warnings.add(fault);
     }
     return object;
   } catch (error) {

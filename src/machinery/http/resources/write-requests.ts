@@ -141,7 +141,7 @@ function decodedObject(
   { body, options, resourceRequest }: Decoding,
 ): MaybePromise<ApiObject> {
   return decodeBody(body, {
-    caller: resourceRequest,
+    sender: resourceRequest,
     expected: registry.definition,
     schema: registry.compiled.schema,
     fieldValidation: options.fieldValidation,

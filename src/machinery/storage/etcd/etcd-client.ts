@@ -61,7 +61,7 @@ interface EtcdAnswer {
   readonly answer: Buffer;
 }
 
-interface Connection {
+interface MemberConnection {
   readonly channel: GrpcChannel;
   readonly serverVersion: string;
 }
@@ -73,8 +73,8 @@ interface Connection {
  */
 export class EtcdClient {
   readonly #options: Required<EtcdClientOptions>;
-  #connection: Connection | undefined;
-  #connecting: Promise<Connection> | undefined;
+  #connection: MemberConnection | undefined;
+  #connecting: Promise<MemberConnection> | undefined;
   #leftServer = "";
   /** The cluster of the first connection: another one has other objects, and other revisions. */
   #clusterId: number | undefined;
@@ -158,11 +158,11 @@ export class EtcdClient {
     this.#connection?.channel.close();
   }
 
-  get #openConnection(): Connection | undefined {
+  get #openConnection(): MemberConnection | undefined {
     return this.#connection?.channel.isOpen === true ? this.#connection : undefined;
   }
 
-  async #connected(deadline: number): Promise<Connection> {
+  async #connected(deadline: number): Promise<MemberConnection> {
     for (;;) {
       if (this.#isClosed) throw new StoreUnavailable("the store is closed");
       const open = this.#openConnection;
@@ -178,9 +178,9 @@ export class EtcdClient {
   }
 
   /** Tries all members at once and uses the first that answers. */
-  async #connect(): Promise<Connection> {
+  async #connect(): Promise<MemberConnection> {
     const attempts = this.#options.servers.map((url) => this.#connectTo(url));
-    let connection: Connection;
+    let connection: MemberConnection;
     try {
       connection = await Promise.any(attempts);
     } catch (error) {
@@ -199,7 +199,7 @@ export class EtcdClient {
     return connection;
   }
 
-  async #connectTo(url: string): Promise<Connection> {
+  async #connectTo(url: string): Promise<MemberConnection> {
     if (url === this.#leftServer) await delay(handicapMilliseconds);
     const channel = await GrpcChannel.connect({
       url,

@@ -58,7 +58,7 @@ const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcSt
  */
 const isLost: ReadonlySet<number> = new Set([grpcStatus.invalidArgument, grpcStatus.notFound, grpcStatus.dataLoss]);
 
-interface StoredValue {
+interface EncryptedValue {
   readonly object: EncryptedObject;
   /** The digest of its data key. */
   readonly digest: string;
@@ -225,7 +225,7 @@ export class KmsTransformer implements ValueTransformer {
     return { wrappedKey, cipher: key.cipher, madeAt: askedAt, confirmedAt: askedAt };
   }
 
-  #open(key: UnwrappedKey, value: StoredValue): MaybePromise<Buffer> {
+  #open(key: UnwrappedKey, value: EncryptedValue): MaybePromise<Buffer> {
     try {
       const plain = key.cipher.open(value.object.encryptedData, value.storageKey);
       key.isProven = true;
@@ -239,7 +239,7 @@ export class KmsTransformer implements ValueTransformer {
   /** A plugin that mixes up its answers would make every value of a key look as if somebody had changed it, until the next start. */
   async #openWithSecondAnswer(
     first: UnwrappedKey,
-    { object, digest, storageKey, error }: StoredValue & { readonly error: unknown },
+    { object, digest, storageKey, error }: EncryptedValue & { readonly error: unknown },
   ): Promise<Buffer> {
     this.#keys.delete(digest);
     const second = await this.#unwrap(object, digest);

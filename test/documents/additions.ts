@@ -63,7 +63,6 @@ export const widgets = (names: Names): ResourceDefinition<Widget> =>
     version: "v1",
     kind: "Widget",
     plural: "widgets",
-    singular: "widget",
     scope: "Namespaced",
     schema: widgetSchema,
     validateName: validateDnsSubdomainName,

@@ -18,7 +18,7 @@ for (const names of [platformNames, kubernetesNames]) {
 
   describe(`the kinds of profile ${names.profile}`, () => {
     it("have plurals and short names of their own", () => {
-      const words = kinds.flatMap(({ plural, singular, shortNames = [] }) => [plural, singular, ...shortNames]);
+      const words = kinds.flatMap(({ kind, plural, shortNames = [] }) => [plural, kind.toLowerCase(), ...shortNames]);
       assert.deepEqual([...new Set(words)], words);
     });
 

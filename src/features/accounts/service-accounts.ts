@@ -45,7 +45,6 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
   const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
   return defineResource({
     ...serviceAccountResource(names),
-    singular: "serviceaccount",
     shortNames: ["sa"],
     answersDeletedObject: true,
     answersStatusOfDeletedCollection: true,

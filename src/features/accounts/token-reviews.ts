@@ -62,8 +62,6 @@ export const tokenReviews = (
     group: names.group("authentication"),
     version: "v1",
     kind: "TokenReview",
-    plural: "tokenreviews",
-    singular: "tokenreview",
     scope: "Cluster",
     schema: tokenReviewSchema,
     confidentialFields: [["spec", "token"]],

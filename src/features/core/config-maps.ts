@@ -31,7 +31,6 @@ export type ConfigMap = Infer<typeof configMapSchema>;
 export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
   return defineResource({
     ...configMapResource(names),
-    singular: "configmap",
     shortNames: ["cm"],
     schema: configMapSchema,
     validateName: validateDnsSubdomainName,

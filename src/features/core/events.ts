@@ -40,7 +40,6 @@ const newEvents = {
 export const events = (names: Names): ResourceDefinition<Event> =>
   defineResource({
     ...eventResource(names),
-    singular: "event",
     shortNames: ["ev"],
     schema: eventSchema,
     // Who may only report events must not keep others from writing.

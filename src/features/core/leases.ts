@@ -50,7 +50,6 @@ export type Lease = Infer<typeof leaseSchema>;
 export const leases = (names: Names): ResourceDefinition<Lease> =>
   defineResource({
     ...leaseResource(names),
-    singular: "lease",
     schema: leaseSchema,
     validateName: validateDnsSubdomainName,
     allowsShortFinalizers: true,

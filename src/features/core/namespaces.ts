@@ -79,7 +79,6 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
   };
   return defineResource({
     ...namespaceResource(names),
-    singular: "namespace",
     shortNames: ["ns"],
     verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
     schema: namespaceSchema,

@@ -52,7 +52,6 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
   const warnings = (secret: Secret): string[] => warningsOf(secret, names);
   return defineResource({
     ...secretResource(names),
-    singular: "secret",
     isConfidential: true,
     schema: secretSchema,
     validateName: validateDnsSubdomainName,

@@ -22,7 +22,6 @@ export type Service = Infer<typeof serviceSchema>;
 export const services = (names: Names): ResourceDefinition<Service> =>
   defineResource({
     ...serviceResource(names),
-    singular: "service",
     shortNames: ["svc"],
     verbs: ["get", "list", "watch"],
     schema: serviceSchema,

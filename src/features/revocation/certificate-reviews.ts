@@ -48,8 +48,6 @@ export const certificateReviews = (
     group: names.group("signet"),
     version: "v1",
     kind: "CertificateReview",
-    plural: "certificatereviews",
-    singular: "certificatereview",
     scope: "Cluster",
     schema: certificateReviewSchema,
     create: async (review) => ({

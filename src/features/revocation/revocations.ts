@@ -100,7 +100,6 @@ type Spec = Revocation["spec"];
 export const revocations = (names: Names): ResourceDefinition<Revocation> =>
   defineResource({
     ...revocationResource(names),
-    singular: "revocation",
     schema: revocationSchema,
     validateName: validateDnsSubdomainName,
     validate: ({ spec }, { now }) => validateSpec(spec, now),

@@ -110,11 +110,11 @@ const resourceList = (group: string, { version, definitions }: Version): Documen
 });
 
 function apiResources(definition: Definition): object[] {
-  const { kind, plural, singular, scope } = definition;
+  const { kind, plural, scope } = definition;
   const namespaced = scope === "Namespaced";
   const resource = {
     name: plural,
-    singularName: singular,
+    singularName: singularOf(definition),
     namespaced,
     kind,
     verbs: [...verbsOf(definition)].sort(),
@@ -133,6 +133,9 @@ function apiResources(definition: Definition): object[] {
   );
   return [resource, ...subresources];
 }
+
+/** The singular name of a resource: upstream has no other than this for any kind. */
+const singularOf = ({ kind }: Definition): string => kind.toLowerCase();
 
 const isStored = (definition: Definition): boolean => !("create" in definition);
 
@@ -223,7 +226,7 @@ const aggregated = (groups: readonly Group[]): Document => ({
 });
 
 function aggregatedResource(definition: Definition): object {
-  const { kind, plural, singular, scope } = definition;
+  const { kind, plural, scope } = definition;
   const subresources = subresourcesOf(definition).map(({ name, responseKind, verbs }) => ({
     subresource: name,
     responseKind,
@@ -233,7 +236,7 @@ function aggregatedResource(definition: Definition): object {
     resource: plural,
     responseKind: ownResponseKind(kind),
     scope,
-    singularResource: singular,
+    singularResource: singularOf(definition),
     verbs: [...verbsOf(definition)].sort(),
     ...namesOf(definition),
     ...(subresources.length > 0 && { subresources }),

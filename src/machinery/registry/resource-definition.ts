@@ -20,7 +20,6 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
-  readonly singular: string;
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly scope: "Namespaced" | "Cluster";
@@ -249,7 +248,6 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
   readonly storedAs?: GroupVersion;
   readonly kind: string;
   readonly plural: string;
-  readonly singular: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly schema: ObjectSchema<T>;
   /** See `confidentialFields` of a create subresource. */
@@ -308,7 +306,11 @@ export function goTypeName({ group, kind, storedAs }: NamedKind): string {
 /** Checks a definition against its kind's type, and keeps the literal type. */
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;
-export const defineReview = <T extends ApiObject>(definition: ReviewDefinition<T>): ReviewDefinition<T> => definition;
+
+/** The same for a review, whose plural is its kind in lower case, with an s. */
+export const defineReview = <T extends ApiObject>(
+  definition: Omit<ReviewDefinition<T>, "plural">,
+): ReviewDefinition<T> => ({ ...definition, plural: `${definition.kind.toLowerCase()}s` });
 
 /** The definition of a kind under each group and version that serves it; the one that it is stored as comes first. */
 export const servedDefinitions = <T extends ApiObject>(

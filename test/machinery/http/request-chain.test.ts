@@ -44,7 +44,6 @@ const definitions: Definition[] = [
     version: "v1",
     kind: "ServiceAccount",
     plural: "serviceaccounts",
-    singular: "serviceaccount",
     shortNames: ["sa"],
     scope: "Namespaced",
     subresources: {
@@ -63,7 +62,6 @@ const definitions: Definition[] = [
     version: "v1",
     kind: "Namespace",
     plural: "namespaces",
-    singular: "namespace",
     scope: "Cluster",
   },
   {
@@ -72,7 +70,6 @@ const definitions: Definition[] = [
     version: "v1",
     kind: "CertificateSigningRequest",
     plural: "certificatesigningrequests",
-    singular: "certificatesigningrequest",
     scope: "Cluster",
     subresources: { approval: { type: "update", prepareForUpdate: (next) => next } },
   },
@@ -81,7 +78,6 @@ const definitions: Definition[] = [
     version: "v1",
     kind: "TokenReview",
     plural: "tokenreviews",
-    singular: "tokenreview",
     scope: "Cluster",
     schema,
     create: () => Promise.reject(new Error("unused")),

@@ -37,7 +37,6 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   version: "v1",
   kind: "Toy",
   plural: "toys",
-  singular: "toy",
   scope: "Namespaced",
   schema: toySchema,
   validateName: validateDnsSubdomainName,

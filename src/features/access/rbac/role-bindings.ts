@@ -17,7 +17,6 @@ export type RoleBinding = Infer<typeof roleBindingSchema>;
 export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
   return defineResource({
     ...roleBindingResource(names),
-    singular: "rolebinding",
     schema: roleBindingSchema,
     // The index of their subjects takes as much memory as they take bytes, and often twice.
     quotaShare: 1 / 32,
@@ -41,7 +40,6 @@ export type ClusterRoleBinding = Infer<typeof clusterRoleBindingSchema>;
 export function clusterRoleBindings(names: Names): ResourceDefinition<ClusterRoleBinding> {
   return defineResource({
     ...clusterRoleBindingResource(names),
-    singular: "clusterrolebinding",
     schema: clusterRoleBindingSchema,
     ...bindingDefinition(names, {
       isNamespaced: false,

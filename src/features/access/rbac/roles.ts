@@ -56,7 +56,6 @@ export const validateRbacName: ValidateName = (name) => validatePathSegmentName(
 export const roles = (names: Names): ResourceDefinition<Role> =>
   defineResource<Role>({
     ...roleResource(names),
-    singular: "role",
     schema: roleSchema,
     ...roleDefinition(names, (role: Role) => ruleFaults(role, { isNamespaced: true })),
   });
@@ -64,7 +63,6 @@ export const roles = (names: Names): ResourceDefinition<Role> =>
 export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
   defineResource<ClusterRole>({
     ...clusterRoleResource(names),
-    singular: "clusterrole",
     schema: clusterRoleSchema,
     ...roleDefinition(names, (role: ClusterRole) => [
       ...ruleFaults(role, { isNamespaced: false }),

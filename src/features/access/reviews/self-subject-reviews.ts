@@ -39,8 +39,6 @@ export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectRe
     group: names.group("authentication"),
     version: "v1",
     kind: "SelfSubjectReview",
-    plural: "selfsubjectreviews",
-    singular: "selfsubjectreview",
     scope: "Cluster",
     schema: selfSubjectReviewSchema,
     dropsMetadata: true,

@@ -82,8 +82,6 @@ export const selfSubjectRulesReviews = (
     group: names.group("authorization"),
     version: "v1",
     kind: "SelfSubjectRulesReview",
-    plural: "selfsubjectrulesreviews",
-    singular: "selfsubjectrulesreview",
     scope: "Cluster",
     schema: selfSubjectRulesReviewSchema,
     create: async ({ apiVersion, kind, spec }, { user, requestedGroup }) => {

@@ -79,8 +79,6 @@ export function subjectAccessReviews(
     group: names.group("authorization"),
     version: "v1",
     kind: "SubjectAccessReview",
-    plural: "subjectaccessreviews",
-    singular: "subjectaccessreview",
     scope: "Cluster",
     schema: subjectAccessReviewSchema,
     create: async (review, { user, requestedGroup }) => {
@@ -115,8 +113,6 @@ export function selfSubjectAccessReviews(
     group: names.group("authorization"),
     version: "v1",
     kind: "SelfSubjectAccessReview",
-    plural: "selfsubjectaccessreviews",
-    singular: "selfsubjectaccessreview",
     scope: "Cluster",
     schema: selfSubjectAccessReviewSchema,
     create: async (review, { user, requestedGroup }) => {
@@ -150,8 +146,6 @@ export function localSubjectAccessReviews(
     group: names.group("authorization"),
     version: "v1",
     kind: "LocalSubjectAccessReview",
-    plural: "localsubjectaccessreviews",
-    singular: "localsubjectaccessreview",
     scope: "Namespaced",
     schema: localSubjectAccessReviewSchema,
     create: async (review, { user, namespace, requestedGroup }) => {

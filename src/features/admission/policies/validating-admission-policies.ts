@@ -39,7 +39,6 @@ const maximumExpressions = 256;
 export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<ValidatingAdmissionPolicy> =>
   defineResource({
     ...policyResource(names),
-    singular: "validatingadmissionpolicy",
     categories: ["api-extensions"],
     schema: policySchema,
     validateName: validateDnsSubdomainName,

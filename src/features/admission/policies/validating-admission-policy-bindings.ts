@@ -59,7 +59,6 @@ export type ParamRef = Infer<typeof paramRef>;
 export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinition<ValidatingAdmissionPolicyBinding> =>
   defineResource({
     ...policyBindingResource(names),
-    singular: "validatingadmissionpolicybinding",
     categories: ["api-extensions"],
     schema: bindingSchema,
     validateName: validateDnsSubdomainName,

@@ -58,7 +58,6 @@ export type ClusterTrustBundle = Infer<typeof clusterTrustBundleSchema>;
 export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTrustBundle> =>
   defineResource({
     ...clusterTrustBundleResource(names),
-    singular: "clustertrustbundle",
     answersStatusOfDeletedCollection: true,
     deprecation: { deprecatedIn: "v1.37", unavailableIn: "v1.40" },
     alsoServedAs: names.hasUpstreamVersions

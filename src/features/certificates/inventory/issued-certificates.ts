@@ -66,7 +66,6 @@ export type IssuedCertificate = Infer<typeof issuedCertificateSchema>;
 export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCertificate> =>
   defineResource({
     ...issuedCertificateResource(names),
-    singular: "issuedcertificate",
     shortNames: ["issued"],
     schema: issuedCertificateSchema,
     validateName: validateDnsSubdomainName,

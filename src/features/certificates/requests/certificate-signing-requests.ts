@@ -20,7 +20,6 @@ import {
 export const certificateSigningRequests = (names: Names): ResourceDefinition<CertificateSigningRequest> =>
   defineResource({
     ...certificateSigningRequestResource(names),
-    singular: "certificatesigningrequest",
     shortNames: ["csr"],
     answersStatusOfDeletedCollection: true,
     // Nodes and holders of bootstrap tokens create them, as many as they like.

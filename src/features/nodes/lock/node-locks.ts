@@ -35,7 +35,6 @@ export type NodeLock = Infer<typeof nodeLockSchema>;
 export const nodeLocks = (names: Names): ResourceDefinition<NodeLock> =>
   defineResource({
     ...nodeLockResource(names),
-    singular: "nodelock",
     schema: nodeLockSchema,
     validateName: validateDnsSubdomainName,
     columns: [

@@ -82,7 +82,6 @@ type CSINodeDriver = Infer<typeof csiNodeDriver>;
 export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
   defineResource({
     ...csiNodeResource(names),
-    singular: "csinode",
     schema: csiNodeSchema,
     validateName: validateDnsSubdomainName,
     prepareForCreate: (created) => ({ ...withNullForNone(created), status: {} }),

@@ -14,7 +14,6 @@ import { validateNode, validateNodeStatusUpdate, validateNodeUpdate } from "./no
 export const nodes = (names: Names): ResourceDefinition<Node> =>
   defineResource({
     ...nodeResource(names),
-    singular: "node",
     shortNames: ["no"],
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,

@@ -27,7 +27,6 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     annotations.flatMap((mirrorAnnotation) => validateMirrorAnnotation(next, { previous, mirrorAnnotation }));
   return defineResource({
     ...podResource(names),
-    singular: "pod",
     shortNames: ["po"],
     categories: ["all"],
     answersDeletedObject: true,

@@ -140,7 +140,7 @@ describe("an object", () => {
 
 describe("a review", () => {
   it("that is long is answered in several turns of the event loop", async (t) => {
-    const look = defineReview<Toy>({ ...toys, plural: "looks", create: async (object) => ({ object }) });
+    const look = defineReview<Toy>({ ...toys, kind: "Look", create: async (object) => ({ object }) });
     const { send } = await scene({ reviews: [look] });
     const body = JSON.stringify({ color: "x".repeat(3000) });
     t.mock.method(

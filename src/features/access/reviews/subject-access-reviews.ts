@@ -3,12 +3,13 @@ import type { Authorize } from "../../../machinery/api/attributes.ts";
 import { firstFaults, invalidValue } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { boolean, string } from "../../../machinery/schema/schema.ts";
-import type { Infer } from "../../../machinery/schema/schema.ts";
+import type { Infer, ObjectSchema } from "../../../machinery/schema/schema.ts";
 import {
   selectorEvaluationErrors,
   accessReviewSpec,
@@ -61,107 +62,90 @@ async function reviewAccess(
   };
 }
 
-const subjectAccessReviewSchema = struct("v1.SubjectAccessReview", "Checks whether a user may do something.", {
-  ...typeMetaFields,
-  metadata: always(1, objectMeta, "Must be empty."),
-  spec: required(2, accessReviewSpec, "The request to check, and the user who would make it."),
-  status: accessReviewStatusField,
-});
-
-type SubjectAccessReview = Infer<typeof subjectAccessReviewSchema>;
-
-/** The groups of a service account are not added: the caller must list them. */
-export function subjectAccessReviews(
-  names: Names,
-  { authorize }: { readonly authorize: Authorize },
-): ReviewDefinition<SubjectAccessReview> {
-  return defineReview({
-    group: names.group("authorization"),
-    version: "v1",
-    kind: "SubjectAccessReview",
-    scope: "Cluster",
-    schema: subjectAccessReviewSchema,
-    create: async (review, { user, requestedGroup }) => {
-      const { metadata, spec } = review;
-      const faults = firstFaults(() => [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata)]);
-      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      return {
-        object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), asker: user, authorize }) },
-      };
-    },
-  });
+/** What tells the kinds of access reviews apart. */
+interface AccessReviewKind<T extends AccessReview> {
+  readonly kind: string;
+  readonly scope: ReviewDefinition["scope"];
+  readonly schema: ObjectSchema<T>;
+  readonly validate: (review: T, context: { readonly namespace: string }) => FieldError[];
+  /** The user who would make the request. Default: who asks. */
+  readonly userOf?: (spec: T["spec"]) => UserInfo;
 }
 
-const selfSubjectAccessReviewSchema = struct(
-  "v1.SelfSubjectAccessReview",
-  "Checks whether the caller may do something.",
-  {
+interface AccessReview extends ApiObject {
+  readonly spec: AccessRequest;
+}
+
+/** A kind of access review, as a server with an authorizer answers it. */
+const defineAccessReview =
+  <T extends AccessReview>({ kind, scope, schema, validate, userOf: subjectOf }: AccessReviewKind<T>) =>
+  (names: Names, { authorize }: { readonly authorize: Authorize }): ReviewDefinition<T> =>
+    defineReview({
+      group: names.group("authorization"),
+      version: "v1",
+      kind,
+      scope,
+      schema,
+      create: async (review, { user, namespace, requestedGroup }) => {
+        const faults = firstFaults(() => validate(review, { namespace }));
+        // Upstream's error for an access review names no kind.
+        if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
+        const { spec } = review;
+        const status = await reviewAccess(spec, { user: subjectOf?.(spec) ?? user, asker: user, authorize });
+        return { object: { ...review, status } };
+      },
+    });
+
+/** The groups of a service account are not added: the caller must list them. */
+export const subjectAccessReviews = defineAccessReview({
+  kind: "SubjectAccessReview",
+  scope: "Cluster",
+  schema: struct("v1.SubjectAccessReview", "Checks whether a user may do something.", {
+    ...typeMetaFields,
+    metadata: always(1, objectMeta, "Must be empty."),
+    spec: required(2, accessReviewSpec, "The request to check, and the user who would make it."),
+    status: accessReviewStatusField,
+  }),
+  validate: ({ metadata, spec }) => [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata)],
+  userOf,
+});
+
+export const selfSubjectAccessReviews = defineAccessReview({
+  kind: "SelfSubjectAccessReview",
+  scope: "Cluster",
+  schema: struct("v1.SelfSubjectAccessReview", "Checks whether the caller may do something.", {
     ...typeMetaFields,
     metadata: always(1, objectMeta, "Must be empty."),
     spec: required(2, selfAccessReviewSpec, "The request to check."),
     status: accessReviewStatusField,
-  },
-);
+  }),
+  validate: ({ metadata, spec }) => [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata)],
+});
 
-type SelfSubjectAccessReview = Infer<typeof selfSubjectAccessReviewSchema>;
-
-export function selfSubjectAccessReviews(
-  names: Names,
-  { authorize }: { readonly authorize: Authorize },
-): ReviewDefinition<SelfSubjectAccessReview> {
-  return defineReview({
-    group: names.group("authorization"),
-    version: "v1",
-    kind: "SelfSubjectAccessReview",
-    scope: "Cluster",
-    schema: selfSubjectAccessReviewSchema,
-    create: async (review, { user, requestedGroup }) => {
-      const { metadata, spec } = review;
-      const faults = firstFaults(() => [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata)]);
-      // Upstream's error for an access review names no kind.
-      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      return { object: { ...review, status: await reviewAccess(spec, { user, asker: user, authorize }) } };
+export const localSubjectAccessReviews = defineAccessReview({
+  kind: "LocalSubjectAccessReview",
+  scope: "Namespaced",
+  schema: struct(
+    "v1.LocalSubjectAccessReview",
+    "Checks whether a user may do something in one namespace. A namespaced Role can grant the permission to create it.",
+    {
+      ...typeMetaFields,
+      metadata: always(1, objectMeta, "Must be empty except for the namespace."),
+      spec: required(
+        2,
+        accessReviewSpec,
+        "The request to check, in the same namespace, and the user who would make it.",
+      ),
+      status: accessReviewStatusField,
     },
-  });
-}
-
-const localSubjectAccessReviewSchema = struct(
-  "v1.LocalSubjectAccessReview",
-  "Checks whether a user may do something in one namespace. A namespaced Role can grant the permission to create it.",
-  {
-    ...typeMetaFields,
-    metadata: always(1, objectMeta, "Must be empty except for the namespace."),
-    spec: required(2, accessReviewSpec, "The request to check, in the same namespace, and the user who would make it."),
-    status: accessReviewStatusField,
-  },
-);
-
-type LocalSubjectAccessReview = Infer<typeof localSubjectAccessReviewSchema>;
-
-export function localSubjectAccessReviews(
-  names: Names,
-  { authorize }: { readonly authorize: Authorize },
-): ReviewDefinition<LocalSubjectAccessReview> {
-  return defineReview({
-    group: names.group("authorization"),
-    version: "v1",
-    kind: "LocalSubjectAccessReview",
-    scope: "Namespaced",
-    schema: localSubjectAccessReviewSchema,
-    create: async (review, { user, namespace, requestedGroup }) => {
-      const { metadata, spec } = review;
-      const faults = firstFaults(() => [
-        ...validateAccessReviewSpec(spec),
-        ...validateLocalMetadata(metadata),
-        ...validateLocality(spec, namespace),
-      ]);
-      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      return {
-        object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), asker: user, authorize }) },
-      };
-    },
-  });
-}
+  ),
+  validate: ({ metadata, spec }, { namespace }) => [
+    ...validateAccessReviewSpec(spec),
+    ...validateLocalMetadata(metadata),
+    ...validateLocality(spec, namespace),
+  ],
+  userOf,
+});
 
 function validateLocality(spec: AccessReviewSpec, namespace: string): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec;

@@ -168,10 +168,10 @@ function subresources({ resource }: DocumentedKind): string {
 
 function columns({ resource }: DocumentedKind): string {
   if (resource === undefined) return "";
-  const rows = resource.columns.map(({ name, type, priority = 0, description }) => [
+  const rows = resource.columns.map(({ name, type = "string", isWide = false, description }) => [
     name,
     type,
-    priority === 0 ? "always" : "with `-o wide`",
+    isWide ? "with `-o wide`" : "always",
     cell(description),
   ]);
   return page("## Table columns", table(["column", "type", "shown", "description"], rows)).trimEnd();

@@ -45,7 +45,6 @@ export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
       nameColumn(names),
       {
         name: "Data",
-        type: "string",
         description:
           "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, this is enforced during validation process.",
         cell: ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,

@@ -8,41 +8,35 @@ import type { Event } from "./event-schema.ts";
 export const eventColumns = (names: Names): readonly Column<Event>[] => [
   {
     name: "Last Seen",
-    type: "string",
     description: "The time at which the most recent occurrence of this event was recorded.",
     cell: (event, { now }) => ageOf(lastSeen(event), now),
   },
   {
     name: "Type",
-    type: "string",
     description: "Type of this event (Normal, Warning), new types could be added in the future",
     cell: ({ type }) => type ?? "",
   },
   {
     name: "Reason",
-    type: "string",
     description:
       "This should be a short, machine understandable string that gives the reason for the transition into the object's current status.",
     cell: ({ reason }) => reason ?? "",
   },
   {
     name: "Object",
-    type: "string",
     description: "The object that this event is about.",
     cell: ({ involvedObject: { kind = "", name = "" } }) => kind.toLowerCase() + (name === "" ? "" : `/${name}`),
   },
   {
     name: "Subobject",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description:
       'If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing a part of an object.',
     cell: ({ involvedObject }) => involvedObject.fieldPath ?? "",
   },
   {
     name: "Source",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description: "The component reporting this event. Should be a short machine understandable string.",
     cell({ source, reportingComponent, reportingInstance }) {
       const component = source.component || reportingComponent || "";
@@ -52,29 +46,25 @@ export const eventColumns = (names: Names): readonly Column<Event>[] => [
   },
   {
     name: "Message",
-    type: "string",
     description: "A human-readable description of the status of this operation.",
     cell: ({ message }) => (message ?? "").trim(),
   },
   {
     name: "First Seen",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description: "The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)",
     cell: ({ firstTimestamp, eventTime }, { now }) => ageOf(firstTimestamp ?? eventTime ?? undefined, now),
   },
   {
     name: "Count",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description: "The number of times this event has occurred.",
     cell: ({ count, series }) => (series === undefined ? count || 1 : (series.count ?? 0)),
   },
   {
     name: "Name",
-    type: "string",
     format: "name",
-    priority: 1,
+    isWide: true,
     description: nameDescription(names),
     cell: ({ metadata }) => metadata.name ?? "",
   },

@@ -63,7 +63,6 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
       nameColumn(names),
       {
         name: "Holder",
-        type: "string",
         description:
           "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
         cell: ({ spec }) => spec.holderIdentity ?? "",

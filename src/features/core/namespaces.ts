@@ -124,7 +124,6 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
       nameColumn(names),
       {
         name: "Status",
-        type: "string",
         description: "The status of the namespace",
         cell: ({ status }) => status.phase ?? "",
       },

@@ -72,13 +72,11 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
       nameColumn(names),
       {
         name: "Type",
-        type: "string",
         description: `Used to facilitate programmatic handling of secret data. More info: https://${names.domain}/docs/concepts/configuration/secret/#secret-types`,
         cell: ({ type }) => type ?? "",
       },
       {
         name: "Data",
-        type: "string",
         description:
           "Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4",
         cell: ({ data = {} }) => Object.keys(data).length,

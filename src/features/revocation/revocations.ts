@@ -111,14 +111,12 @@ export const revocations = (names: Names): ResourceDefinition<Revocation> =>
       nameColumn(names),
       {
         name: "Revoked",
-        type: "string",
         description: "What is revoked.",
         cell: ({ spec }) => revokedText(spec),
       },
-      { name: "Reason", type: "string", description: "Why.", cell: ({ spec }) => spec.reason ?? "unspecified" },
+      { name: "Reason", description: "Why.", cell: ({ spec }) => spec.reason ?? "unspecified" },
       {
         name: "Until",
-        type: "string",
         description: "When the last of the credentials expires.",
         cell: ({ spec }) => spec.expirationTimestamp ?? "<none>",
       },

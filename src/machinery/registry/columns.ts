@@ -6,7 +6,6 @@ import { ageOf } from "./human-duration.ts";
 /** The object's name: the first column of almost every kind. */
 export const nameColumn = <T extends ApiObject>(names: Names): Column<T> => ({
   name: "Name",
-  type: "string",
   format: "name",
   description: nameDescription(names),
   cell: ({ metadata }) => metadata.name ?? "",
@@ -15,7 +14,6 @@ export const nameColumn = <T extends ApiObject>(names: Names): Column<T> => ({
 /** The time since the object was created. */
 export const ageColumn = <T extends ApiObject>(names: Names): Column<T> => ({
   name: "Age",
-  type: "string",
   description: creationDescription(names),
   cell: ({ metadata }, { now }) => ageOf(metadata.creationTimestamp, now),
 });

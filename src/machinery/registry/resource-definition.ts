@@ -272,13 +272,14 @@ export interface ReviewAnswer {
 
 export interface Column<T extends ApiObject> {
   readonly name: string;
-  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  /** Default: string. */
+  readonly type?: "integer" | "date";
   /** `name` for the column of the name, otherwise empty. */
   readonly format?: string;
   readonly description: string;
-  /** 0: always shown. Larger: shown only in wide output. */
-  readonly priority?: number;
-  cell(object: T, context: Now): string | number | boolean | null;
+  /** Whether only wide output shows it. */
+  readonly isWide?: true;
+  cell(object: T, context: Now): string | number | null;
 }
 
 /** The group and version that a kind is stored as, whichever of its definitions this is. */

@@ -87,10 +87,10 @@ function included<T extends ApiObject>(
 }
 
 const columnDefinitions = <T extends ApiObject>({ columns }: ResourceDefinition<T>): ColumnDefinition[] =>
-  columns.map(({ name, type, format = "", description, priority = 0 }) => ({
+  columns.map(({ name, type = "string", format = "", description, isWide = false }) => ({
     name,
     type,
     format,
     description,
-    priority,
+    priority: isWide ? 1 : 0,
   }));

@@ -50,10 +50,7 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   warningsOnCreate: ({ color }) => (color === "beige" ? ["color: beige is dull"] : []),
   answersDeletedObject: true,
   selectableFields: { color: ({ color = "" }) => color },
-  columns: [
-    nameColumn(platformNames),
-    { name: "Color", type: "string", description: "Its color.", cell: ({ color = "" }) => color },
-  ],
+  columns: [nameColumn(platformNames), { name: "Color", description: "Its color.", cell: ({ color = "" }) => color }],
   subresources: {
     state: {
       type: "update",

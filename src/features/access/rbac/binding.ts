@@ -173,9 +173,8 @@ interface SubjectsColumn {
 
 const subjectsColumn = <T extends Binding>({ name, kind, bindingName }: SubjectsColumn): Column<T> => ({
   name,
-  type: "string",
   description: `${name} in the ${bindingName}`,
-  priority: 1,
+  isWide: true,
   cell: ({ subjects = [] }) =>
     subjects
       .filter((one) => one.kind === kind)
@@ -193,7 +192,6 @@ const bindingColumns = <T extends Binding>({ names, bindingName, roleDescription
   nameColumn(names),
   {
     name: "Role",
-    type: "string",
     description: roleDescription,
     cell: ({ roleRef: { kind, name } }) => `${kind}/${name}`,
   },

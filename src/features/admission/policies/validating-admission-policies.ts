@@ -84,7 +84,6 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
       },
       {
         name: "ParamKind",
-        type: "string",
         description: "ParamKind specifies the kind of resources used to parameterize this policy",
         cell({ spec }) {
           const kind = spec.paramKind;

@@ -76,13 +76,11 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
       nameColumn(names),
       {
         name: "PolicyName",
-        type: "string",
         description: "PolicyName indicates the policy definition which the policy binding binded to",
         cell: ({ spec }) => spec.policyName ?? "",
       },
       {
         name: "ParamRef",
-        type: "string",
         description: "ParamRef indicates the param resource which sets the configuration param",
         cell({ spec }) {
           const params = spec.paramRef;

@@ -92,7 +92,6 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
       nameColumn(names),
       {
         name: "SignerName",
-        type: "string",
         description:
           "signerName indicates the associated signer, if any.\n\n" +
           `In order to create or update a ClusterTrustBundle that sets signerName, you must have the following cluster-scoped permission: group=${names.group("certificates")} resource=signers resourceName=<the signer name> verb=attest.\n\n` +

@@ -12,7 +12,6 @@ export const certificateSigningRequestColumns = (names: Names): readonly Column<
   ageColumn(names),
   {
     name: "SignerName",
-    type: "string",
     description:
       "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n" +
       ` 1. If it's a kubelet client certificate, it is assigned\n    "${signerNames.apiserverClientNodeAgent(names)}".\n` +
@@ -23,13 +22,11 @@ export const certificateSigningRequestColumns = (names: Names): readonly Column<
   },
   {
     name: "Requestor",
-    type: "string",
     description: "Base64-encoded PKCS#10 CSR data",
     cell: ({ spec }) => spec.username ?? "",
   },
   {
     name: "RequestedDuration",
-    type: "string",
     description:
       "expirationSeconds is the requested duration of validity of the issued certificate. The certificate signer may issue a certificate with a different validity duration so a client must check the delta between the notBefore and and notAfter fields in the issued certificate to determine the actual duration.\n\n" +
       "The v1.22+ in-tree implementations of the well-known Kubernetes signers will honor this field as long as the requested duration is not greater than the maximum duration they will honor per the --cluster-signing-duration CLI flag to the Kubernetes controller manager.\n\n" +
@@ -43,7 +40,6 @@ export const certificateSigningRequestColumns = (names: Names): readonly Column<
   },
   {
     name: "Condition",
-    type: "string",
     description: "Conditions applied to the request, such as approval or denial.",
     cell: certificateRequestSummary,
   },

@@ -41,7 +41,6 @@ export const nodeLocks = (names: Names): ResourceDefinition<NodeLock> =>
       nameColumn(names),
       {
         name: "Reason",
-        type: "string",
         description: "Why the machine is locked out.",
         cell: ({ spec }) => spec.reason ?? "",
       },

@@ -74,10 +74,9 @@ function nodeColumns(names: Names): Column<Node>[] {
     key.startsWith(rolePrefix) ? key.slice(rolePrefix.length) : key === roleLabel ? value : "";
   return [
     nameColumn(names),
-    { name: "Status", type: "string", description: "The status of the node", cell: stateOf },
+    { name: "Status", description: "The status of the node", cell: stateOf },
     {
       name: "Roles",
-      type: "string",
       description: "The roles of the node",
       cell: ({ metadata: { labels = {} } }) => {
         const roles = Object.entries(labels).map(([key, value]) => roleOf(names.ownKey(key), value));
@@ -88,13 +87,11 @@ function nodeColumns(names: Names): Column<Node>[] {
     ageColumn(names),
     {
       name: "Version",
-      type: "string",
       description: "Kubelet Version reported by the node.",
       cell: ({ status }) => status.nodeInfo.kubeletVersion,
     },
     {
       name: "Last-Seen",
-      type: "string",
       description: "How long ago the node reported its state, or renewed its Lease before it was lost.",
       cell: (node, { now }) => {
         const seen = Date.parse(readyConditionOf(node)?.lastHeartbeatTime ?? "");
@@ -138,8 +135,7 @@ interface AddressColumn {
 
 const addressColumn = ({ name, type, names }: AddressColumn): Column<Node> => ({
   name,
-  type: "string",
-  priority: 1,
+  isWide: true,
   description: `List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://${names.domain}/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.${shortLinkDomain(names)}/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).`,
   cell: ({ status }) => (status.addresses ?? []).find((one) => one.type === type)?.address ?? "<none>",
 });
@@ -153,8 +149,7 @@ interface InfoColumn {
 
 const infoColumn = ({ name, field, description, addition = () => "" }: InfoColumn): Column<Node> => ({
   name,
-  type: "string",
-  priority: 1,
+  isWide: true,
   description,
   cell: ({ status: { nodeInfo } }) => (nodeInfo[field] || "<unknown>") + addition(nodeInfo),
 });

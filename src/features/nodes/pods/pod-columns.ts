@@ -10,7 +10,6 @@ export const podColumns = (names: Names): Column<Pod>[] => [
   nameColumn(names),
   {
     name: "Ready",
-    type: "string",
     description: "The aggregate readiness state of this pod for accepting traffic.",
     cell(pod) {
       const { readyContainers, totalContainers } = podState(pod);
@@ -19,13 +18,11 @@ export const podColumns = (names: Names): Column<Pod>[] => [
   },
   {
     name: "Status",
-    type: "string",
     description: "The aggregate status of the containers in this pod.",
     cell: (pod) => podState(pod).reason,
   },
   {
     name: "Restarts",
-    type: "string",
     description:
       "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
     cell(pod, { now }) {
@@ -36,31 +33,27 @@ export const podColumns = (names: Names): Column<Pod>[] => [
   ageColumn(names),
   {
     name: "IP",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description:
       "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.",
     cell: ({ status }) => status.podIPs?.[0]?.ip ?? "<none>",
   },
   {
     name: "Node",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description: `NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://${names.domain}/docs/concepts/scheduling-eviction/assign-pod-node/#nodename`,
     cell: ({ spec }) => spec.nodeName ?? "<none>",
   },
   {
     name: "Nominated Node",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description:
       "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.",
     cell: ({ status }) => status.nominatedNodeName ?? "<none>",
   },
   {
     name: "Readiness Gates",
-    type: "string",
-    priority: 1,
+    isWide: true,
     description: `If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to "True" More info: https://git.${shortLinkDomain(names)}/enhancements/keps/sig-network/580-pod-readiness-gates`,
     cell: ({ spec, status }) => {
       const gates = spec.readinessGates ?? [];

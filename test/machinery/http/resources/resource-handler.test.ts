@@ -425,7 +425,7 @@ describe("a watch", () => {
 
   it("sends a table with columns first and ages of its own second, whatever other watches got", async () => {
     let now = toyClock.now();
-    const age: Column<Toy> = { name: "Now", type: "string", description: "", cell: (_toy, at) => at.now };
+    const age: Column<Toy> = { name: "Now", description: "", cell: (_toy, at) => at.now };
     const { box, send } = await scene({ definition: { ...toys, columns: [age] }, clock: { now: () => now } });
     const open = async (): Promise<Reader> => read(await send("?watch=1", { headers: table }));
     const tables = async (reader: Reader): Promise<unknown[]> =>

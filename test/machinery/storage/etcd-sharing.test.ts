@@ -12,6 +12,7 @@ import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import { etcdStores } from "./etcd-stores.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { put, takeChanges } from "./store-contract.ts";
+import { UnusablePrefix } from "../../../src/machinery/storage/etcd/key-space.ts";
 import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
@@ -69,6 +70,23 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
       entries.map(({ key, value }) => [key, String(value)]),
       [["/a", "outer"]],
     );
+  });
+
+  it("lets no store have its prefix among the keys of another", async () => {
+    const outer = storeAt("/around");
+    await outer.open();
+    await put(outer, "/a", "1");
+    for (const prefix of ["/around/platform", "/around/platform/below", "/around/kubernetes"]) {
+      await assert.rejects(storeAt(prefix).open(), (error) => {
+        assert.ok(error instanceof UnusablePrefix);
+        assert.equal(
+          error.message,
+          `etcd's prefix ${prefix} is among the keys of another server, which has /around/platform: start with another --etcd-prefix`,
+        );
+        return true;
+      });
+    }
+    await storeAt("/around/plat").open();
   });
 
   it("may be compacted by anyone", async () => {

@@ -163,6 +163,10 @@ export class EtcdPrefix {
       const foreign = await this.#firstOf(range);
       if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
     }
+    for (const range of this.#keys.enclosingRanges()) {
+      const enclosing = await this.#firstOf(range);
+      if (enclosing !== undefined) throw this.#keys.liesWithin(enclosing.key);
+    }
   }
 
   /** Throws where the state is gone and objects are there: without it, grouped revisions would be read as plain ones, and go back. */

@@ -10,6 +10,7 @@ export interface EtcdRange {
 
 const slash = 0x2f;
 const profiles = ["platform", "kubernetes"] as const satisfies readonly Profile[];
+const isProfile = (name: string): boolean => profiles.some((profile) => profile === name);
 
 /**
  * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. Two more keys,
@@ -75,6 +76,24 @@ export class KeySpace {
   /** What a server with the same prefix and another naming profile has. All else below the prefix is of other programs, or other prefixes. */
   foreignRanges(): EtcdRange[] {
     return profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile));
+  }
+
+  /** The fences and states of stores whose prefixes are shorter, and among whose objects, of either profile, those of this prefix would be. */
+  enclosingRanges(): EtcdRange[] {
+    const names = this.#prefix.split("/"); // the first is empty: a prefix begins with a slash
+    const shorter = names.flatMap((name, index) =>
+      index > 1 && isProfile(name) ? [names.slice(0, index).join("/")] : [],
+    );
+    return shorter.flatMap((prefix) =>
+      profiles.map((profile) => ({ key: `${prefix}/${profile}.`, rangeEnd: `${prefix}/${profile}/` })),
+    );
+  }
+
+  liesWithin(etcdKey: string): UnusablePrefix {
+    const root = etcdKey.slice(0, etcdKey.lastIndexOf("."));
+    return new UnusablePrefix(
+      `etcd's prefix ${this.#prefix} is among the keys of another server, which has ${root}: start with another --etcd-prefix`,
+    );
   }
 
   belongsToAnother(etcdKey: string): UnusablePrefix {

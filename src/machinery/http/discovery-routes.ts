@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { computedOnce } from "../api/computed-once.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { GroupVersionKind } from "../api/resource-type.ts";
 import { storedAs } from "../registry/resource-definition.ts";
@@ -184,13 +185,14 @@ const isAggregated = ({ kind, version, group }: RequestedConversion): boolean =>
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
   const negotiate = documentNegotiator({ isConversionAllowed: isAggregated, isConversionRequired: true });
-  const documents = taggedDocuments(aggregated(groups));
+  const documents = computedOnce(taggedDocuments);
+  const document = aggregated(groups);
   return {
     ...plain,
     handle: (request) => {
       const agreed = negotiate(request.headers);
       if (!agreed) return plain.handle(request);
-      const response = taggedResponse(request, documents[agreed.format]);
+      const response = taggedResponse(request, documents(document)[agreed.format]);
       response.headers["cache-control"] = "public";
       return response;
     },

@@ -4,6 +4,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { CommandFailure, commandRefused } from "../machinery/command-line/command-failure.ts";
 import { ownFolder, removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
+import { Repetition } from "../machinery/loops/repetition.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { Hook } from "./agent-settings.ts";
@@ -15,6 +16,7 @@ import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { issuedOutput, stateFolderOf } from "./issued-output.ts";
 import type { IssuedFiles, IssuedOutput } from "./issued-output.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
+import { readRevocation } from "./read-revocation.ts";
 import { RequestRefused } from "./request-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -49,9 +51,11 @@ interface ObtainOptions {
 }
 
 const pollMilliseconds = 100;
+/** How often to ask whether the certificate is revoked: as often as an agent does. */
+const reviewMilliseconds = 5 * 60_000;
 
 /**
- * Obtains a certificate unless a current one is there, writes its files, and runs the hook after they have changed. With
+ * Obtains a certificate unless a current one is there that is not revoked, writes its files, and runs the hook after they have changed. With
  * `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
  * in use. Throws CommandFailure, UsageError, UnusableFile, or why the server did not answer. The key and the request are kept
  * in the folder `.signet-NAME` beside the files, so that another run continues.
@@ -132,13 +136,15 @@ class Issuance {
   /** Returns the certificate in use. Call it once. */
   async run(): Promise<Certificate | undefined> {
     this.#manager.specify({ names: this.#options.names, wanted: this.#order.wanted });
+    // Without an answer, the certificate counts as good.
+    if (!this.#order.isRenewed) await this.#lookForRevocation().catch(() => {});
     const isCurrent = this.#manager.status.state === "current" && this.#store.pendingKey() === undefined;
     const work = this.#manager.run(this.#stopping);
     try {
       if (isCurrent) this.#publish();
       if (this.#order.isRenewed) {
         await this.#first.promise;
-        await this.#published.run(this.#stopping);
+        await Promise.all([this.#published.run(this.#stopping), this.#looksForRevocation().run(this.#stopping)]);
       } else {
         await this.#untilIssued();
         await this.#waitForHooks();
@@ -148,6 +154,31 @@ class Issuance {
       this.#stop.abort();
       await Promise.all([work, this.#hooks.stop({ graceMilliseconds: hookGraceMilliseconds })]);
     }
+  }
+
+  #looksForRevocation(): Repetition {
+    const { log, monotonic, random, sleep } = this.#options;
+    const failureLog = new FailureLog({ failure: "could not look whether the certificate is revoked", log, monotonic });
+    return new Repetition(
+      async () => {
+        await this.#lookForRevocation();
+        failureLog.succeeded();
+      },
+      {
+        intervalMilliseconds: reviewMilliseconds,
+        random,
+        sleep,
+        onFailure: (error) => failureLog.failed(error, { certificate: this.#order.name }),
+      },
+    );
+  }
+
+  async #lookForRevocation(): Promise<void> {
+    const { names, client } = this.#options;
+    const pair = this.#manager.current;
+    if (pair === undefined) return;
+    const { certificate } = pair;
+    if (await readRevocation({ names, client: client(), certificate })) this.#manager.revoked(pair);
   }
 
   #restore(): void {

@@ -62,6 +62,8 @@ export class SigningScene {
   answers = 0;
   /** Whether the server answers 401 to the certificate in use. */
   isRefused = false;
+  /** Whether the server says that a certificate is revoked, whichever is asked about. */
+  isRevoked = false;
   /** Called once, with the next answer. */
   onAnswer: (() => void) | undefined;
   #running = new AbortController();
@@ -137,6 +139,8 @@ export class SigningScene {
       const details = { retryAfterSeconds: this.behaviour.asksForSeconds };
       return json(429, { kind: "Status", code: 429, message: "slow down", details });
     }
+    if (request.path.endsWith("/certificatereviews"))
+      return json(201, { kind: "CertificateReview", metadata: {}, status: { revoked: this.isRevoked } });
     if (request.method === "POST") {
       const created = JSON.parse(bodyText(request) ?? "") as CertificateSigningRequest; // the agent's own
       const name = created.metadata.name ?? "";

@@ -245,6 +245,28 @@ describe("a certificate without an agent", () => {
     await again.stop();
   });
 
+  it("that is revoked is replaced with its key: within five minutes, or by the next run", async (context) => {
+    const scene = new SigningScene(context);
+    const { out, hooks, stop } = start(scene);
+    await hooks(1);
+    const keys = [parseKeyPair(text(out)).keyPem];
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 1);
+    const revoke = (): void => {
+      scene.isRevoked = true;
+      scene.onAnswer = () => void (scene.isRevoked = false);
+    };
+    revoke();
+    await scene.time.advance(5 * 60_000);
+    await hooks(2);
+    keys.push(parseKeyPair(text(out)).keyPem);
+    await stop();
+    revoke();
+    await passesUntil(start(scene, { isRenewed: false }).work, scene.time);
+    keys.push(parseKeyPair(text(out)).keyPem);
+    assert.deepEqual([new Set(keys).size, scene.requests.size], [3, 3]);
+  });
+
   it("has its links made again within a minute, and says when something else is in the place of one", async (context) => {
     const scene = new SigningScene(context);
     const [out, keyOut] = [join(scene.directory, "n1.crt"), join(scene.directory, "keys", "n1.key")];

@@ -273,6 +273,13 @@ describe("traces for a collector", () => {
     assert.deepEqual([...new Set(asked)], ["collector.invalid:4318"]);
   });
 
+  it("wait for no device in the place of the collector's CA", () => {
+    for (const file of ["/dev/zero", "/dev", "/nowhere"]) {
+      const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://a.invalid", OTEL_EXPORTER_OTLP_CERTIFICATE: file };
+      assert.throws(() => exporting(variables), new RegExp(`^UsageError: OTEL_EXPORTER_OTLP_CERTIFICATE: .*${file}`));
+    }
+  });
+
   it("are off without a collector, and refuse invalid variables", () => {
     const settingsOf = (environment: Readonly<Record<string, string>>) => traceExportSettings(environment, service);
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.test:4318" };

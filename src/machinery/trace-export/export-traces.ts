@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
@@ -9,6 +8,8 @@ import { ProxyAgent } from "../client/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { recoveryReport } from "../audit/recovery-report.ts";
 import { UsageError } from "../command-line/flag.ts";
+import { readRegularFile } from "../files/regular-file.ts";
+import type { RegularFile } from "../files/regular-file.ts";
 import { fileFailureReason } from "../files/unusable-file.ts";
 import type { Activity } from "../tracing/activity.ts";
 import { clientChannel } from "../client/traced-transport.ts";
@@ -24,6 +25,7 @@ import type { Log } from "../logging/log.ts";
 
 const closingMilliseconds = 2000;
 const largestAnswerBytes = 1024 * 1024;
+const largestCertificatesBytes = 1024 * 1024;
 
 /**
  * Sends a trace of each request, of each run of a loop, and of the requests that these send to servers, to an OpenTelemetry
@@ -165,10 +167,14 @@ function sender(
     });
 }
 
-function readCertificates(file: string): string {
+function readCertificates(file: string): Buffer {
+  const setting = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+  let read: RegularFile | undefined;
   try {
-    return readFileSync(file, "utf8");
+    read = readRegularFile(file, { largestBytes: largestCertificatesBytes });
   } catch (cause) {
-    throw new UsageError(`OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read ${file}: ${fileFailureReason(cause)}`, { cause });
+    throw new UsageError(`${setting}: cannot read ${file}: ${fileFailureReason(cause)}`, { cause });
   }
+  if (read === undefined) throw new UsageError(`${setting}: ${file} is not a file of at most 1 MiB; name a PEM file`);
+  return read.contents;
 }

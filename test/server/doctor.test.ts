@@ -25,6 +25,7 @@ import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { StoreDamaged } from "../../src/machinery/storage/store.ts";
+import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { alarmAdvice } from "../../src/machinery/storage/etcd/etcd-errors.ts";
 import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
@@ -40,6 +41,7 @@ import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";
+import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
@@ -68,6 +70,35 @@ test("signet doctor finds that the store's file has lost an object, and says wha
         subject: "storage",
         found: "the store's file is damaged: 1 object can't be read",
         advice: StoreDamaged.advice,
+      },
+    ],
+  );
+});
+
+test("signet doctor finds Secrets that are stored in plain, and one whose key is not there", async (context) => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+  const store = new LmdbStore({ directory: join(dataDirectory, "store"), profile: "platform" });
+  await put(store, "/registry/secrets/default/plain", "{}");
+  await put(store, "/registry/secrets/default/sealed", "signet:enc:aesgcmderived:v1:0123456789abcdef:sealed");
+  await store.close();
+
+  const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  const findings = await examineServer(config, Date.now());
+  assert.deepEqual(
+    findings.filter(({ subject }) => subject === "encryption"),
+    [
+      {
+        state: "bad",
+        subject: "encryption",
+        found: "1 object can't be decrypted",
+        advice: "see signet encryption status; put their key back",
+      },
+      {
+        state: "warning",
+        subject: "encryption",
+        found: "Secrets are not encrypted in the store",
+        advice: "start the server, which makes encryption.key; then: signet encryption rewrite",
       },
     ],
   );
@@ -529,6 +560,22 @@ describe("signet doctor beside a running server", () => {
       "warning bindings: binding default/orphan: service account default/gone does not exist",
     ]);
     await api.json(`${bindings}/orphan`, { method: "DELETE", token: staticToken });
+  });
+
+  it("names twenty faults of bindings, and counts the others", async () => {
+    const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
+    const subjects = Array.from({ length: 23 }, (_, index) => ({ kind: "ServiceAccount", name: `gone-${index}` }));
+    const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" };
+    const body = { metadata: { name: "orphans" }, roleRef, subjects };
+    await api.json(bindings, { method: "POST", body, token: staticToken });
+    const found = await newTroubles();
+    assert.equal(found.length, 21);
+    assert.equal(
+      found[19],
+      "warning bindings: binding default/orphans: service account default/gone-19 does not exist",
+    );
+    assert.equal(found[20], "warning bindings: and 3 more");
+    await api.json(`${bindings}/orphans`, { method: "DELETE", token: staticToken });
   });
 
   it("finds unsafe settings, and members of etcd that do not answer", async () => {

@@ -114,16 +114,20 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
 
 /** The names that the directory's store belongs to. Throws UsageError when there is no store, or none that can be read. */
 export function namesOfStore(directory: string): Names {
-  const profile = orExplain(storeDirectory(directory), () => {
-    refuseMovedStore(directory);
-    refuseEmptiedStore(directory);
-    return storedProfile(storeDirectory(directory));
-  });
+  const profile = profileOfStore(directory);
   if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
   throw new UsageError(
     `--data-dir: ${directory} holds no store of a server: name the one that signet serve was given, and --etcd-servers if it has that`,
   );
 }
+
+/** The naming profile of the directory's own store; undefined when it has none. Throws UsageError for one that can't be used. */
+export const profileOfStore = (directory: string): string | undefined =>
+  orExplain(storeDirectory(directory), () => {
+    refuseMovedStore(directory);
+    refuseEmptiedStore(directory);
+    return storedProfile(storeDirectory(directory));
+  });
 
 /** Throws UsageError for what goes wrong with the store in a folder. */
 function orExplain<T>(directory: string, use: () => T): T {

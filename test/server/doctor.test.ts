@@ -75,6 +75,31 @@ test("signet doctor finds that the store's file has lost an object, and says wha
   );
 });
 
+test("signet doctor advises no older backup for a store that only has to be used in another way", async (context) => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+  const directory = join(dataDirectory, "store");
+  await new LmdbStore({ directory, profile: "platform" }).close();
+  const mark = join(dataDirectory, "store.in-etcd");
+  writeFileSync(mark, "");
+
+  const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  const findings = await examineServer(config, Date.now());
+  assert.deepEqual(
+    findings.filter(({ subject }) => subject === "storage"),
+    [
+      {
+        state: "bad",
+        subject: "storage",
+        found:
+          `--data-dir: a move of its objects between ${directory} and etcd broke off: give --etcd-servers; or, where etcd refuses that, ` +
+          `remove ${mark} to use that store`,
+        advice: "then run signet doctor again",
+      },
+    ],
+  );
+});
+
 test("signet doctor finds Secrets that are stored in plain, and one whose key is not there", async (context) => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
   context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));

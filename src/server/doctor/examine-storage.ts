@@ -1,9 +1,5 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
-import { fileFailureReason, namesPath } from "../../machinery/files/unusable-file.ts";
-import { refuseEmptiedStore, storeDirectory } from "../lock-data-directory.ts";
-import { refuseMovedStore } from "../moved-store.ts";
-import { openExistingStore, openStore } from "../open-store.ts";
+import { openExistingStore, openStore, profileOfStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -32,9 +28,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
-    refuseMovedStore(location.dataDirectory);
-    refuseEmptiedStore(location.dataDirectory);
-    if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
+    if (profileOfStore(location.dataDirectory) === undefined) {
       return warning("storage", {
         found: `${location.dataDirectory} has no store`,
         advice: "the server makes one when it starts",
@@ -45,9 +39,6 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
-    return bad("storage", {
-      found: namesPath(error) ? `${error.path}: ${fileFailureReason(error)}` : messageOf(error),
-      advice: "give the settings that the server has, or restore a backup",
-    });
+    return bad("storage", { found: messageOf(error), advice: "then run signet doctor again" }); // the message says what to do
   }
 }

@@ -7,6 +7,7 @@ import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
+import { signatureSchemeOf } from "../../../pki/sign.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { withServer } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
@@ -123,8 +124,20 @@ function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
 
 function readKey(keyFile: string): KeyObject | undefined {
   const pem = readPrivateFile(keyFile);
+  if (pem === undefined) return undefined;
+  const key = parseKey(pem, keyFile);
   try {
-    return pem === undefined ? undefined : parsePrivateKeyPem(pem);
+    signatureSchemeOf(key);
+  } catch (cause) {
+    const advice = "name one with an RSA, P-256, P-384, P-521 or Ed25519 key";
+    throw new UsageError(`--key-file: ${keyFile} holds a key of a type that signs no requests; ${advice}`, { cause });
+  }
+  return key;
+}
+
+function parseKey(pem: string, keyFile: string): KeyObject {
+  try {
+    return parsePrivateKeyPem(pem);
   } catch (cause) {
     const advice = "name a PEM file with a key without a passphrase";
     throw new UsageError(`--key-file: ${keyFile} holds no private key that can be read; ${advice}`, { cause });

@@ -150,6 +150,11 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.deepEqual([code, stderr], [0, warning]);
   });
 
+  it("take a resource with a slash behind it for the resource, as kubectl does", async () => {
+    await succeed("role create slash --verb get --resource pods/,pods/status/");
+    assert.match(await succeed("role describe slash"), /^pods,pods\/status +get$/m);
+  });
+
   it("work in a namespace, and across all", async () => {
     await succeed("role create tokens --verb create --resource serviceaccounts/token --resource-name robot");
     await succeed("rolebinding create tokens --role tokens --user anna");

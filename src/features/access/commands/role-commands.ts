@@ -133,7 +133,8 @@ async function rulesOf(
   const wanted = splitByCommas(flags.resource);
   const known = wanted.every((one) => one === "*") ? [] : await knownResources(connection);
   for (const one of wanted) {
-    const [type = "", ...subresource] = one.split("/");
+    // As kubectl, which takes pods/ for pods.
+    const [type = "", ...subresource] = one.replace(/\/$/, "").split("/");
     const found = type === "*" ? everyResource : findResource(known, { wanted: type, names });
     if (found === undefined) {
       const meant = didYouMean(

@@ -3,7 +3,7 @@ import type { Schedule } from "../src/machinery/api/clock.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
-import type { Controller, ControllerContext } from "../src/machinery/loops/controller.ts";
+import type { Controller, SharedControllerContext } from "../src/machinery/loops/controller.ts";
 import { runControllers } from "../src/machinery/loops/elected-controllers.ts";
 import { InformerSet } from "../src/machinery/loops/informer.ts";
 import { QueueCounts } from "../src/machinery/loops/work-queue.ts";
@@ -22,8 +22,8 @@ export const atOnce: Schedule = (run) => {
 
 /** What a loop gets from a server of the platform's profile, in real time and without a log, unless the test says otherwise. */
 export const loopContext = (
-  given: Pick<ControllerContext, "client"> & Partial<ControllerContext>,
-): ControllerContext => ({
+  given: Pick<SharedControllerContext, "client"> & Partial<SharedControllerContext>,
+): SharedControllerContext => ({
   names: platformNames,
   informers: new InformerSet(given.client),
   clock: systemClock,

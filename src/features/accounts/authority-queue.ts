@@ -7,8 +7,6 @@ const pollMilliseconds = 5_000;
 const authoritiesKey = "";
 
 interface AuthorityQueueOptions {
-  /** The controller's name. */
-  readonly name: string;
   /** PEM of the CAs that verify the server now. */
   readonly caCertificates: () => string;
   /** The keys of all objects that hold the CAs. */
@@ -20,11 +18,10 @@ interface AuthorityQueueOptions {
 /** The queue of a loop that writes the server's CAs into objects. All of them have their turn when the server gets other CAs. */
 export function authorityQueue(
   context: ControllerContext,
-  { name, caCertificates, everyKey, reconcile }: AuthorityQueueOptions,
+  { caCertificates, everyKey, reconcile }: AuthorityQueueOptions,
 ): StartedController {
   let published = caCertificates();
   const queue = controllerQueue(context, {
-    name,
     reconcile: async (key) => {
       if (key !== authoritiesKey) return await reconcile(key);
       queue.addAfter(authoritiesKey, pollMilliseconds);

@@ -25,7 +25,6 @@ export const defaultServiceAccount: Controller = {
     const namespaces = informers.of(namespaceResource(names));
     const accounts = informers.of(serviceAccountResource(names));
     const queue = controllerQueue(context, {
-      name: this.name,
       reconcile: async (name) => {
         const namespace = namespaces.get(name);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {

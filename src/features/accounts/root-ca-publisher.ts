@@ -25,7 +25,6 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         data["ca.crt"] === caCertificates() &&
         (metadata.annotations?.[descriptionKey] ?? "") !== "";
       const started = authorityQueue(context, {
-        name: this.name,
         caCertificates,
         everyKey: () => Array.from(namespaces.list(), ({ metadata }) => metadata.name ?? ""),
         reconcile: async (name) => {

@@ -21,15 +21,13 @@ export interface TokenSecretsOptions {
   issueToken(account: ServiceAccount, secret: Secret): MaybePromise<string>;
 }
 
-const controllerName = "serviceaccount-token";
-
 /**
  * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
  * is gone or was replaced by another one with the same name, and takes deleted ones out of their account's list (upstream:
  * the tokens controller).
  */
 export const serviceAccountTokenSecrets = (options: TokenSecretsOptions): Controller => ({
-  name: controllerName,
+  name: "serviceaccount-token",
   start: (context) => new ServiceAccountTokenSecrets(context, options).run(),
 });
 
@@ -54,7 +52,6 @@ class ServiceAccountTokenSecrets {
     this.#secrets = informers.of(secretResource(names));
     this.#accounts = informers.of(serviceAccountResource(names));
     this.#started = authorityQueue(context, {
-      name: controllerName,
       caCertificates: () => options.caCertificates(),
       everyKey: () => [...this.#secrets.list()].filter((secret) => this.#isOfType(secret)).map(objectKey),
       reconcile: (key) => this.#reconcile(key),

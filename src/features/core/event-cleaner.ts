@@ -26,7 +26,6 @@ export const eventCleaner: Controller = {
     const { client, clock, informers, names } = context;
     const events = informers.of(eventResource(names));
     const queue = controllerQueue(context, {
-      name: this.name,
       reconcile: async (key) => {
         const event = events.get(key);
         if (event === undefined) return "nothing to do: the event is gone";

@@ -14,8 +14,6 @@ import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";
 
-const controllerName = "garbagecollector";
-
 interface GarbageCollectorOptions {
   readonly resources: readonly ServedType[];
 }
@@ -26,7 +24,7 @@ interface GarbageCollectorOptions {
  * garbage collector).
  */
 export const garbageCollector = (options: GarbageCollectorOptions): Controller => ({
-  name: controllerName,
+  name: "garbagecollector",
   start: (context) => new GarbageCollector(context, options).run(),
 });
 
@@ -45,7 +43,7 @@ class GarbageCollector {
     this.#resources = resources;
     this.#client = context.client;
     this.#informers = context.informers;
-    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (uid) => this.#reconcile(uid) });
+    this.#queue = controllerQueue(context, { reconcile: (uid) => this.#reconcile(uid) });
   }
 
   run(): StartedController {

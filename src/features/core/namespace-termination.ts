@@ -14,7 +14,6 @@ import { namespaceConditions } from "./namespace-conditions.ts";
 import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
 import { namespaceResource } from "./resources.ts";
 
-const controllerName = "namespace";
 /**
  * The content stays for this long (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/` deletes the namespace
  * first and then each object in it, and fails for those that are gone already.
@@ -35,7 +34,7 @@ const maximumExamined = 500;
  * one ends, all else stays, because it may still need its Secrets and its account (upstream: KEP-5080, OrderedNamespaceDeletion).
  */
 export const namespaceTermination = (options: NamespaceTerminationOptions): Controller => ({
-  name: controllerName,
+  name: "namespace",
   start: (context) => new NamespaceTermination(context, options).run(),
 });
 
@@ -61,7 +60,7 @@ class NamespaceTermination {
     this.#clock = clock;
     this.#namespaces = informers.of(namespaceResource(names));
     this.#resource = client.resource(namespaceResource(names));
-    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (name) => this.#reconcile(name) });
+    this.#queue = controllerQueue(context, { reconcile: (name) => this.#reconcile(name) });
   }
 
   run(): StartedController {

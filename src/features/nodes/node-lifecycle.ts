@@ -19,8 +19,6 @@ import type { NewObject, ResourceClient } from "../../machinery/client/api-clien
 import type { Log } from "../../machinery/logging/log.ts";
 import { deletionDelayMilliseconds } from "../../machinery/scheduling/deletion-delays.ts";
 
-const controllerName = "nodelifecycle";
-
 /**
  * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
  * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
@@ -28,7 +26,7 @@ const controllerName = "nodelifecycle";
  * Lease is renewed in time does not depend on this process's time of day either (upstream: `probeTimestamp`).
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
-  name: controllerName,
+  name: "nodelifecycle",
   start: (context) => new NodeLifecycle(context, settings).run(),
 });
 
@@ -59,7 +57,7 @@ class NodeLifecycle {
     this.#leases = informers.of(leaseResource(names));
     this.#resource = client.resource(nodeResource(names));
     this.#events = client.resource(eventResource(names), "default");
-    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (name) => this.#reconcile(name) });
+    this.#queue = controllerQueue(context, { reconcile: (name) => this.#reconcile(name) });
   }
 
   run(): StartedController {

@@ -10,8 +10,8 @@ import { WorkQueue } from "./work-queue.ts";
 import type { QueueCounts, WorkQueueOptions } from "./work-queue.ts";
 import type { Log } from "../logging/log.ts";
 
-/** The context of every controller. Controllers talk to the server only through the client. */
-export interface ControllerContext {
+/** What all controllers share. Controllers talk to the server only through the client. */
+export interface SharedControllerContext {
   readonly names: Names;
   readonly client: ApiClient;
   /** Local caches of resources, shared by all controllers. */
@@ -24,6 +24,12 @@ export interface ControllerContext {
   readonly log: Pick<Log, "info" | "error">;
   /** For metrics. */
   readonly queueCounts: QueueCounts;
+}
+
+/** The context of one controller. */
+export interface ControllerContext extends SharedControllerContext {
+  /** The controller's name: in its log lines, traces and metrics. */
+  readonly name: string;
 }
 
 export interface StartedController {
@@ -46,8 +52,6 @@ export interface Controller {
 }
 
 interface ControllerQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
-  /** The controller's name. */
-  readonly name: string;
   readonly reconcile: (key: string) => Promise<string>;
 }
 
@@ -60,8 +64,8 @@ const failureIntervalMilliseconds = 10_000;
  * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
  */
 export function controllerQueue(
-  { log, clock, schedule, queueCounts }: ControllerContext,
-  { name, reconcile, ...options }: ControllerQueueOptions,
+  { name, log, clock, schedule, queueCounts }: ControllerContext,
+  { reconcile, ...options }: ControllerQueueOptions,
 ): WorkQueue {
   const limit = new LineLimit({
     clock,

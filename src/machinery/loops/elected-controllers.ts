@@ -7,7 +7,7 @@ import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
 import { TooManyObjects } from "./object-budget.ts";
 import { ChangesLost } from "./registry-informer.ts";
-import type { Controller, ControllerContext } from "./controller.ts";
+import type { Controller, SharedControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
 import type { QueueCounts } from "./work-queue.ts";
@@ -137,9 +137,12 @@ interface RunningControllers {
 }
 
 /** Starts controllers and their informers. */
-export function runControllers(controllers: readonly Controller[], context: ControllerContext): RunningControllers {
+export function runControllers(
+  controllers: readonly Controller[],
+  context: SharedControllerContext,
+): RunningControllers {
   const stopping = new AbortController();
-  const started = controllers.map((controller) => controller.start(context));
+  const started = controllers.map((controller) => controller.start({ ...context, name: controller.name }));
   const synced = new Promise<void>((resolve) => {
     void context.informers.start(stopping.signal).then(() => {
       if (stopping.signal.aborted) return;

@@ -32,7 +32,6 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     /** The uids of those that were over at the last look. */
     let overBefore: ReadonlySet<string> = new Set();
     const queue = controllerQueue(context, {
-      name: options.name,
       reconcile: async () => {
         queue.addAfter(everything, deletionDelayMilliseconds);
         const work = new LongWork();

@@ -41,12 +41,12 @@ function feedCollector(send: Transport["send"]): FedCollector {
     }),
   });
   const queueCounts = new QueueCounts();
-  const { queue } = garbageCollector({ resources: [configMaps] }).start(
-    loopContext({ client, informers, queueCounts, schedule: atOnce }),
-  );
+  const controller = garbageCollector({ resources: [configMaps] });
+  const context = loopContext({ client, informers, queueCounts, schedule: atOnce });
+  const { queue } = controller.start({ ...context, name: controller.name });
   const [handler] = handlers;
   assert.ok(handler);
-  return { handler, queue, count: queueCounts.of("garbagecollector") };
+  return { handler, queue, count: queueCounts.of(controller.name) };
 }
 
 const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: "owner" }];

@@ -10,9 +10,8 @@ it("a loop whose objects all fail says so ten times in ten seconds, and how many
   const clock = new TestClock();
   const lines: unknown[] = [];
   const log = { info() {}, error: (fields: object, text: string) => void lines.push({ ...fields, text }) };
-  const context = loopContext({ client, clock, log, schedule: () => () => {} });
+  const context = { ...loopContext({ client, clock, log, schedule: () => () => {} }), name: "signing" };
   const queue = controllerQueue(context, {
-    name: "signing",
     reconcile: () => Promise.reject(new Error("the CA is away")),
   });
   for (let index = 0; index < 1000; index++) queue.add(`request-${index}`);

@@ -23,7 +23,6 @@ export const clusterRoleAggregation: Controller = {
     const labels = new Map<string, Labels | undefined>();
     const selectors = new Map<string, readonly LabelMatcher[]>();
     const queue = controllerQueue(context, {
-      name: this.name,
       reconcile: async (name) => {
         const role = roles.get(name);
         if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";

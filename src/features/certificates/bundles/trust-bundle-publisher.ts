@@ -42,7 +42,6 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
       const queue = controllerQueue(context, {
-        name: this.name,
         reconcile: async (signerName) => {
           queue.addAfter(signerName, intervalMilliseconds);
           addNewSigners();

@@ -30,7 +30,6 @@ export const certificateInventory: Controller = {
       return own !== undefined && isRecordOf(own, certificate);
     };
     const queue = requestQueue(context, {
-      name: this.name,
       reconcile: async (request) => {
         const text = readIssuedText(request.status.certificate ?? "");
         if (text.isRecorded) return isRecordedAlready;

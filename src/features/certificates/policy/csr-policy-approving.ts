@@ -41,7 +41,6 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
       const nodes = informers.of(nodeResource(names));
 
       const queue = requestStateQueue(context, {
-        name: this.name,
         state: "pending",
         reconcile: async (request) => {
           const decision = await decide(request);

@@ -45,7 +45,6 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
   start(context) {
     const { client, clock, names } = context;
     const queue = requestStateQueue(context, {
-      name: this.name,
       state: "pending",
       // Other signers' requests are not even parsed.
       isConcerned: ({ spec }) => findWellKnownSigner(names, spec.signerName)?.isApprovedAutomatically === true,

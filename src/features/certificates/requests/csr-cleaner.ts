@@ -50,7 +50,6 @@ export const csrCleaner: Controller = {
     const waitFor = (request: CertificateSigningRequest): number =>
       Math.min(removalTime(request) - clock.now(), hourMilliseconds);
     const queue = requestQueue(context, {
-      name: this.name,
       reconcile: async (request) => {
         const wait = waitFor(request);
         if (wait > 0) {

@@ -7,8 +7,6 @@ import type { CertificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
 interface RequestQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
-  /** The controller's name. */
-  readonly name: string;
   /** See `controllerQueue`. */
   readonly reconcile: (request: CertificateSigningRequest) => Promise<string>;
 }
@@ -41,10 +39,9 @@ interface StateQueueOptions extends Omit<RequestQueueOptions, "concurrency"> {
 /** The queue of a loop that approves or signs the requests in one state. It has those that are made, and those that change. */
 export function requestStateQueue(
   context: ControllerContext,
-  { name, state, isConcerned = () => true, reconcile }: StateQueueOptions,
+  { state, isConcerned = () => true, reconcile }: StateQueueOptions,
 ): WorkQueue {
   const queue = requestQueue(context, {
-    name,
     concurrency: awaitedConcurrency,
     reconcile: async (request) => {
       const found = certificateRequestState(request);

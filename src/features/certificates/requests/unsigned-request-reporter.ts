@@ -41,7 +41,6 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
     const reported = new Set<string>();
 
     const queue = requestQueue(context, {
-      name: this.name,
       reconcile: async (request) => {
         if (!isUndecided(request)) return "nothing to do: the request is decided or signed";
         const { name = "", uid = "" } = request.metadata;

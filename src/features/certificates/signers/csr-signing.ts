@@ -28,8 +28,6 @@ export interface CsrSigningOptions {
   readonly server: () => ServerIdentity;
 }
 
-const controllerName = "csrsigning";
-
 /** How often to look whether the signer of an approved request runs here now. */
 const intervalMilliseconds = 10_000;
 
@@ -37,7 +35,7 @@ const endedMessage = "the certificate for this request expired before it could b
 
 /** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
 export const csrSigning = (options: CsrSigningOptions): Controller => ({
-  name: controllerName,
+  name: "csrsigning",
   start: (context) => new CsrSigning(context, options),
 });
 
@@ -52,7 +50,6 @@ class CsrSigning implements StartedController {
     this.#options = options;
     this.#records = context.informers.of(issuedCertificateResource(context.names));
     this.queue = requestStateQueue(context, {
-      name: controllerName,
       state: "approved",
       reconcile: (stored) => this.#sign(stored),
     });

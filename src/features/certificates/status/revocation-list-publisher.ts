@@ -45,18 +45,17 @@ const longestRefreshMilliseconds = 30 * 60_000;
 const busyShare = 1 / 10;
 const longestPauseMilliseconds = 60_000;
 
-const controllerName = "revocation-list-publisher";
-
 /**
  * Signs a revocation list for each CA, and stores it for all servers to serve. Only the process that runs the loops does so:
  * one list has one number and one content everywhere. The numbers grow whatever happens to the process, the clock or the store.
  */
 export const revocationListPublisher = (options: RevocationListPublisherOptions): Controller => ({
-  name: controllerName,
+  name: "revocation-list-publisher",
   start: (context) => new RevocationListPublisher(context, options).run(),
 });
 
 class RevocationListPublisher {
+  readonly #name: string;
   readonly #options: RevocationListPublisherOptions;
   readonly #refreshMilliseconds: number;
   readonly #clock: Clock;
@@ -83,8 +82,9 @@ class RevocationListPublisher {
   #encodedLines = 0;
 
   constructor(context: ControllerContext, options: RevocationListPublisherOptions) {
-    const { client, clock, informers, log, names } = context;
+    const { name, client, clock, informers, log, names } = context;
     const { settings } = options;
+    this.#name = name;
     this.#options = options;
     this.#refreshMilliseconds = Math.min(longestRefreshMilliseconds, settings.listLifetimeMilliseconds / 4);
     this.#clock = clock;
@@ -93,7 +93,7 @@ class RevocationListPublisher {
     this.#revocations = informers.of(revocationResource(names));
     this.#records = informers.of(issuedCertificateResource(names));
     this.#configMaps = informers.of(configMapResource(names));
-    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (key) => this.#reconcile(key) });
+    this.#queue = controllerQueue(context, { reconcile: (key) => this.#reconcile(key) });
     this.#writer = new ListWriter({
       names,
       client,
@@ -222,7 +222,7 @@ class RevocationListPublisher {
     const id = authorityId(certificate);
     if (!this.#loggedAsUnable.has(id)) {
       this.#log.error(
-        { controller: controllerName, ca: certificate.subject.commonName },
+        { controller: this.#name, ca: certificate.subject.commonName },
         "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
           "replace its certificate as docs/revocation.md says",
       );

@@ -29,7 +29,6 @@ export const bootstrapSigner: Controller = {
     let isSynced = false;
     const key = `${namespace}/${clusterInfo}`;
     const queue = controllerQueue(context, {
-      name: this.name,
       reconcile: async () => {
         const current = configMaps.get(key);
         if (current?.data?.[kubeconfigKey] === undefined) return "nothing to do: there is no kubeconfig to sign";

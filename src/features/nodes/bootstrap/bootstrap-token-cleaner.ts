@@ -19,7 +19,6 @@ export const bootstrapTokenCleaner: Controller = {
     const namespace = names.namespaces.system;
     const delays = new DeletionDelays(monotonic);
     const queue = controllerQueue(context, {
-      name: this.name,
       reconcile: async (key) => {
         const found = secrets.get(key);
         // Another Secret may have been made with the name.

@@ -12,8 +12,6 @@ import type { Node } from "../nodes/node-schema.ts";
 import { nodeResource, podResource } from "../resources.ts";
 import type { Pod } from "./pod-schema.ts";
 
-const controllerName = "podgc";
-
 /** A Node may come back, and a cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;
 
@@ -25,7 +23,7 @@ const removalMilliseconds = 10_000;
  * Node whose deletion was interrupted (upstream: `gcUnscheduledTerminating`).
  */
 export const podGarbageCollector: Controller = {
-  name: controllerName,
+  name: "podgc",
   start: (context) => new PodGarbageCollector(context).run(),
 };
 
@@ -50,7 +48,6 @@ class PodGarbageCollector {
     this.#nodes = informers.of(nodeResource(names));
     this.#pods = informers.of(podResource(names));
     this.#queue = controllerQueue(context, {
-      name: controllerName,
       reconcile: (key) => (key.includes("/") ? this.#removeLeftOver(key) : this.#collect(key)),
     });
   }

@@ -150,6 +150,18 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.deepEqual([code, stderr], [0, warning]);
   });
 
+  it("give with * what the core group has, with *.GROUP what that has, and with *.* everything, as kubectl does", async () => {
+    for (const [resource, group] of [
+      ["*", ""],
+      ["*.certificates.k8s.io", "certificates.k8s.io"],
+      ["*.*", "*"],
+    ]) {
+      const line = `clusterrole create every-${group?.length} --verb get --resource ${resource} -o json`;
+      const { rules } = JSON.parse(await succeed(line)) as { rules: unknown };
+      assert.deepEqual(rules, [{ verbs: ["get"], apiGroups: [group], resources: ["*"] }]);
+    }
+  });
+
   it("take a resource with a slash behind it for the resource, as kubectl does", async () => {
     await succeed("role create slash --verb get --resource pods/,pods/status/");
     assert.match(await succeed("role describe slash"), /^pods,pods\/status +get$/m);

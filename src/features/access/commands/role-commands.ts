@@ -17,6 +17,7 @@ import { createRbacObject, rbacCommand, splitByCommas } from "./rbac-command.ts"
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
 import { findResource, knownResources } from "./known-resources.ts";
+import type { KnownResource } from "./known-resources.ts";
 import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
 const columns: readonly TextColumn<Role>[] = [
@@ -71,7 +72,12 @@ function create(kind: RbacKind<Role>): Command {
     .description(`make a ${kind.noun}; kubectl's flags`)
     .argument("<name>", `the ${kind.noun}'s name`)
     .addOption(repeatedOption("--verb <verb>", "what may be done: get, list, create, ...; * is every verb; commas too"))
-    .addOption(repeatedOption("--resource <resource>", "with what: pods, pods/log, csr, deployments.apps; commas too"))
+    .addOption(
+      repeatedOption(
+        "--resource <resource>",
+        "with what: pods, pods/log, csr, deployments.apps; *.* is everything; commas too",
+      ),
+    )
     .addOption(repeatedOption("--resource-name <name>", "only with objects of this name"));
   if (!kind.isNamespaced) {
     command.addOption(
@@ -118,7 +124,11 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   }
 }
 
-const everyResource = { group: "*", resource: "*", isNamespaced: true };
+/** As kubectl's: `*` is what the core group has, `*.GROUP` what that group has, and `*.*` everything. */
+function everyResourceOf(type: string): Pick<KnownResource, "group" | "resource" | "isNamespaced"> | undefined {
+  const every = /^\*(?:\.(.+))?$/.exec(type);
+  return every === null ? undefined : { group: every[1] ?? "", resource: "*", isNamespaced: true };
+}
 
 /** A rule for each API group, as kubectl makes them. */
 async function rulesOf(
@@ -131,11 +141,11 @@ async function rulesOf(
   const nonResourceURLs = splitByCommas(flags.nonResourceUrl);
   const byGroup = new Map<string, string[]>();
   const wanted = splitByCommas(flags.resource);
-  const known = wanted.every((one) => one === "*") ? [] : await knownResources(connection);
+  const known = wanted.every((one) => everyResourceOf(one) !== undefined) ? [] : await knownResources(connection);
   for (const one of wanted) {
     // As kubectl, which takes pods/ for pods.
     const [type = "", ...subresource] = one.replace(/\/$/, "").split("/");
-    const found = type === "*" ? everyResource : findResource(known, { wanted: type, names });
+    const found = everyResourceOf(type) ?? findResource(known, { wanted: type, names });
     if (found === undefined) {
       const meant = didYouMean(
         type,

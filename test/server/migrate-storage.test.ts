@@ -11,11 +11,13 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
+import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { WriteOutcomeUnknown } from "../../src/machinery/storage/store.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
+import { put } from "../machinery/storage/store-contract.ts";
 import { startTestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
 
@@ -197,16 +199,21 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const server = await startTestServer({ storage: "lmdb", dataDirectory: directory, settings: direct });
     await new InProcess(server).json(configMaps, { method: "POST", body: { metadata: { name: "kept" } } });
     await server.stop();
+    const mark = join(directory, "store.in-etcd");
+    rmSync(mark); // as in a directory of an earlier version
     const configOf = (url: string) =>
       parseServerConfig({ commandLine: { ...direct, "data-dir": directory, "etcd-servers": url }, file: {} });
     const [url = ""] = etcd.urls;
+    let isMarkedBefore = false;
     const way = await startForgetfulWay(Number(new URL(url).port), {
       text: '"moved"',
-      isDone: () =>
-        openStore(configOf(url), { mayBegin: false }).then(
+      isDone() {
+        isMarkedBefore = existsSync(mark);
+        return openStore(configOf(url), { mayBegin: false }).then(
           (store) => store.close(),
           () => true,
-        ),
+        );
+      },
     });
     context.after(() => way.close());
     const options = {
@@ -220,9 +227,29 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
       name: "CommandFailure",
       message: /all objects are in .+store now, .*: start signet serve without --etcd-servers, and no server with it/,
     });
+    assert.ok(isMarkedBefore, "also a kill at this moment leaves one store that servers may use");
     const own = await startTestServer({ storage: "lmdb", dataDirectory: directory });
     assert.equal((await new InProcess(own).send(`${configMaps}/kept`)).status, 200);
     await own.stop();
+  });
+
+  it("is refused when a server that was not seen writes while the new store is completed", async (context) => {
+    const directory = join(folder, "written-meanwhile");
+    const commandLine = { "data-dir": directory, ...settings, "etcd-prefix": "/written-meanwhile" };
+    const config = parseServerConfig({ commandLine, file: {} });
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory, settings: commandLine })).stop();
+    const compact = context.mock.method(LmdbStore.prototype, "compact", async () => {
+      const store = await openStore(config, { mayBegin: false });
+      await put(store, "/registry/configmaps/default/late", "{}");
+      await store.close();
+    });
+    const options = { sleep: async () => {}, onWait: () => {}, signal: new AbortController().signal };
+    await assert.rejects(migrateStorage(config, { from: "etcd", to: "lmdb", ...options }), /was written meanwhile/);
+    assert.equal(compact.mock.callCount(), 1);
+    assert.deepEqual(
+      readdirSync(directory).filter((name) => name.startsWith("store")),
+      ["store.in-etcd"],
+    );
   });
 
   it("is refused into the data directory of no server on this etcd, whose CAs would be others, and makes nothing there", async () => {

@@ -69,10 +69,12 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
         const written = await decrypted(target.store, { location: targetOf(location, to), makesKey: true });
         const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
         const revision = await target.store.latestRevision();
+        // This takes seconds, and a server that nobody has seen may write meanwhile.
+        if (to === "lmdb") await target.finish();
         await refuseChanges(store, { readAt, count });
-        // First: whatever breaks off from here on, never two stores that servers may use.
-        if (to === "etcd") markInEtcd(directory);
-        await target.finish();
+        // Whatever breaks off from here on, never two stores that servers may use.
+        markInEtcd(directory);
+        if (to === "etcd") await target.finish();
         await close();
         await switchOver(source, { from, newStore, revision: readAt });
         return { objects: count, profile, revision };

@@ -95,7 +95,7 @@ export function accountSettings(values: FlagValues<typeof accountFlags>, dataDir
     maximumTokenExpirationSeconds:
       maximumMilliseconds === undefined ? undefined : Math.floor(maximumMilliseconds / 1000),
     isTokenExpirationExtended: values["service-account-extend-token-expiration"],
-    keysUrl: httpsUrl(values["service-account-jwks-uri"]),
+    keysUrl: publishedUrl(values["service-account-jwks-uri"]),
     isDiscoveryPublic: values["service-account-public-discovery"],
   };
 }
@@ -134,7 +134,12 @@ function socketPath(endpoint: string): string {
   return path;
 }
 
-function httpsUrl(text: string | undefined): string | undefined {
-  if (text === undefined || isHttpsUrl(text)) return text;
-  throw new UsageError(`--service-account-jwks-uri: ${JSON.stringify(withoutUrlPasswords(text))} is not an https URL`);
+/** The discovery document names it, which everybody may read. */
+function publishedUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const shown = `--service-account-jwks-uri: ${JSON.stringify(withoutUrlPasswords(text))}`;
+  if (!isHttpsUrl(text)) throw new UsageError(`${shown} is not an https URL`);
+  const { username, password } = new URL(text);
+  if (username === "" && password === "") return text;
+  throw new UsageError(`${shown} has a user or a password in it, which would be published; remove them`);
 }

@@ -94,6 +94,7 @@ it("settings of the token issuer that contradict each other are refused", () => 
     { "service-account-signing-algorithm": "HS256" },
     { "service-account-jwks-uri": "http://tokens.example.com/keys" },
     { "service-account-jwks-uri": "keys" },
+    { "service-account-jwks-uri": "https://ann:secret@tokens.example.com/keys" },
   ];
   for (const file of refused) assert.throws(() => settingsOf(file), UsageError);
 });

@@ -7,7 +7,8 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { durationOption, repeatedOption, secondsOf } from "../machinery/command-line/options.ts";
 import { writeOutput } from "../machinery/command-line/output.ts";
-import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
+import { kubeconfigOutput } from "../machinery/command-line/kubeconfig-output.ts";
+import { writePrivateOutput } from "../machinery/command-line/output-file.ts";
 import { requestClientCertificate } from "../features/certificates/commands.ts";
 import { isRequestableLifetime, lifetimeFault } from "../features/certificates/resources.ts";
 import { requestToken } from "../features/accounts/commands.ts";
@@ -46,7 +47,8 @@ export const kubeconfig = (): Command =>
         if (flags.user !== undefined && !isRequestableLifetime(expirationSeconds)) {
           throw new UsageError(`--duration ${lifetimeFault}, for a user`);
         }
-        const output = outputFile("--output-file", flags.outputFile);
+        const user = flags.user ?? flags.serviceAccount ?? "";
+        const output = kubeconfigOutput({ namedBy: "--output-file", file: flags.outputFile }, user);
         await withServer(flags, async (connection) => {
           const { server, caCertificates = "" } = connection.transport;
           const identity = await credentialsFor({ ...flags, expirationSeconds }, connection);

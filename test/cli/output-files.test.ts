@@ -123,6 +123,27 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     });
   }
 
+  for (const [command, write] of Object.entries(secretWriters).filter(([name]) => name.includes("kubeconfig"))) {
+    it(`replaces its own kubeconfig, and none with another cluster or user: ${command}`, async () => {
+      const file = join(folder, "config");
+      for (const _run of ["first", "second"]) {
+        const { code, stderr } = await write(file);
+        assert.equal(code, 0, stderr);
+      }
+      const own = readFileSync(file, "utf8");
+      for (const others of [
+        own.replace("name: signet", "name: work"),
+        own.replace(/(users:\n +- name: )\S+/, "$1bob"),
+      ]) {
+        writeFileSync(file, others);
+        const { code, stdout, stderr } = await write(file);
+        assert.deepEqual([code, stdout], [2, ""], stderr);
+        assert.match(stderr, /config is a kubeconfig with other clusters or users and is not replaced; name another/);
+        assert.equal(readFileSync(file, "utf8"), others);
+      }
+    });
+  }
+
   it("shows the name of its file on one line, without what could steer a terminal: backup, restore, support-bundle", async () => {
     const stored = await startTestServer({ storage: "lmdb" });
     const { dataDirectory } = stored;

@@ -32,7 +32,8 @@ import {
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
+import { kubeconfigOutput } from "../../../machinery/command-line/kubeconfig-output.ts";
+import { writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 
 /** `signet bootstrap-token create|list|delete`: manages the tokens with which new machines authenticate. */
@@ -89,7 +90,7 @@ async function createToken(flags: CreateFlags): Promise<void> {
   if (flags.node !== undefined && !isNodePattern(flags.node)) {
     throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
   }
-  const output = outputFile("--kubeconfig-file", flags.kubeconfigFile);
+  const output = kubeconfigOutput({ namedBy: "--kubeconfig-file", file: flags.kubeconfigFile }, kubeconfigUser);
   await withServer(flags, async (connection) => {
     if (flags.permissions) {
       for (const name of await permitNodeBootstrap(connection)) {
@@ -115,9 +116,11 @@ async function createToken(flags: CreateFlags): Promise<void> {
 const systemSecrets = ({ client, names }: ServerConnection): ResourceClient<Secret> =>
   client.resource(secretResource(names), names.namespaces.system);
 
+const kubeconfigUser = "bootstrap";
+
 function bootstrapKubeconfig({ transport }: ServerConnection, token: string): string {
   const { server, caCertificates = "" } = transport;
-  return formatKubeconfig({ server, caCertificates, user: "bootstrap", credentials: { type: "token", token } });
+  return formatKubeconfig({ server, caCertificates, user: kubeconfigUser, credentials: { type: "token", token } });
 }
 
 const columns: readonly TextColumn<BootstrapToken>[] = [

@@ -146,7 +146,8 @@ function yamlFault(error: unknown): string {
   return `is not YAML${place}; correct it, or name another`;
 }
 
-const entriesOf = (fields: Readonly<JsonObject>, list: string): Readonly<JsonObject>[] =>
+/** The entries of one of the lists `clusters`, `users` and `contexts`. */
+export const entriesOf = (fields: Readonly<JsonObject>, list: string): Readonly<JsonObject>[] =>
   Array.isArray(fields[list]) ? fields[list].map(jsonFields) : [];
 
 /** Two entries of one file with the same name: nobody knows which of them is meant. Upstream refuses them too. */

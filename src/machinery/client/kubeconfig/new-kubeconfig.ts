@@ -11,6 +11,8 @@ export interface KubeconfigContents {
     | { readonly type: "token"; readonly token: string };
 }
 
+export const newClusterName = "signet";
+
 /** Formats a kubeconfig that kubectl and every client library can read. */
 export const formatKubeconfig = (contents: KubeconfigContents): string => stringify(kubeconfigFields(contents));
 
@@ -20,7 +22,7 @@ export function kubeconfigFields({ server, caCertificates, user, namespace, cred
   return {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "signet", cluster: { server, "certificate-authority-data": base64(caCertificates) } }],
+    clusters: [{ name: newClusterName, cluster: { server, "certificate-authority-data": base64(caCertificates) } }],
     users: [
       {
         name: user,
@@ -33,7 +35,9 @@ export function kubeconfigFields({ server, caCertificates, user, namespace, cred
               },
       },
     ],
-    contexts: [{ name: "signet", context: { cluster: "signet", user, ...(namespace !== undefined && { namespace }) } }],
+    contexts: [
+      { name: "signet", context: { cluster: newClusterName, user, ...(namespace !== undefined && { namespace }) } },
+    ],
     "current-context": "signet",
   };
 }

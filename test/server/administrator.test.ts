@@ -153,6 +153,22 @@ describe("a user's changes of the administrator's kubeconfig", () => {
     });
   });
 
+  it("stay where aliases share the server's part with others, which do not change with it", () => {
+    rmSync(kubeconfigFile);
+    written();
+    const right = read();
+    const [signet] = right.clusters;
+    const copy = { name: "copy", cluster: signet.cluster };
+    const text = stringify({ template: signet, ...right, clusters: [signet, copy] });
+    assert.match(text, /clusters:\n  - \*\w+\n  - name: copy\n    cluster: \*/);
+    write(text);
+    written();
+    assert.equal(readFileSync(kubeconfigFile, "utf8"), text);
+    written({ server: "https://127.0.0.1:7443" });
+    const changed = { ...signet, cluster: { ...signet.cluster, server: "https://127.0.0.1:7443" } };
+    assert.deepEqual(read(), { template: signet, ...right, clusters: [changed, copy] });
+  });
+
   it("are lost when the file is not a kubeconfig any more", () => {
     rmSync(kubeconfigFile);
     written();

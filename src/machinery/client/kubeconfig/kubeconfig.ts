@@ -128,6 +128,7 @@ export function parseSource(yaml: string, path: string): Source {
   let parsed: unknown;
   try {
     parsed = parse(yaml, { merge: true, logLevel: "error" });
+    JSON.stringify(parsed); // throws for an alias within what it stands for, which kubectl refuses too
   } catch (cause) {
     throw new KubeconfigError(`kubeconfig ${path} ${yamlFault(cause)}`, { cause });
   }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isMap, isSeq, parseDocument } from "yaml";
-import type { Document } from "yaml";
+import { Document, isMap, isSeq, parseDocument, visit } from "yaml";
 import { jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { parseSource } from "./kubeconfig.ts";
@@ -24,7 +23,7 @@ const replacedFields: Readonly<Record<List, readonly string[]>> = {
  */
 export function updateKubeconfig(yaml: string, contents: KubeconfigContents): string {
   if (!isKubeconfig(yaml)) return formatKubeconfig(contents);
-  const document = parseDocument(yaml, { logLevel: "error" });
+  const document = documentOf(yaml);
   const before: unknown = document.toJS();
   const wanted = kubeconfigFields(contents);
   for (const list of ["clusters", "users"] as const) {
@@ -35,6 +34,19 @@ export function updateKubeconfig(yaml: string, contents: KubeconfigContents): st
   }
   if (!document.has("current-context")) document.set("current-context", wanted["current-context"]);
   return isDeepStrictEqual(document.toJS(), before) ? yaml : document.toString({ lineWidth: 0 });
+}
+
+/** The document of a kubeconfig, with copies for aliases: a field that is set in one must not change in the others. */
+function documentOf(yaml: string): Document {
+  const document = parseDocument(yaml, { logLevel: "error" });
+  let hasAliases = false;
+  visit(document, {
+    Alias() {
+      hasAliases = true;
+      return visit.BREAK;
+    },
+  });
+  return hasAliases ? new Document(parseSource(yaml, "").fields, { aliasDuplicateObjects: false }) : document;
 }
 
 /** Whether a text is a kubeconfig: every program that writes one writes its kind. */

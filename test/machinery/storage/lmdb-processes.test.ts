@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -141,18 +141,11 @@ describe("a store that as many processes have open as LMDB has places for", isLi
   });
 });
 
-/**
- * Gives the first reader in LMDB's lock file the number of this process, as a process of another container may have it, and opens the
- * store in two ways. Prints why each fails.
- */
-const openWithNumberOfReader = `
-import { openSync, writeSync } from "node:fs";
+/** Opens the store in two ways. Prints what is found, or why each fails. */
+const openTwice = `
 import { openEnvironment, storedProfile } from ${JSON.stringify(environmentModule)};
 const [directory] = process.argv.slice(1);
-const number = Buffer.alloc(4);
-number.writeUInt32LE(process.pid);
-writeSync(openSync(directory + "/store.mdb-lock", "r+"), number, 0, 4, 208 + 8);
-for (const open of [() => storedProfile(directory), () => openEnvironment({ directory, profile: "platform" })]) {
+for (const open of [() => storedProfile(directory), () => openEnvironment({ directory, profile: "platform" }).directory]) {
   try {
     console.log(open());
   } catch (error) {
@@ -160,20 +153,63 @@ for (const open of [() => storedProfile(directory), () => openEnvironment({ dire
   }
 }`;
 
-describe("a store that a process of another container has open, with the number of this one", isLinux, () => {
-  it("is refused at once, in words that say where to run the command, and stays open there", async () => {
+/** Gives the first reader in LMDB's lock file the number of this process, as a killed process had it, and opens the store. */
+const openWithNumberOfKilled = `
+import { openSync, writeSync } from "node:fs";
+const number = Buffer.alloc(4);
+number.writeUInt32LE(process.pid);
+writeSync(openSync(process.argv[1] + "/store.mdb-lock", "r+"), number, 0, 4, 208 + 8);
+${openTwice}`;
+
+/** Holds the store open until its input ends. */
+const holdOpen = `
+import { openEnvironment } from ${JSON.stringify(environmentModule)};
+openEnvironment({ directory: process.argv[1], profile: "platform" });
+console.log("open");
+process.stdin.resume();`;
+
+/** Node.js as the first process of a container. */
+const inContainer = (script: string, directory: string): string[] => [
+  ...["--user", "--map-root-user", "--pid", "--fork", "--kill-child"],
+  ...[process.execPath, "--input-type=module", "--eval", script, directory],
+];
+const mayUnshare = spawnSync("unshare", inContainer("", "")).status === 0;
+
+describe("a store that a process of another container has open, with the number of this one", () => {
+  const isPossible = { skip: !mayUnshare && "this user can't have processes of the same number" };
+
+  it("is refused at once, in words that say where to run the command, and stays open there", isPossible, async () => {
+    const directory = temporaryDirectory();
+    await new LmdbStore({ directory: directory.path, profile: "platform" }).close();
+    const holder = spawn("unshare", inContainer(holdOpen, directory.path), { stdio: ["pipe", "pipe", "inherit"] });
+    try {
+      await once(holder.stdout, "data");
+      const { stdout, stderr } = await promisify(execFile)("unshare", inContainer(openTwice, directory.path));
+      assert.equal(stderr, "");
+      const refusal =
+        /^a process of another container, which has the same number \(1\) as this one, has the store open: run /u;
+      const lines = stdout.trim().split("\n");
+      assert.equal(lines.length, 2);
+      for (const line of lines) assert.match(line, refusal);
+      assert.equal(holder.exitCode, null);
+    } finally {
+      holder.stdin.end();
+      await once(holder, "exit");
+      directory.remove();
+    }
+  });
+});
+
+describe("a store that a killed process had open, with the number of this one", isLinux, () => {
+  it("opens while others have it open, as for a server that is the first process of its container again", async () => {
     const directory = temporaryDirectory();
     const store = new LmdbStore({ directory: directory.path, profile: "platform" });
     try {
       await put(store, "/a", "1");
-      const words = ["--input-type=module", "--eval", openWithNumberOfReader, directory.path];
+      const words = ["--input-type=module", "--eval", openWithNumberOfKilled, directory.path];
       const { stdout, stderr } = await promisify(execFile)(process.execPath, words);
       assert.equal(stderr, "");
-      const refusal =
-        /^a process of another container, which has the same number \(\d+\) as this one, has the store open: run /u;
-      const lines = stdout.trim().split("\n");
-      assert.equal(lines.length, 2);
-      for (const line of lines) assert.match(line, refusal);
+      assert.equal(stdout, `platform\n${directory.path}\n`);
     } finally {
       await store.close();
       directory.remove();

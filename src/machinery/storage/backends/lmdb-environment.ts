@@ -104,7 +104,7 @@ export function openEnvironment({
   chmodSync(directory, 0o700);
   const opening = new OpeningLock(openingLockIn(directory));
   const openTablesIn = (root: RootDatabase<Buffer, Buffer>): LmdbEnvironment => {
-    checkProcessNumber(root);
+    checkProcessNumber(root, storeFileIn(directory));
     const room = new DiskRoom(directory);
     const files = new FilesInPlace(storeFilesIn(directory));
     const environment = { directory, opening, room, files, onBroken, root, ...openTables(root) };
@@ -219,7 +219,7 @@ function formatIn(directory: string): string | undefined {
       // Not `readOnly`: then opening is a read, which comes before the check.
       const root = openRoot(storeFileIn(directory));
       try {
-        checkProcessNumber(root);
+        checkProcessNumber(root, storeFileIn(directory));
         return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
       } finally {
         void root.close(); // at once: nothing was written

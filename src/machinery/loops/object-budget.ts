@@ -14,14 +14,14 @@ export class TooManyObjects extends Error {
 }
 
 /** What is left is for requests, and for what loops derive of the objects. */
-const defaultBytes = (): number => getHeapStatistics().heap_size_limit * 0.6;
+const defaultBytes = (): number => getHeapStatistics().heap_size_limit / 2;
 
 /** How much memory the informers of a process may fill: a broken or hostile server sends objects without end. */
 export class ObjectBudget {
   readonly #bytes: number;
   #left: number;
 
-  /** Default: six tenths of the memory that Node.js has for objects. */
+  /** Default: half of the memory that Node.js has for objects. */
   constructor(bytes = defaultBytes()) {
     this.#bytes = bytes;
     this.#left = bytes;
@@ -35,11 +35,15 @@ export class ObjectBudget {
   }
 }
 
-/** About as many bytes as V8 takes for a value of JSON. */
+/** About as many bytes as V8 takes for a value of JSON whose names are all different, which V8 would else keep once. */
 function memoryOf(value: unknown): number {
-  if (typeof value === "string") return 24 + value.length;
-  if (typeof value !== "object" || value === null) return 8;
-  let bytes = 48;
-  for (const [name, item] of Object.entries(value)) bytes += 16 + name.length + memoryOf(item);
+  if (typeof value === "string") return memoryOfText(value);
+  if (typeof value !== "object" || value === null) return 16;
+  if (Array.isArray(value)) return value.reduce<number>((bytes, item) => bytes + memoryOf(item), 48);
+  let bytes = 96;
+  for (const [name, item] of Object.entries(value)) bytes += 24 + memoryOfText(name) + memoryOf(item);
   return bytes;
 }
+
+/** V8 takes two bytes for each character of a text where one does not fit into a byte. */
+const memoryOfText = (text: string): number => 24 + (/[^\u0000-\u00ff]/.test(text) ? 2 : 1) * text.length;

@@ -39,6 +39,15 @@ describe("a budget for objects", () => {
     }
   });
 
+  it("counts both bytes of each character of a text that needs two, and what V8 keeps for a name", () => {
+    const withData = (data: object): ApiObject & { data: object } => ({ ...configMap("a"), data });
+    const text = "x".repeat(2000);
+    new ObjectBudget(4000).replace(undefined, withData({ text }));
+    assert.throws(() => new ObjectBudget(4000).replace(undefined, withData({ text: `${text}\u0100` })), TooManyObjects);
+    const names = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}-`, 1]));
+    assert.throws(() => new ObjectBudget(60_000).replace(undefined, withData(names)), TooManyObjects);
+  });
+
   it("fails the watch of an informer that has no room for another object, and not one that only changes the same", async () => {
     const follow = async (nameOf: (event: number) => string): Promise<{ kept: number; error: unknown }> => {
       const stopping = new AbortController();

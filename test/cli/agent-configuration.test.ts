@@ -256,7 +256,7 @@ test("a repeated field is refused, and a reference to another part of the file i
   assert.throws(() => parseAgentConfiguration(`${header}nodeName: a\nnodeName: b\n`, "/"), /unique/);
   assert.throws(
     () => parseAgentConfiguration(`${header}dnsNames: &names [a]\nservers: *names\n`, "/"),
-    /servers\[0\]: must be a URL/,
+    /servers\[0\]: "a" is not a URL/,
   );
 });
 

@@ -11,8 +11,8 @@ interface Limits {
 
 /**
  * What a request of each workload may cost: a tenth more than `npm run bench:allocations -- --requests 2000` counted, and a fifth for the
- * cheapest. On a busy machine a request costs up to an eighth more, because fewer share the work of loops. Who makes a request cheaper lowers its limits; who must raise
- * one says why in the commit.
+ * cheapest. On a busy machine a request costs up to an eighth more, because fewer share the work of loops. Who makes a request cheaper
+ * lowers its limits; who must raise one says why in the commit.
  */
 const limits: ReadonlyMap<string, Limits> = new Map([
   ["get", { allocatedBytes: 12_600, systemCalls: 2.2, copiedBytes: 500 }],

@@ -19,7 +19,10 @@ export interface AgentStatus {
   readonly hasPendingHooks: boolean;
 }
 
-/** Why the agent is not ready: certificates that are missing, revoked, expired or not valid yet, files that cannot be written, hooks that fail. */
+/**
+ * Why the agent is not ready: certificates that are missing, revoked, expired or not valid yet, files that cannot be written, hooks that
+ * fail.
+ */
 export const agentFaults = ({ certificates, trustBundles, now, hookFaults }: AgentStatus): string[] => [
   ...certificates.flatMap(({ name, state, notAfter, fileFault }) => [
     ...(notAfter === undefined ? [`there is no ${name} certificate`] : []),

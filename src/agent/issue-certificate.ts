@@ -55,8 +55,8 @@ const pollMilliseconds = 100;
 const reviewMilliseconds = 5 * 60_000;
 
 /**
- * Obtains a certificate unless a current one is there that is not revoked, writes its files, and runs the hook after they have changed. With
- * `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
+ * Obtains a certificate unless there is a current one that is not revoked, writes its files, and runs the hook after they have changed.
+ * With `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
  * in use. Throws CommandFailure, UsageError, UnusableFile, or why the server did not answer. The key and the request are kept
  * in the folder `.signet-NAME` beside the files, so that another run continues.
  */

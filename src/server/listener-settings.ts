@@ -106,7 +106,10 @@ interface NamedHost {
   readonly allowsWildcard: boolean;
 }
 
-/** Refuses what nobody can listen on or connect to, and the address of one network interface, as kube-apiserver does. An empty name is left out later. */
+/**
+ * Refuses what nobody can listen on or connect to, and the address of one network interface, as kube-apiserver does. An empty name is left
+ * out later.
+ */
 function checkHost({ flag, host, allowsWildcard }: NamedHost): void {
   if (isIP(host) !== 0 && host.includes("%")) {
     throw new UsageError(

@@ -108,7 +108,7 @@ function legacyLine(event: AuditEvent): string {
   return `${event.requestReceivedTimestamp} AUDIT: ${words.join(" ")}`;
 }
 
-/** A text in quotes as Go's `%q` writes it, for what an event can hold: JSON's escapes, and no character that ends a line for some reader. */
+/** A text in quotes, as Go's `%q` writes what an event can hold: with JSON's escapes, and no character that ends a line for some reader. */
 const quoted = (text: string): string => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escaped);
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 

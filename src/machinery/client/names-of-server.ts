@@ -20,7 +20,7 @@ export async function namesOfServer(client: ApiClient): Promise<Names | undefine
 export const servesGroup = async (client: ApiClient, group: string): Promise<boolean> =>
   (await servedGroups(client)).has(group);
 
-/** A list of groups has a few kilobytes. */
+/** Far more than a list of groups has. */
 const largestListBytes = 16 * 2 ** 20;
 
 async function servedGroups(client: ApiClient): Promise<ReadonlySet<unknown>> {

@@ -1,6 +1,9 @@
 import { parse, YAMLParseError } from "yaml";
 
-/** Parses a file of settings in YAML or JSON, with aliases and `<<` as Kubernetes' programs read them. Throws an Error of one line, with the place of the fault. */
+/**
+ * Parses a file of settings in YAML or JSON, with aliases and `<<` as Kubernetes' programs read them. Throws an Error of one line, with the
+ * place of the fault.
+ */
 export function parseYamlSettings(text: string): unknown {
   try {
     return parse(text, { merge: true, prettyErrors: true, logLevel: "error" });

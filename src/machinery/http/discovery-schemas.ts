@@ -4,7 +4,7 @@ import { atomicList, boolean, string } from "../schema/schema.ts";
 import type { ArraySchema } from "../schema/schema.ts";
 import { always, omitEmpty, pointer, struct } from "../schema/struct.ts";
 
-/** The documents of discovery, under the protobuf numbers of upstream's `meta/v1` and `apidiscovery/v2`. */
+// The documents of discovery, under the protobuf numbers of upstream's `meta/v1` and `apidiscovery/v2`.
 
 const names = atomicList(string);
 

@@ -120,7 +120,7 @@ interface ListenerParts extends Http1Parts {
   readonly served: Map<string, TlsConnection>;
   readonly handshakes: HandshakeTurns;
   readonly usersShare: FairShare;
-  /** Of all open sockets, also those whose handshake is not done: closing the listener ends them too. */
+  /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly room: ConnectionRoom;
 }
 
@@ -237,7 +237,10 @@ function createHttpsServer(
 /** What one user may have of the connections that the others leave. */
 const sharePerUser = 0.75;
 
-/** Those who wait for nothing would begin anew. Clients without a name, or one user, could hold all places. */
+/**
+ * An idle client loses little: it connects again. A busy one loses its answers, but those without a name, and one user with more than its
+ * share, could hold all places.
+ */
 function lossOf(connection: TlsConnection | undefined): Loss {
   if (connection?.isBusy !== true) return connection?.isInShare === true ? "little" : "nothing";
   return connection.isInShare ? "everything" : "much";

@@ -46,7 +46,10 @@ export class SubjectIndex {
     return this.#bindings.size === 0;
   }
 
-  /** The grants of a user; of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
+  /**
+   * The grants of a user; of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same
+   * roles.
+   */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
     let ofLast = addFirstOfEachRole(found, this.#users.get(user.username));

@@ -198,8 +198,8 @@ function orExplain<T>(opening: OpeningLock, open: () => T): T {
 }
 
 /**
- * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Changes nothing, also while a server uses it.
- * Throws when the file is damaged or has another format.
+ * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Changes nothing, also while a server
+ * uses it. Throws when the file is damaged or has another format.
  */
 export function storedProfile(directory: string): string | undefined {
   // LMDB ends the process when it opens an empty file to read.

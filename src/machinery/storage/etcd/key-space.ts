@@ -73,12 +73,12 @@ export class KeySpace {
     };
   }
 
-  /** What a server with the same prefix and another naming profile has. All else below the prefix is of other programs, or other prefixes. */
+  /** The keys of a server with the same prefix and another naming profile. Other programs and longer prefixes may have keys beside them. */
   foreignRanges(): EtcdRange[] {
     return profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile));
   }
 
-  /** The fences and states of stores whose prefixes are shorter, and among whose objects, of either profile, those of this prefix would be. */
+  /** Where the fence and the state are of each store, of either profile, among whose objects the keys of this prefix would be. */
   enclosingRanges(): EtcdRange[] {
     const names = this.#prefix.split("/"); // the first is empty: a prefix begins with a slash
     const shorter = names.flatMap((name, index) =>

@@ -50,7 +50,7 @@ export interface ChainOptions {
    * processes. Undefined when it does already.
    */
   waitForFreshCache(request: HttpRequest): Promise<void> | undefined;
-  /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
+  /** Identifies the sender, and decides about anonymous senders. Throws `unauthorized()` for invalid credentials. */
   authenticate(request: HttpRequest): MaybePromise<UserInfo>;
   /** Throws a 401 for a user whose credential is refused by now: it may be revoked while the request waits. */
   refuseRevoked(user: UserInfo): void;
@@ -59,12 +59,12 @@ export interface ChainOptions {
   readonly mutatingQueue: FairQueue;
   /** Limits the number of open watches, except for `system:masters` and this process. */
   readonly watches: WatchBound;
-  /** Returns whom the request acts as: the caller, or the user that the impersonation headers name. */
-  impersonate(request: HttpRequest, caller: RequestSender): MaybePromise<RequestActor>;
+  /** Returns whom the request acts as: the sender, or the user that the impersonation headers name. */
+  impersonate(request: HttpRequest, sender: RequestSender): MaybePromise<RequestActor>;
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
-  /** Warnings for the caller about its credentials. Without a user, they are why there is none. */
+  /** Warnings for the sender about its credentials. Without a user, they are why there is none. */
   identityWarnings(request: HttpRequest, user: UserInfo | undefined): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
   readonly handleResource: HandleResource;

@@ -7,15 +7,15 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { createImpersonation } from "../../../src/features/access/credentials/impersonation.ts";
 
-const caller: UserInfo = { username: "admin", groups: ["system:masters"], extra: {} };
+const sender: UserInfo = { username: "admin", groups: ["system:masters"], extra: {} };
 
 const listing: AuthorizationAttributes = {
   kind: "resource",
-  user: caller,
+  user: sender,
   ...{ verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "ns", name: "" },
 };
 
-/** Callers with the verb `impersonate` alone. Allows what `isAllowed` says, and keeps what was asked: `group/resource/subresource namespace name`. */
+/** Senders with the verb `impersonate` alone. Allows what `isAllowed` says, and keeps what was asked: `group/resource/subresource namespace name`. */
 function impersonation(isAllowed: (asked: string) => boolean = () => true) {
   const asked: string[] = [];
   const impersonate = createImpersonation({
@@ -23,14 +23,14 @@ function impersonation(isAllowed: (asked: string) => boolean = () => true) {
     impersonationOnly: { users: [], groups: [] },
     authorize: (attributes) => {
       const { group, resource, subresource, namespace, name, verb, user } = attributes as ResourceAttributes;
-      assert.equal(user, caller);
+      assert.equal(user, sender);
       if (verb !== "impersonate") return { decision: "noOpinion", reason: "" };
       const text = [group, resource, subresource, namespace, name].join(" ");
       asked.push(text);
       return { decision: isAllowed(text) ? "allow" : "noOpinion", reason: "" };
     },
   });
-  const as = async (headers: Headers) => (await impersonate(headers, { user: caller, attributes: () => listing })).user;
+  const as = async (headers: Headers) => (await impersonate(headers, { user: sender, attributes: () => listing })).user;
   return { asked, as };
 }
 
@@ -40,8 +40,8 @@ interface Constrained {
   readonly rules: readonly string[];
 }
 
-/** Callers who have these rules alone. */
-function constrainedImpersonation({ by = caller, rules }: Constrained) {
+/** Senders who have these rules alone. */
+function constrainedImpersonation({ by = sender, rules }: Constrained) {
   const askers = new Set<UserInfo>();
   const impersonate = createImpersonation({
     names: platformNames,
@@ -65,7 +65,7 @@ const groupsOf = async (headers: Headers): Promise<readonly string[]> => (await 
 describe("impersonation", () => {
   it("does nothing for a request without its headers", async () => {
     const test = impersonation();
-    assert.equal(await test.as({ accept: "x" }), caller);
+    assert.equal(await test.as({ accept: "x" }), sender);
     assert.deepEqual(test.asked, []);
   });
 
@@ -208,7 +208,7 @@ describe("impersonation", () => {
   });
 
   it("is not asked for by headers with underscores", async () => {
-    assert.equal(await impersonation().as({ impersonate_user: "alice" }), caller);
+    assert.equal(await impersonation().as({ impersonate_user: "alice" }), sender);
   });
 });
 
@@ -240,7 +240,7 @@ describe("constrained impersonation", () => {
     const ofPath = constrainedImpersonation({
       rules: ["impersonate-on:user-info:get /version", "impersonate:user-info authentication.platform.io/users alice"],
     });
-    const version = { kind: "path", user: caller, verb: "get", path: "/version" } as const;
+    const version = { kind: "path", user: sender, verb: "get", path: "/version" } as const;
     assert.equal((await ofPath.as({ "impersonate-user": "alice" }, version)).user.username, "alice");
   });
 
@@ -402,7 +402,7 @@ describe("constrained impersonation", () => {
     assert.deepEqual((await as({ "impersonate-user": "system:node:n1" })).user.groups, ["system:authenticated"]);
   });
 
-  it("names what the mode of the caller's last success lacks", async () => {
+  it("names what the mode of the sender's last success lacks", async () => {
     const { as } = constrainedImpersonation({ rules: ["impersonate /users alice"] });
     await assert.rejects(as({ "impersonate-user": "bob" }), /cannot impersonate-on:user-info:list/);
     assert.equal((await as({ "impersonate-user": "alice" })).constraint, undefined);
@@ -418,7 +418,7 @@ describe("constrained impersonation", () => {
         return { decision: "allow", reason: "" };
       },
     });
-    const asked = async () => impersonate({ "impersonate-user": "alice" }, { user: caller, attributes: () => listing });
+    const asked = async () => impersonate({ "impersonate-user": "alice" }, { user: sender, attributes: () => listing });
     await assert.rejects(asked, { code: 429 });
   });
 });

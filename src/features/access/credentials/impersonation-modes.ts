@@ -28,20 +28,20 @@ export interface RequestedUser {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** In each of them a caller may act as other users for requests that a role names (upstream: KEP 5284). */
+/** In each of them a sender may act as other users for requests that a role names (upstream: KEP 5284). */
 export const constrainedModes = ["associated-node", "arbitrary-node", "serviceaccount", "user-info"] as const;
 type ConstrainedMode = (typeof constrainedModes)[number];
 /** The verb `impersonate` allows every request as the user. */
 type Mode = ConstrainedMode | "legacy";
 
 /** More users than this impersonate at once hardly anywhere. What is forgotten costs a few questions. */
-const maximumRememberedCallers = 1_000;
+const maximumRememberedSenders = 1_000;
 
 /** Who an authorizer is asked about, and what. */
 interface Permission {
   readonly mode: Mode;
   readonly requested: RequestedUser;
-  readonly caller: RequestSender;
+  readonly sender: RequestSender;
 }
 
 /**
@@ -52,8 +52,8 @@ interface Permission {
 export class ImpersonationModes {
   readonly #names: Names;
   readonly #authorize: Authorize;
-  /** The mode in which a caller was last successful is tried first. */
-  readonly #lastModes = new RecentlyUsed<Mode>({ maximumEntries: maximumRememberedCallers });
+  /** The mode in which a sender was last successful is tried first. */
+  readonly #lastModes = new RecentlyUsed<Mode>({ maximumEntries: maximumRememberedSenders });
 
   constructor({ names, authorize }: { readonly names: Names; readonly authorize: Authorize }) {
     this.#names = names;
@@ -61,35 +61,35 @@ export class ImpersonationModes {
   }
 
   /** Throws the 403 of the first mode when no mode allows it. */
-  async impersonate(requested: RequestedUser, caller: RequestSender): Promise<RequestActor> {
-    const last = this.#lastModes.get(caller.user.username);
+  async impersonate(requested: RequestedUser, sender: RequestSender): Promise<RequestActor> {
+    const last = this.#lastModes.get(sender.user.username);
     let refusal: ApiError | undefined;
     for (const mode of new Set<Mode>([...(last === undefined ? [] : [last]), ...constrainedModes, "legacy"])) {
-      if (!this.#appliesTo({ mode, requested, caller })) continue;
+      if (!this.#appliesTo({ mode, requested, sender })) continue;
       try {
-        await this.#check({ mode, requested, caller });
+        await this.#check({ mode, requested, sender });
       } catch (error) {
         if (!(error instanceof ApiError && error.code === 403)) throw error;
         refusal ??= error;
         continue;
       }
-      this.#lastModes.set(caller.user.username, mode);
+      this.#lastModes.set(sender.user.username, mode);
       return actingUser(mode, requested);
     }
-    throw refusal ?? accessDenied(caller.attributes(), "no mode of impersonation applies");
+    throw refusal ?? accessDenied(sender.attributes(), "no mode of impersonation applies");
   }
 
   /** Nodes and service accounts have their own modes, in which the server says what else they are. */
-  #appliesTo({ mode, requested, caller: { user } }: Permission): boolean {
+  #appliesTo({ mode, requested, sender: { user } }: Permission): boolean {
     const { username, uid, groups, extra } = requested;
     const node = nodeOf(username);
     const account = validAccountOf(username);
     const isOnlyNamed = uid === "" && groups.length === 0 && extra.size === 0;
     switch (mode) {
       case "associated-node": {
-        const ofCaller = user.extra[this.#names.subdomainKey("authentication", "node-name")] ?? [];
-        const isOfCaller = ofCaller.length === 1 && ofCaller[0] === node;
-        return isOnlyNamed && isOfCaller && validAccountOf(user.username) !== undefined;
+        const ofSender = user.extra[this.#names.subdomainKey("authentication", "node-name")] ?? [];
+        const isOfSender = ofSender.length === 1 && ofSender[0] === node;
+        return isOnlyNamed && isOfSender && validAccountOf(user.username) !== undefined;
       }
       case "arbitrary-node":
         return isOnlyNamed && node !== undefined;
@@ -114,7 +114,7 @@ export class ImpersonationModes {
     const isConstrained = mode !== "legacy";
     const user = this.#askedUser(permission);
     if (isConstrained) {
-      const attributes = permission.caller.attributes();
+      const attributes = permission.sender.attributes();
       yield { ...attributes, user, verb: `impersonate-on:${mode}:${attributes.verb}` };
     }
     const authentication = this.#names.group("authentication");
@@ -150,8 +150,8 @@ export class ImpersonationModes {
     }
   }
 
-  /** Which Pod or node the caller's token is for is left out: the right to act as one's own node is that of all Pods of an account. */
-  #askedUser({ mode, caller: { user } }: Permission): UserInfo {
+  /** Which Pod or node the sender's token is for is left out: the right to act as one's own node is that of all Pods of an account. */
+  #askedUser({ mode, sender: { user } }: Permission): UserInfo {
     if (mode !== "associated-node") return user;
     const key = this.#names.subdomainKey("authentication", "associated-node-keys");
     return { ...user, extra: { [key]: Object.keys(user.extra).toSorted() } };

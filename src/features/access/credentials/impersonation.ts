@@ -12,10 +12,10 @@ import { ImpersonationModes } from "./impersonation-modes.ts";
 import type { RequestedUser } from "./impersonation-modes.ts";
 
 /**
- * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError
- * for a group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
+ * Returns the user that a request acts as: the sender, or the user of its Impersonate-* headers. Throws a 400 ApiError
+ * for a group, uid or extra without a user, and a 403 for the first part that the sender may not impersonate.
  */
-export type Impersonate = (headers: Headers, caller: RequestSender) => MaybePromise<RequestActor>;
+export type Impersonate = (headers: Headers, sender: RequestSender) => MaybePromise<RequestActor>;
 
 const extraPrefix = "impersonate-extra-";
 
@@ -24,14 +24,14 @@ export const impersonationHeaders: IdentityHeaders = {
   prefixes: [extraPrefix],
 };
 
-/** Callers who may only impersonate, by user name or by group. They have no access as themselves. */
+/** Senders who may only impersonate, by user name or by group. They have no access as themselves. */
 export interface ImpersonationOnly {
   readonly users: readonly string[];
   readonly groups: readonly string[];
 }
 
-export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: UserInfo): boolean =>
-  users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
+export const mustImpersonate = ({ users, groups }: ImpersonationOnly, sender: UserInfo): boolean =>
+  users.includes(sender.username) || groups.some((group) => sender.groups.includes(group));
 
 interface ImpersonationOptions {
   readonly names: Names;
@@ -40,20 +40,20 @@ interface ImpersonationOptions {
 }
 
 /**
- * Reads the headers; `ImpersonationModes` decides. Callers who may only impersonate get a 403 when they name no user: another proxy
+ * Reads the headers; `ImpersonationModes` decides. Senders who may only impersonate get a 403 when they name no user: another proxy
  * may have dropped the header.
  */
 export function createImpersonation({ names, authorize, impersonationOnly }: ImpersonationOptions): Impersonate {
   const modes = new ImpersonationModes({ names, authorize });
-  return (headers, caller) => {
+  return (headers, sender) => {
     if (hasImpersonationHeader(headers)) {
       const requested = requestedUser(headers);
       if (requested.username === "")
         throw badRequest(`requested ${shownUser(requested)} without impersonating a user name`);
-      return modes.impersonate(requested, caller);
+      return modes.impersonate(requested, sender);
     }
-    if (mustImpersonate(impersonationOnly, caller.user)) throw missingImpersonation(caller.user);
-    return caller;
+    if (mustImpersonate(impersonationOnly, sender.user)) throw missingImpersonation(sender.user);
+    return sender;
   };
 }
 

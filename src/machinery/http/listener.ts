@@ -148,12 +148,6 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     log.warn({ address, count }, "too many requests wait for their turns: more are not taken"),
   );
   const server = createHttpsServer(certificate, { tls, limits });
-  const ended = rateLimitedReport<string | undefined>((address, count) =>
-    log.warn(
-      { address, count },
-      "too many connections: idle ones, those of clients without a name, and those of who has most are closed for new ones",
-    ),
-  );
   const served = new Map<string, TlsConnection>();
   const parts: ListenerParts = {
     server,
@@ -166,11 +160,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     served,
     handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
     usersShare: new FairShare({ places: limits.connections, sharePerUser }),
-    room: new ConnectionRoom({
-      limits,
-      lossOf: (socket) => lossOf(served.get(endsOf(socket))),
-      onEnded: ({ remoteAddress }) => ended(remoteAddress),
-    }),
+    room: roomForConnections({ limits, log, served }),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
@@ -244,6 +234,20 @@ const sharePerUser = 0.75;
 function lossOf(connection: TlsConnection | undefined): Loss {
   if (connection?.isBusy !== true) return connection?.isInShare === true ? "little" : "nothing";
   return connection.isInShare ? "everything" : "much";
+}
+
+function roomForConnections({ limits, log, served }: Pick<ListenerParts, "limits" | "log" | "served">): ConnectionRoom {
+  const ended = rateLimitedReport<string | undefined>((address, count) =>
+    log.warn(
+      { address, count },
+      "too many connections: idle ones, those of clients without a name, and those of who has most are closed for new ones",
+    ),
+  );
+  return new ConnectionRoom({
+    limits,
+    lossOf: (socket) => lossOf(served.get(endsOf(socket))),
+    onEnded: ({ remoteAddress }) => ended(remoteAddress),
+  });
 }
 
 /** Lets only connections that have room begin their handshake. */

@@ -72,6 +72,20 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     );
   });
 
+  it("lets no store have keys of other programs below its prefix", async () => {
+    const cluster = storeAt("/cluster", "registry");
+    await cluster.open();
+    await put(cluster, "/pods/a", "1");
+    await assert.rejects(storeAt("/cluster").open(), (error) => {
+      assert.ok(error instanceof UnusablePrefix);
+      assert.match(
+        error.message,
+        /^etcd's prefix \/cluster has keys of another program, such as "\/cluster\/registry[./].+": start with another --etcd-prefix$/,
+      );
+      return true;
+    });
+  });
+
   it("lets no store have its prefix among the keys of another", async () => {
     const outer = storeAt("/around");
     await outer.open();

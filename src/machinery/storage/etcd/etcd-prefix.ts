@@ -159,13 +159,14 @@ export class EtcdPrefix {
   }
 
   async #refuseForeign(): Promise<void> {
-    for (const range of this.#keys.foreignRanges()) {
-      const foreign = await this.#firstOf(range);
-      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
-    }
     for (const range of this.#keys.enclosingRanges()) {
       const enclosing = await this.#firstOf(range);
       if (enclosing !== undefined) throw this.#keys.liesWithin(enclosing.key);
+    }
+    for (const range of this.#keys.foreignRanges()) {
+      const foreign = await this.#firstOf(range);
+      const fault = foreign && this.#keys.foreignFault(foreign.key);
+      if (fault !== undefined) throw fault;
     }
   }
 

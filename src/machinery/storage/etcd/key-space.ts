@@ -1,3 +1,4 @@
+import { shortened } from "../../api/format-value.ts";
 import type { Profile } from "../../api/names.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 import { keyAfter } from "../key-range.ts";
@@ -73,9 +74,27 @@ export class KeySpace {
     };
   }
 
-  /** The keys of a server with the same prefix and another naming profile. Other programs and longer prefixes may have keys beside them. */
+  /** What a server with the same prefix and another naming profile has, and then everything else below the prefix. */
   foreignRanges(): EtcdRange[] {
-    return profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile));
+    return [
+      ...profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile)),
+      { key: `${this.#prefix}/`, rangeEnd: `${this.#root}.` },
+      { key: `${this.#root}0`, rangeEnd: `${this.#prefix}0` },
+    ];
+  }
+
+  /** Why the prefix may not be used beside a key of `foreignRanges`. Undefined for one of a server with a longer prefix. */
+  foreignFault(etcdKey: string): UnusablePrefix | undefined {
+    const [first = "", ...names] = etcdKey.slice(this.#prefix.length + 1).split(/[./]/);
+    if (isProfile(first)) {
+      return new UnusablePrefix(
+        `etcd's prefix ${this.#prefix} has the names of the profile ${first}, not ${this.#profile}: start with --profile ${first}, or with another --etcd-prefix`,
+      );
+    }
+    if (names.some(isProfile)) return undefined;
+    return new UnusablePrefix(
+      `etcd's prefix ${this.#prefix} has keys of another program, such as ${JSON.stringify(shortened(etcdKey))}: start with another --etcd-prefix`,
+    );
   }
 
   /** Where the fence and the state are of each store, of either profile, among whose objects the keys of this prefix would be. */
@@ -93,13 +112,6 @@ export class KeySpace {
     const root = etcdKey.slice(0, etcdKey.lastIndexOf("."));
     return new UnusablePrefix(
       `etcd's prefix ${this.#prefix} is among the keys of another server, which has ${root}: start with another --etcd-prefix`,
-    );
-  }
-
-  belongsToAnother(etcdKey: string): UnusablePrefix {
-    const found = etcdKey.slice(this.#prefix.length + 1).split(/[./]/, 1)[0] ?? "";
-    return new UnusablePrefix(
-      `etcd's prefix ${this.#prefix} has the names of the profile ${found}, not ${this.#profile}: start with --profile ${found}, or with another --etcd-prefix`,
     );
   }
 }

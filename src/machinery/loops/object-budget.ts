@@ -46,4 +46,4 @@ function memoryOf(value: unknown): number {
 }
 
 /** V8 takes two bytes for each character of a text where one does not fit into a byte. */
-const memoryOfText = (text: string): number => 24 + (/[^\u0000-\u00ff]/.test(text) ? 2 : 1) * text.length;
+const memoryOfText = (text: string): number => 24 + (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length;

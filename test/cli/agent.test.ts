@@ -138,6 +138,8 @@ describe("the flags of an agent", () => {
       "https://ann:secret@server.example",
       "http://ann:secret@server.example",
       "https://ann:s@ecret@a b",
+      "https://ann:s@ec/ret@server.example",
+      "https://ann:se cret@server.example",
     ]) {
       await assert.rejects(
         settingsOf("--server", url),

@@ -31,7 +31,9 @@ export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
   withExamples(
     withCertificateNameFlags(
       withConnectionFlags(new Command("issue"))
-        .description("obtain a certificate with a new key, or replace one that is due or revoked, and write both to files")
+        .description(
+          "obtain a certificate with a new key, or replace one that is due or revoked, and write both to files",
+        )
         .argument("<name>", "names the certificate beside --out; its requests begin with it")
         .requiredOption("--signer <name>", "the signer")
         .requiredOption("--out <file>", "where to write the key, the certificate and its chain (PEM, 0600)")

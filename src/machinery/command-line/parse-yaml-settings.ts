@@ -5,6 +5,16 @@ import { parse, YAMLParseError } from "yaml";
  * place of the fault.
  */
 export function parseYamlSettings(text: string): unknown {
+  const parsed = parseYaml(text);
+  try {
+    JSON.stringify(parsed); // what reads settings expects an end
+  } catch (cause) {
+    throw new Error("it has an alias within what the alias stands for; write it out", { cause });
+  }
+  return parsed;
+}
+
+function parseYaml(text: string): unknown {
   try {
     return parse(text, { merge: true, prettyErrors: true, logLevel: "error" });
   } catch (cause) {

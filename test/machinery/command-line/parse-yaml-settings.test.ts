@@ -15,4 +15,13 @@ describe("a file of settings", () => {
     const bomb = `a: &a [x]\nb: &b ${copies("a")}\nc: &c ${copies("b")}\nd: ${copies("c")}\n`;
     assert.throws(() => parseYamlSettings(bomb), /^Error: it is not YAML: Excessive alias count/);
   });
+
+  it("is refused with an alias within what it stands for", () => {
+    for (const text of ["&a [*a]", "rules: &rules\n  - and: *rules\n"]) {
+      assert.throws(
+        () => parseYamlSettings(text),
+        /^Error: it has an alias within what the alias stands for; write it out$/,
+      );
+    }
+  });
 });

@@ -9,7 +9,7 @@ export function parseYamlSettings(text: string): unknown {
   try {
     JSON.stringify(parsed); // what reads settings expects an end
   } catch (cause) {
-    throw new Error("it has an alias within what the alias stands for; write it out", { cause });
+    throw new Error("it is not YAML: an alias is within what it stands for; write it out", { cause });
   }
   return parsed;
 }

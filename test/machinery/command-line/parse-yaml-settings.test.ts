@@ -20,7 +20,7 @@ describe("a file of settings", () => {
     for (const text of ["&a [*a]", "rules: &rules\n  - and: *rules\n"]) {
       assert.throws(
         () => parseYamlSettings(text),
-        /^Error: it has an alias within what the alias stands for; write it out$/,
+        /^Error: it is not YAML: an alias is within what it stands for; write it out$/,
       );
     }
   });

@@ -1,22 +1,13 @@
-import { parse, YAMLParseError } from "yaml";
+import { YAMLParseError } from "yaml";
+import { parseYaml } from "../api/parse-yaml.ts";
 
 /**
  * Parses a file of settings in YAML or JSON, with aliases and `<<` as Kubernetes' programs read them. Throws an Error of one line, with the
  * place of the fault.
  */
 export function parseYamlSettings(text: string): unknown {
-  const parsed = parseYaml(text);
   try {
-    JSON.stringify(parsed); // what reads settings expects an end
-  } catch (cause) {
-    throw new Error("it is not YAML: an alias is within what it stands for; write it out", { cause });
-  }
-  return parsed;
-}
-
-function parseYaml(text: string): unknown {
-  try {
-    return parse(text, { merge: true, prettyErrors: true, logLevel: "error" });
+    return parseYaml(text);
   } catch (cause) {
     if (cause instanceof YAMLParseError && cause.code === "MULTIPLE_DOCS") {
       throw new Error("it holds several documents, with --- between them; leave one", { cause });

@@ -3,7 +3,8 @@ import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
-import { parse, YAMLParseError } from "yaml";
+import { YAMLParseError } from "yaml";
+import { parseYaml } from "../../api/parse-yaml.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -127,8 +128,7 @@ interface Source {
 export function parseSource(yaml: string, path: string): Source {
   let parsed: unknown;
   try {
-    parsed = parse(yaml, { merge: true, logLevel: "error" });
-    JSON.stringify(parsed); // throws for an alias within what it stands for, which kubectl refuses too
+    parsed = parseYaml(yaml);
   } catch (cause) {
     throw new KubeconfigError(`kubeconfig ${path} ${yamlFault(cause)}`, { cause });
   }

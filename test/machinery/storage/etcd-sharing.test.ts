@@ -103,6 +103,25 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     await storeAt("/around/plat").open();
   });
 
+  for (const prefix of ["/enclosed/platform", "/encloses/platform/below"]) {
+    it(`lets no store have ${prefix} of another among its keys`, async () => {
+      const inner = storeAt(prefix);
+      await inner.open();
+      await put(inner, "/a", "1");
+      const outer = storeAt(prefix.slice(0, prefix.indexOf("/platform")));
+      await assert.rejects(outer.open(), (error) => {
+        assert.ok(error instanceof UnusablePrefix);
+        assert.match(
+          error.message,
+          new RegExp(`^another server has etcd's prefix ${prefix}, .+: start with another --etcd-prefix$`),
+        );
+        return true;
+      });
+      await assert.rejects(outer.startImport(1), UnusablePrefix);
+      await storeAt(prefix).open();
+    });
+  }
+
   it("may be compacted by anyone", async () => {
     const [store, others] = [storeAt("/compacted"), storeAt("/compacting")];
     const first = await put(store, "/a", "1");

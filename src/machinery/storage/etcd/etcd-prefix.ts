@@ -163,6 +163,9 @@ export class EtcdPrefix {
       const enclosing = await this.#firstOf(range);
       if (enclosing !== undefined) throw this.#keys.liesWithin(enclosing.key);
     }
+    const first = await this.#firstObject();
+    const enclosed = first && this.#keys.enclosedFault(first.key);
+    if (enclosed !== undefined) throw enclosed;
     for (const range of this.#keys.foreignRanges()) {
       const foreign = await this.#firstOf(range);
       const fault = foreign && this.#keys.foreignFault(foreign.key);
@@ -173,7 +176,7 @@ export class EtcdPrefix {
   /** Throws where the state is gone and objects are there: without it, grouped revisions would be read as plain ones, and go back. */
   async #refuseLostState(): Promise<void> {
     const { root, stateKey } = this.#keys;
-    const first = await this.#firstOf(this.#keys.etcdRange(everyKey.start, everyKey.end));
+    const first = await this.#firstObject();
     if (first === undefined || !isMarkedObject(first.value)) return;
     throw new UnusablePrefix(
       `etcd's key ${stateKey} was removed, and the objects of ${root} can't be read without it: restore it, or all of etcd, from a ` +
@@ -187,6 +190,10 @@ export class EtcdPrefix {
     const { createRevision, modRevision } = found;
     // The first state of an import is another one.
     return { state: parseState(found), modRevision, importedAt: createRevision === modRevision ? 0 : modRevision };
+  }
+
+  #firstObject(): Promise<KeyValue | undefined> {
+    return this.#firstOf(this.#keys.etcdRange(everyKey.start, everyKey.end));
   }
 
   async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {

@@ -13,6 +13,9 @@ const slash = 0x2f;
 const profiles = ["platform", "kubernetes"] as const satisfies readonly Profile[];
 const isProfile = (name: string): boolean => profiles.some((profile) => profile === name);
 
+/** The fence or the state of any store, and its prefix. */
+const fenceOrState = new RegExp(`^(.+)/(?:${profiles.join("|")})[.](?:state)?$`);
+
 /**
  * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. Two more keys,
  * the fence and the state, belong to the store itself. "." and "0" are the bytes before and after "/".
@@ -105,6 +108,15 @@ export class KeySpace {
     );
     return shorter.flatMap((prefix) =>
       profiles.map((profile) => ({ key: `${prefix}/${profile}.`, rangeEnd: `${prefix}/${profile}/` })),
+    );
+  }
+
+  /** Why the prefix may not be used when this is the first key of its store's objects: undefined unless another server begins there. */
+  enclosedFault(etcdKey: string): UnusablePrefix | undefined {
+    const enclosed = fenceOrState.exec(etcdKey)?.[1];
+    if (enclosed === undefined) return undefined;
+    return new UnusablePrefix(
+      `another server has etcd's prefix ${enclosed}, which would be among the keys of ${this.#root}: start with another --etcd-prefix`,
     );
   }
 

@@ -147,14 +147,12 @@ const mayHaveLabel = (stored: StoredObject, texts: readonly string[]): boolean =
 const mostTexts = 8;
 
 function storedLabelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
-  const requirements = labels.map((requirement) => ({
-    isMetBy: labelMatcher([requirement]),
-    texts: textsOf(requirement),
-  }));
-  if (requirements.flatMap(({ texts }) => texts).length > mostTexts) {
+  const texts = labels.map(textsOf);
+  if (texts.flat().length > mostTexts) {
     const matches = labelMatcher(labels);
     return (stored) => matches(stored.labels);
   }
+  const requirements = labels.map((label, index) => ({ isMetBy: labelMatcher([label]), texts: texts[index] ?? [] }));
   // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
   return (stored) =>
     requirements.every(({ isMetBy, texts }) => isMetBy(mayHaveLabel(stored, texts) ? stored.labels : {}));

@@ -82,9 +82,14 @@ export class HandshakeTurns {
         if (socket.destroyed || socket.readableLength === 0) return destroy();
         socket.off("error", destroy);
         begin();
-        this.#hasBegun(socket);
+        this.#begin(socket);
       });
     });
+  }
+
+  /** Whether the client of a connection has begun its handshake, which has not ended. `socket`: the one below TLS. */
+  hasBegun(socket: Socket): boolean {
+    return socket.readableLength > 0 || this.#underWay.has(endsOf(socket));
   }
 
   /** The handshake of this connection has ended: from now on it is read as it comes. `socket`: of TLS, or below it. */
@@ -95,7 +100,7 @@ export class HandshakeTurns {
     handleOf(handshake.socket)?.readStart();
   }
 
-  #hasBegun(socket: Socket): void {
+  #begin(socket: Socket): void {
     const ends = endsOf(socket);
     const handshake = { socket, ends, begunAtMilliseconds: performance.now() };
     this.#underWay.set(ends, handshake);

@@ -6,7 +6,6 @@ import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
-import { FairShare } from "../scheduling/fair-share.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -15,6 +14,7 @@ import type { Http2Stream } from "../http2/http2-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import type { ConnectionLimits, Loss } from "./connection-room.ts";
+import { ConnectionShares } from "./connection-shares.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { closeListener } from "./close-listener.ts";
 import { endsOf } from "./ends-of.ts";
@@ -119,7 +119,7 @@ interface ListenerParts extends Http1Parts {
   /** The connections whose handshake is done, by their ends. */
   readonly served: Map<string, TlsConnection>;
   readonly handshakes: HandshakeTurns;
-  readonly usersShare: FairShare;
+  readonly shares: ConnectionShares;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly room: ConnectionRoom;
 }
@@ -149,6 +149,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   );
   const server = createHttpsServer(certificate, { tls, limits });
   const served = new Map<string, TlsConnection>();
+  const handshakes = new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds });
   const parts: ListenerParts = {
     server,
     context,
@@ -158,9 +159,9 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     refused: new Map(),
     connections: new Map(),
     served,
-    handshakes: new HandshakeTurns({ secondsForFirstBytes: limits.handshakeSeconds }),
-    usersShare: new FairShare({ places: limits.connections, sharePerUser }),
-    room: roomForConnections({ limits, log, served }),
+    handshakes,
+    shares: new ConnectionShares(limits),
+    room: roomForConnections({ limits, log, served, handshakes }),
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
@@ -224,19 +225,22 @@ function createHttpsServer(
   return server;
 }
 
-/** What one user may have of the connections that the others leave. */
-const sharePerUser = 0.75;
-
 /**
  * An idle client loses little: it connects again. A busy one loses its answers, but those without a name, and one user with more than its
- * share, could hold all places.
+ * share, could hold all places. A handshake under way loses as much: if it lost less, whoever opens connections fast could end each of them.
  */
-function lossOf(connection: TlsConnection | undefined): Loss {
-  if (connection?.isBusy !== true) return connection?.isInShare === true ? "little" : "nothing";
+function lossOf(socket: Socket, { served, handshakes }: Pick<ListenerParts, "served" | "handshakes">): Loss {
+  const connection = served.get(endsOf(socket));
+  if (connection === undefined) return handshakes.hasBegun(socket) ? "much" : "nothing";
+  if (!connection.isBusy) return connection.isInShare ? "little" : "nothing";
   return connection.isInShare ? "everything" : "much";
 }
 
-function roomForConnections({ limits, log, served }: Pick<ListenerParts, "limits" | "log" | "served">): ConnectionRoom {
+function roomForConnections({
+  limits,
+  log,
+  ...parts
+}: Pick<ListenerParts, "limits" | "log" | "served" | "handshakes">): ConnectionRoom {
   const ended = rateLimitedReport<string | undefined>((address, count) =>
     log.warn(
       { address, count },
@@ -245,7 +249,7 @@ function roomForConnections({ limits, log, served }: Pick<ListenerParts, "limits
   );
   return new ConnectionRoom({
     limits,
-    lossOf: (socket) => lossOf(served.get(endsOf(socket))),
+    lossOf: (socket) => lossOf(socket, parts),
     onEnded: ({ remoteAddress }) => ended(remoteAddress),
   });
 }
@@ -266,12 +270,12 @@ function boundConnections({ server, room, log, handshakes }: ListenerParts): voi
 
 /** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
 function serveBothProtocols(parts: ListenerParts): void {
-  const { server, context, limits, sessions, connections, served, handshakes, usersShare, tooManyWait } = parts;
+  const { server, context, limits, sessions, connections, served, handshakes, shares, tooManyWait } = parts;
   const nowSeconds = (): number => context.tick.seconds;
   const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     handshakes.hasEnded(socket);
-    const connection = new TlsConnection(socket, { nowSecond: context.tick.seconds, usersShare });
+    const connection = new TlsConnection(socket, { nowSecond: context.tick.seconds, shares });
     const { ends } = connection;
     connections.set(socket, connection);
     served.set(ends, connection);

@@ -2,8 +2,8 @@ import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { FairShare } from "../scheduling/fair-share.ts";
 import { sharePath } from "../scheduling/share-path.ts";
+import type { ConnectionShares } from "./connection-shares.ts";
 import { endsOf } from "./ends-of.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
@@ -19,9 +19,9 @@ export interface BreakableExchange {
 export class TlsConnection implements Connection {
   readonly #socket: TLSSocket;
   #peerCertificates: readonly X509Certificate[] | undefined;
-  readonly #usersShare: FairShare;
+  readonly #shares: ConnectionShares;
   readonly remoteAddress: string;
-  /** Whether it counts in its user's share of all connections: it has a user with a name, who had no more than that. */
+  /** Whether it counts in its user's share of connections: it has a user with a name, who had no more than that. */
   isInShare = false;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
@@ -32,13 +32,12 @@ export class TlsConnection implements Connection {
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 
-  /** `usersShare`: what users with a name may have of all connections. */
   constructor(
     socket: TLSSocket,
-    { nowSecond, usersShare }: { readonly nowSecond: number; readonly usersShare: FairShare },
+    { nowSecond, shares }: { readonly nowSecond: number; readonly shares: ConnectionShares },
   ) {
     this.#socket = socket;
-    this.#usersShare = usersShare;
+    this.#shares = shares;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.activeAtSecond = nowSecond;
   }
@@ -50,11 +49,10 @@ export class TlsConnection implements Connection {
 
   isUsedBy(user: UserInfo): void {
     if (this.isInShare || this.#socket.destroyed) return;
-    const path = sharePath(user);
-    if (!this.#usersShare.mayTake(path)) return;
+    const release = this.#shares.take(this.remoteAddress, sharePath(user));
+    if (release === undefined) return;
     this.isInShare = true;
-    this.#usersShare.take(path);
-    this.#socket.once("close", () => this.#usersShare.release(path));
+    this.#socket.once("close", release);
   }
 
   get ends(): string {

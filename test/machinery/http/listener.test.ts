@@ -25,6 +25,7 @@ import { WebSocket } from "ws";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { ConnectionRoom } from "../../../src/machinery/http/connection-room.ts";
+import type { ConnectionLimits } from "../../../src/machinery/http/connection-room.ts";
 import { HandshakeTurns } from "../../../src/machinery/http/handshake-turns.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
@@ -1046,14 +1047,17 @@ describe("the listener", () => {
       return stream;
     };
     /** Answers with streams, to the users that paths name. */
-    const withUsers = (connections: number, use: (port: number, sendToAll: () => void) => Promise<void>) => {
+    const withUsers = (
+      limits: Partial<ConnectionLimits>,
+      use: (port: number, sendToAll: () => void) => Promise<void>,
+    ) => {
       const sinks: ByteSink[] = [];
       const handler: Handler = async ({ path, connection }) => {
         const username = path.slice(1);
         if (username !== "anonymous") connection.isUsedBy?.({ username, groups: [], extra: {} });
         return { status: 200, headers: {}, body: { start: (sink) => (sinks.push(sink), () => undefined) } };
       };
-      return withListener({ handler, limits: { connections } }, (port) =>
+      return withListener({ handler, limits }, (port) =>
         use(port, () => {
           for (const sink of sinks) sink.write(Buffer.from("event"));
         }),
@@ -1061,7 +1065,7 @@ describe("the listener", () => {
     };
 
     it("closes the oldest connection whose client waits for nothing, else one of a client without a name", () =>
-      withUsers(4, async (port, sendToAll) => {
+      withUsers({ connections: 4 }, async (port, sendToAll) => {
         const streams = [await open(port, "/ann")];
         const nameless = await open(port, "/anonymous");
         const silent = connectTcp({ host: "127.0.0.1", port });
@@ -1081,8 +1085,8 @@ describe("the listener", () => {
         for (const { session } of streams) session?.destroy();
       }));
 
-    it("closes those that one user has beyond three quarters, and lets others in", () =>
-      withUsers(8, async (port, sendToAll) => {
+    const eveHasEight = (limits: Partial<ConnectionLimits>) =>
+      withUsers(limits, async (port, sendToAll) => {
         const ofEve: ClientHttp2Stream[] = [];
         while (ofEve.length < 8) ofEve.push(await open(port, "/eve"));
         const [, ofAnn] = await Promise.all([once(ofEve[6] ?? assert.fail(), "close"), open(port, "/ann")]);
@@ -1090,6 +1094,29 @@ describe("the listener", () => {
         const streams = [...ofEve.slice(0, 6), ofAnn];
         for (const stream of streams) assert.equal(String((await once(stream, "data"))[0]), "event");
         for (const { session } of [...ofEve, ofAnn]) session?.destroy();
+      });
+
+    it("closes those that one user has beyond three quarters, and lets others in", () =>
+      eveHasEight({ connections: 8 }));
+
+    it("closes those that one user has beyond three quarters of an address's, and lets others in", () =>
+      eveHasEight({ connectionsPerAddress: 8 }));
+
+    it("closes no handshake under way sooner than an older connection of a client without a name", (t) =>
+      withUsers({ connections: 2 }, async (port) => {
+        const nameless = await open(port, "/anonymous");
+        const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+        const client = connectTcp({ host: "127.0.0.1", port });
+        client.write(Buffer.of(22)); // the first byte of a handshake (RFC 8446 section 5.1)
+        await once(client, "connect");
+        while (takes.mock.callCount() === 0) await turn();
+        const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
+        while (ofServer.bytesRead === 0) await turn();
+        const closing = Promise.race([once(nameless, "close"), once(ofServer, "close")]);
+        const [, stream] = await Promise.all([closing, open(port, "/ann")]);
+        assert.equal(ofServer.destroyed, false);
+        client.destroy();
+        stream.session?.destroy();
       }));
   });
 

@@ -1,15 +1,22 @@
 import type { Certificate } from "./certificate.ts";
 import { issuerFault, keyIdsMatch } from "./certificate-chain.ts";
 import { formatDistinguishedName } from "./distinguished-name.ts";
+import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
 /** Whether a certificate names itself as its issuer: a root, or a self-issued CA in the place of one (RFC 5280 section 3.2). */
 export const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
+/** Many clients decide by these where Signet does not: by policies, and by names of other kinds (RFC 5280 section 4.2.1). */
+const extensionsForClients: ReadonlySet<string> = new Set([
+  ...[oids.policyConstraints, oids.policyMappings],
+  ...[oids.nameConstraints, oids.subjectAltName],
+]);
+
 /**
  * The path from the first of `certificates`, a CA that signs, up to the highest of its issuers among the others, which may be in
  * any order. Throws PkiError when clients would refuse this path: an issuer did not sign the certificate below it, may not sign
- * it, or allows fewer CAs below it. Does not check validity times.
+ * it, or allows fewer CAs below it, or a CA has a critical extension that no client knows. Does not check validity times.
  */
 export function authorityPath(certificates: readonly Certificate[]): readonly Certificate[] {
   const [first, ...others] = certificates;
@@ -31,6 +38,13 @@ export function authorityPath(certificates: readonly Certificate[]): readonly Ce
     last = issuer;
   }
   for (const [below, one] of path.entries()) {
+    const unknown = one.unhandledCriticalExtensions.find((id) => !extensionsForClients.has(id));
+    if (unknown !== undefined) {
+      throw new PkiError(
+        `${nameOf(one)} has the critical extension ${unknown}, so clients refuse what it signs: make it again without that, ` +
+          "or let another CA sign",
+      );
+    }
     const { maxPathLength } = one;
     if (maxPathLength !== undefined && below > maxPathLength) {
       throw new PkiError(

@@ -7,9 +7,12 @@ import { createCertificateAuthority } from "../../src/pki/certificate-authority.
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
 import { parseCertificate } from "../../src/pki/certificate.ts";
+import { encodeSequence } from "../../src/pki/der-writer.ts";
 import { encodePrivateKeyPem, generatePrivateKey, keyIdentifier } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { intermediateOf } from "../features/certificates/certificate-loop-scene.ts";
+import { withExtension } from "./with-extension.ts";
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 10, 22);
@@ -116,6 +119,18 @@ describe("the file of a CA below an offline root", () => {
         /certificate 2 \(CN=weak\) did not issue certificate 1 \(CN=child\): /,
       );
     }
+  });
+
+  it("is refused with a critical extension that no client knows, in any CA of the path", () => {
+    const critical = (id: string) => {
+      const extension = { id, isCritical: true, value: encodeSequence() };
+      return { ...policy, certificate: withExtension(policy.certificate, root, extension) };
+    };
+    const message = /^PkiError: certificate \d \(CN=policy\) has the critical extension 1\.2\.3\.4, so clients refuse/;
+    const odd = critical("1.2.3.4");
+    assert.throws(() => load(policy, odd, root), message);
+    assert.throws(() => load(online, online, odd), message);
+    assert.equal(namesOf(load(online, online, critical(oids.policyMappings), root).path), "online < policy < root");
   });
 
   it("says which certificate is not valid at a time", () => {

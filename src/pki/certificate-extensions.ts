@@ -1,4 +1,4 @@
-import { contextTag, DerReader, tags } from "./der.ts";
+import { contextTag, DerReader, soleSequence, soleValue, tags } from "./der.ts";
 import { parseNameConstraints } from "./name-constraints.ts";
 import type { NameConstraints } from "./name-constraints.ts";
 import { oids } from "./object-identifiers.ts";
@@ -84,7 +84,7 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
     case oids.subjectKeyIdentifier:
       if (isCritical) throw new PkiError("x509: subject key identifier incorrectly marked critical");
       findings.subjectKeyId = withFault("invalid subject key identifier", () =>
-        whole(value, (reader) => reader.read(tags.octetString, "")),
+        soleValue(value, (reader) => reader.read(tags.octetString, "")),
       );
       return true;
     case oids.authorityKeyIdentifier: {
@@ -105,7 +105,7 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
       withFault("invalid certificate policies", () => checkPolicies(value));
       return true;
     case oids.inhibitAnyPolicy:
-      withFault("invalid inhibit any policy extension", () => whole(value, (reader) => reader.readSmallInteger()));
+      withFault("invalid inhibit any policy extension", () => soleValue(value, (reader) => reader.readSmallInteger()));
       return true;
     case oids.policyConstraints:
       return !withFault("invalid policy constraints extension", () => requiresPolicy(value));
@@ -117,19 +117,9 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
   }
 }
 
-/** Reads a value that must be the only one in the extension. */
-function whole<T>(value: Buffer, read: (reader: DerReader) => T): T {
-  const reader = new DerReader(value);
-  const content = read(reader);
-  reader.expectEnd();
-  return content;
-}
-
-const wholeSequence = (value: Buffer): DerReader => whole(value, (reader) => reader.readSequence(""));
-
 /** Checks a SEQUENCE OF SEQUENCE as far as Go does. What `check` leaves of an entry only needs to be well-formed. */
 function checkEach(value: Buffer, check: (entry: DerReader) => unknown): void {
-  const list = wholeSequence(value);
+  const list = soleSequence(value, "");
   list.each(() => {
     const entry = list.readSequence("");
     check(entry);
@@ -167,7 +157,7 @@ function readPolicy(reader: DerReader): string {
 
 /** Whether requireExplicitPolicy is there. */
 function requiresPolicy(value: Buffer): boolean {
-  const reader = wholeSequence(value);
+  const reader = soleSequence(value, "");
   const skipCerts = [0, 1].map((number) => reader.readOptional(contextTag(number, "primitive")));
   if (skipCerts.some((count) => count?.length === 0)) throw new PkiError("asn1: structure error: empty integer");
   reader.expectEnd();
@@ -175,12 +165,12 @@ function requiresPolicy(value: Buffer): boolean {
 }
 
 function readKeyUsages(value: Buffer): KeyUsageName[] {
-  const { bytes } = whole(value, (reader) => reader.readBitString());
+  const { bytes } = soleValue(value, (reader) => reader.readBitString());
   return keyUsageNames.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
 }
 
 function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: number } {
-  const reader = wholeSequence(value);
+  const reader = soleSequence(value, "");
   const isCA = reader.nextTag === tags.boolean ? reader.readBoolean() : false;
   const maxPathLength = reader.isAtEnd ? undefined : reader.readSmallInteger();
   reader.expectEnd();
@@ -190,12 +180,12 @@ function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: n
 }
 
 function readExtendedKeyUsages(value: Buffer): string[] {
-  const reader = wholeSequence(value);
+  const reader = soleSequence(value, "");
   const usages: string[] = [];
   reader.each(() => usages.push(reader.readObjectIdentifier()));
   return usages;
 }
 
 function readAuthorityKeyId(value: Buffer): Buffer | undefined {
-  return wholeSequence(value).readOptional(contextTag(0, "primitive"));
+  return soleSequence(value, "").readOptional(contextTag(0, "primitive"));
 }

@@ -1,6 +1,6 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
-import { contextTag, DerReader, tags, readTime } from "./der.ts";
+import { contextTag, DerReader, readTime, soleSequence, tags } from "./der.ts";
 import {
   encodeElement,
   encodeEnumerated,
@@ -121,9 +121,7 @@ export interface RevocationList {
 
 /** Reads a list that `signRevocationList` made. Its signature is not checked. Throws PkiError. */
 export function parseRevocationList(der: Buffer): RevocationList {
-  const outer = new DerReader(der);
-  const list = outer.readSequence("CertificateList");
-  outer.expectEnd();
+  const list = soleSequence(der, "CertificateList");
   const { bytes: tbsCertList, content } = list.readExpected(tags.sequence, "TBSCertList");
   const tbs = new DerReader(content);
   const algorithm = parseAlgorithmIdentifier(list.read(tags.sequence, "AlgorithmIdentifier"));

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import { contextTag, DerReader, tags, readTime } from "./der.ts";
+import { contextTag, DerReader, readTime, soleValue, tags } from "./der.ts";
 import { parseDistinguishedName } from "./distinguished-name.ts";
 import type { DistinguishedName } from "./distinguished-name.ts";
 import { readCertificateExtensions } from "./certificate-extensions.ts";
@@ -110,9 +110,7 @@ export function readCertificate(outer: DerReader): Certificate {
 function readVersion(tbs: DerReader): number {
   const explicit = tbs.readOptional(contextTag(0, "constructed"));
   if (explicit === undefined) return 1;
-  const reader = new DerReader(explicit);
-  const version = reader.readSmallInteger() + 1;
-  reader.expectEnd();
+  const version = soleValue(explicit, (reader) => reader.readSmallInteger()) + 1;
   if (version < 1 || version > 3) throw new PkiError("x509: invalid version");
   return version;
 }

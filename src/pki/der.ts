@@ -227,6 +227,18 @@ export class DerReader {
   }
 }
 
+/** Reads a value that must be all of `bytes`. Throws PkiError, as `read` does. */
+export function soleValue<T>(bytes: Buffer, read: (reader: DerReader) => T): T {
+  const reader = new DerReader(bytes);
+  const value = read(reader);
+  reader.expectEnd();
+  return value;
+}
+
+/** A reader of the content of a SEQUENCE that must be all of `bytes`. Errors call it `typeName`. Throws PkiError. */
+export const soleSequence = (bytes: Buffer, typeName: string): DerReader =>
+  soleValue(bytes, (reader) => reader.readSequence(typeName));
+
 /** In Go's words, with Go's view of the tag: upstream's clients see this message when a request has another structure. */
 function tagMismatch(
   { tag, contentStart, contentLength }: Header,

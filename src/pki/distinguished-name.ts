@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { DerReader, tags } from "./der.ts";
+import { soleSequence, tags } from "./der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
 import { attributeTypes } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
@@ -83,10 +83,8 @@ export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
 }
 
 function readDistinguishedName(encoded: Buffer): DistinguishedName {
-  const outer = new DerReader(encoded);
-  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RDNSequence");
-  const sequence = outer.readSequence("RDNSequence");
-  outer.expectEnd();
+  if (encoded[0] !== tags.sequence) throw new PkiError("x509: invalid RDNSequence");
+  const sequence = soleSequence(encoded, "RDNSequence");
   const relativeNames: NameAttribute[][] = [];
   let count = 0;
   while (!sequence.isAtEnd) {

@@ -1,4 +1,4 @@
-import { DerReader, tags, contextTag } from "./der.ts";
+import { contextTag, soleSequence, tags } from "./der.ts";
 import {
   encodedTrue,
   encodeObjectIdentifier,
@@ -22,9 +22,7 @@ export const maximumExtensions = 256;
 
 /** Parses an Extensions sequence from its whole encoding. `duplicateMessage` makes the error message for a repeated id. */
 export function parseExtensions(encoded: Buffer, duplicateMessage: (id: string) => string): Extension[] {
-  const outer = new DerReader(encoded);
-  const reader = outer.readSequence("");
-  outer.expectEnd();
+  const reader = soleSequence(encoded, "");
   const extensions: Extension[] = [];
   const seen = new Set<string>();
   while (!reader.isAtEnd) {

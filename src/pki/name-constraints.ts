@@ -1,4 +1,4 @@
-import { contextTag, DerReader } from "./der.ts";
+import { contextTag, DerReader, soleSequence } from "./der.ts";
 import type { DerElement } from "./der.ts";
 import type { DistinguishedName } from "./distinguished-name.ts";
 import { formatIpAddress, isInIpRange, isIpv4Mapped } from "./ip-address.ts";
@@ -38,9 +38,7 @@ interface ConstrainedCertificate {
 
 /** Parses the value of the extension. Throws PkiError, also for a base that is malformed. */
 export function parseNameConstraints(value: Buffer): NameConstraints {
-  const outer = new DerReader(value);
-  const reader = outer.readSequence("NameConstraints");
-  outer.expectEnd();
+  const reader = soleSequence(value, "NameConstraints");
   const permitted = parseSubtrees(reader.readOptional(contextTag(0, "constructed")));
   const excluded = parseSubtrees(reader.readOptional(contextTag(1, "constructed")));
   reader.expectEnd();

@@ -1,5 +1,5 @@
 import { isNull, parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import { contextTag, DerReader, tags } from "./der.ts";
+import { contextTag, DerReader, soleSequence, soleValue, tags } from "./der.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 import { parseExtensions } from "./extension.ts";
@@ -34,9 +34,7 @@ const maximumHashOctets = 64;
  * looked at. Throws PkiError.
  */
 export function parseOcspRequest(der: Buffer): OcspRequest {
-  const outer = new DerReader(der);
-  const request = outer.readSequence("OCSPRequest");
-  outer.expectEnd();
+  const request = soleSequence(der, "OCSPRequest");
   const tbs = request.readSequence("TBSRequest");
   request.readOptional(contextTag(0, "constructed"));
   request.expectEnd();
@@ -90,9 +88,7 @@ function readExtensions(explicit: Buffer | undefined): readonly Extension[] {
 function nonceOf(extensions: readonly Extension[]): Buffer | undefined {
   const extension = extensions.find(({ id }) => id === oids.ocspNonce);
   if (extension === undefined) return undefined;
-  const reader = new DerReader(extension.value);
-  const nonce = reader.read(tags.octetString, "Nonce");
-  reader.expectEnd();
+  const nonce = soleValue(extension.value, (reader) => reader.read(tags.octetString, "Nonce"));
   if (nonce.length === 0 || nonce.length > maximumNonceOctets) throw new PkiError("ocsp: invalid length of the nonce");
   return nonce;
 }

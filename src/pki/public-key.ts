@@ -1,7 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { isNull, parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import { DerReader, tags } from "./der.ts";
+import { DerReader, soleSequence, tags } from "./der.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
@@ -38,9 +38,7 @@ export const minimumRsaBits = 2048;
  * still read, as Go does: see `weakness`. Throws PkiError.
  */
 export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
-  const outer = new DerReader(spki);
-  const reader = outer.readSequence("publicKeyInfo");
-  outer.expectEnd();
+  const reader = soleSequence(spki, "publicKeyInfo");
   const { algorithm, parameters } = parseAlgorithmIdentifier(reader.read(tags.sequence, "AlgorithmIdentifier"));
   const { bytes: keyBytes, unusedBits } = reader.readBitString();
   reader.expectEnd();
@@ -72,10 +70,8 @@ function namedCurve(parameters: Buffer): ReturnType<typeof curveOf> {
 
 /** Reads an RSAPublicKey (RFC 8017 A.1.1). The cost is linear in its length. */
 function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness"> {
-  const outer = new DerReader(encoded);
-  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RSA public key");
-  const reader = outer.readSequence("pkcs1PublicKey");
-  outer.expectEnd();
+  if (encoded[0] !== tags.sequence) throw new PkiError("x509: invalid RSA public key");
+  const reader = soleSequence(encoded, "pkcs1PublicKey");
   const modulus = reader.readInteger();
   const exponent = reader.readInteger();
   reader.expectEnd();

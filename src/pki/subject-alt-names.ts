@@ -1,5 +1,6 @@
 import { isAscii } from "node:buffer";
-import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
+import { contextTag, soleSequence, tags } from "./der.ts";
+import type { DerElement } from "./der.ts";
 import { encodeElement, encodeSequence } from "./der-writer.ts";
 import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
 import { PkiError } from "./pki-error.ts";
@@ -32,10 +33,8 @@ const maximumNames = 1000;
 
 /** Reads all names of a subjectAltName extension in their encoded form, unsupported kinds included. Throws PkiError. */
 export function readGeneralNames(value: Buffer): DerElement[] {
-  const outer = new DerReader(value);
-  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
-  const sequence = outer.readSequence("GeneralNames");
-  outer.expectEnd();
+  if (value[0] !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
+  const sequence = soleSequence(value, "GeneralNames");
   const names: DerElement[] = [];
   while (!sequence.isAtEnd) {
     if (names.length === maximumNames) throw new PkiError("x509: too many subject alternative names");

@@ -10,29 +10,37 @@ import type { AuthorityKey } from "./signing-key.ts";
 import { noSubjectAltNames } from "./subject-alt-names.ts";
 import { parseCertificatesPem } from "./certificates-pem.ts";
 
-/** A key that signs certificates, with the certificate that allows it to. */
-export interface CertificateAuthority {
+/** A key that signs certificates and lists, in this process or elsewhere, with the certificate that allows it to. */
+export interface CertificateIssuer {
   readonly certificate: Certificate;
-  /** Secret: never log it. */
+  /** Secret when it is in this process: never log it. */
+  readonly privateKey: AuthorityKey;
+}
+
+/** One whose key is in this process. */
+export interface CertificateAuthority extends CertificateIssuer {
   readonly privateKey: KeyObject;
 }
 
 /** Signs a template and returns the DER of the certificate. Synchronous: nearly all of its time is the signature. */
 export const signCertificate = (template: CertificateTemplate, authority: CertificateAuthority): Buffer =>
-  sealX509AtOnce(tbsOf(template, authority), authority.privateKey);
+  sealX509AtOnce(tbsOf(template, authority.certificate), authority.privateKey);
 
 /** The same with a key that may be elsewhere. Rejects with KeyUnavailable. */
 export const signCertificateWith = (
   template: CertificateTemplate,
-  authority: Pick<CertificateAuthority, "certificate"> & { readonly privateKey: AuthorityKey },
-): Promise<Buffer> => sealX509(tbsOf(template, authority), signingKeyOf(authority.privateKey));
+  { certificate, privateKey }: CertificateIssuer,
+): Promise<Buffer> => sealX509(tbsOf(template, certificate), signingKeyOf(privateKey));
 
-const tbsOf = (template: CertificateTemplate, { certificate }: Pick<CertificateAuthority, "certificate">): Buffer =>
+const tbsOf = (template: CertificateTemplate, issuer: Certificate): Buffer =>
   encodeTbsCertificate(template, {
-    rawSubject: certificate.rawSubject,
-    authorityKeyId: certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey),
-    algorithmIdentifier: signatureSchemeFor(certificate.publicKey).algorithmIdentifier,
+    rawSubject: issuer.rawSubject,
+    authorityKeyId: keyIdOf(issuer),
+    algorithmIdentifier: signatureSchemeFor(issuer.publicKey).algorithmIdentifier,
   });
+
+/** What a CA's certificates and lists call its key (RFC 5280 section 4.2.1.1): its certificate's own identifier of it, if it has one. */
+export const keyIdOf = ({ subjectKeyId, publicKey }: Certificate): Buffer => subjectKeyId ?? keyIdentifier(publicKey);
 
 export interface SelfSignedOptions {
   readonly subject: DistinguishedNameParts;

@@ -1,5 +1,5 @@
 import { maySignCertificates, type Certificate } from "./certificate.ts";
-import { checkSignature } from "./check-signature.ts";
+import { certificateSignature, checkSignature } from "./check-signature.ts";
 import { nameConstraintFault } from "./name-constraints.ts";
 import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
 import { orPkiError } from "./pki-error.ts";
@@ -138,15 +138,7 @@ const authorityFault = (issuer: Certificate): string | undefined =>
     : "x509: invalid signature: parent certificate cannot sign this kind of certificate";
 
 function signatureFault(child: Certificate, issuer: Certificate): string | undefined {
-  const refused = orPkiError(() =>
-    checkSignature({
-      signed: child.tbsCertificate,
-      signature: child.signature,
-      algorithm: child.signatureAlgorithm,
-      publicKey: issuer.publicKey,
-      sha1: "refused",
-    }),
-  );
+  const refused = orPkiError(() => checkSignature(certificateSignature(child, issuer)));
   return refused?.message;
 }
 

@@ -15,7 +15,7 @@ import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-names.ts";
 import type { SubjectAltNames } from "./subject-alt-names.ts";
 import { RecentTexts } from "./recent-texts.ts";
-import { maximumExtensions, parseExtensions } from "./extension.ts";
+import { extensionValue, maximumExtensions, parseExtensions } from "./extension.ts";
 import type { Extension } from "./extension.ts";
 
 /** A PKCS #10 certificate request (RFC 2986). Immutable. */
@@ -74,11 +74,11 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
 
   const publicKey = parsePublicKeyInfo(spki.bytes);
   const { extensions, ambiguities } = requestedExtensions(attributes);
-  const names = extensions.find(({ id }) => id === oids.subjectAltName);
+  const names = extensionValue(extensions, oids.subjectAltName);
   return {
     subject: parseDistinguishedName(subject.bytes),
     publicKey,
-    subjectAltNames: names === undefined ? noSubjectAltNames : parseSubjectAltNames(names.value),
+    subjectAltNames: names === undefined ? noSubjectAltNames : parseSubjectAltNames(names),
     extensions,
     ambiguities,
     signatureAlgorithm: signatureAlgorithmOf(algorithm),

@@ -1,8 +1,8 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import type { CertificateAuthority } from "./certificate-authority.ts";
+import { keyIdOf } from "./certificate-authority.ts";
+import type { CertificateIssuer } from "./certificate-authority.ts";
 import { contextTag, DerReader, readTime, soleSequence, tags } from "./der.ts";
 import {
-  encodeElement,
   encodeEnumerated,
   encodeSequence,
   encodeSmallInteger,
@@ -10,9 +10,14 @@ import {
   encodeUnsignedInteger,
   encodeTagged,
 } from "./der-writer.ts";
-import { encodeDistributionPointName, encodeExtension, parseExtensions } from "./extension.ts";
+import {
+  encodeAuthorityKeyId,
+  encodeDistributionPointName,
+  encodeExtension,
+  extensionValue,
+  parseExtensions,
+} from "./extension.ts";
 import type { Extension } from "./extension.ts";
-import { keyIdentifier } from "./keys.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 import { reasonCodes } from "./revocation-reason.ts";
@@ -21,7 +26,6 @@ import { signatureAlgorithmOf } from "./signature-algorithm.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { signatureSchemeFor } from "./sign.ts";
 import { sealX509, signingKeyOf } from "./signing-key.ts";
-import type { AuthorityKey } from "./signing-key.ts";
 import { generalNameTags } from "./subject-alt-names.ts";
 
 /** One line of a list (RFC 5280 section 5.3). */
@@ -63,19 +67,14 @@ export interface RevocationListTemplate {
 /** Signs a version 2 list (RFC 5280 section 5.1). Rejects with KeyUnavailable. */
 export function signRevocationList(
   { entries, number, thisUpdate, nextUpdate, distributionPoints = [] }: RevocationListTemplate,
-  { certificate, privateKey }: Pick<CertificateAuthority, "certificate"> & { readonly privateKey: AuthorityKey },
+  { certificate, privateKey }: CertificateIssuer,
 ): Promise<Buffer> {
   const key = signingKeyOf(privateKey);
   const { algorithmIdentifier } = signatureSchemeFor(key.publicKey);
-  const keyId = certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey);
   const digits = Buffer.alloc(6);
   digits.writeUIntBE(number, 0, 6);
   const extensions: readonly Extension[] = [
-    {
-      id: oids.authorityKeyIdentifier,
-      isCritical: false,
-      value: encodeSequence(encodeElement(contextTag(0, "primitive"), keyId)),
-    },
+    { id: oids.authorityKeyIdentifier, isCritical: false, value: encodeAuthorityKeyId(keyIdOf(certificate)) },
     { id: oids.crlNumber, isCritical: false, value: encodeUnsignedInteger(digits) },
     ...(distributionPoints.length === 0
       ? []
@@ -106,8 +105,6 @@ export interface RevocationList {
   readonly signature: Buffer;
   /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
-  readonly rawIssuer: Buffer;
-  readonly authorityKeyId: Buffer | undefined;
   readonly number: number;
   /** Empty: it is a list of all certificates of the CA. */
   readonly distributionPoints: readonly string[];
@@ -130,24 +127,20 @@ export function parseRevocationList(der: Buffer): RevocationList {
 
   if (tbs.readSmallInteger() !== 1) throw new PkiError("x509: unsupported crl version");
   parseAlgorithmIdentifier(tbs.read(tags.sequence, "AlgorithmIdentifier"));
-  const rawIssuer = tbs.readWhole(tags.sequence, "Name");
+  tbs.readWhole(tags.sequence, "Name");
   const thisUpdate = readTime(tbs);
   const nextUpdate = readTime(tbs);
   const entries = tbs.readOptional(tags.sequence) ?? none;
   const explicit = tbs.read(contextTag(0, "constructed"), "crlExtensions");
   tbs.expectEnd();
   const extensions = parseExtensions(explicit, (id) => `x509: duplicate crl extension ${JSON.stringify(id)}`);
-  const value = (id: string): Buffer | undefined => extensions.find((one) => one.id === id)?.value;
-  const number = value(oids.crlNumber);
-  const keyId = value(oids.authorityKeyIdentifier);
-  const scope = value(oids.issuingDistributionPoint);
+  const number = extensionValue(extensions, oids.crlNumber);
+  const scope = extensionValue(extensions, oids.issuingDistributionPoint);
   if (number === undefined) throw new PkiError("x509: the crl has no number");
   return {
     tbsCertList,
     signature,
     signatureAlgorithm: signatureAlgorithmOf(algorithm),
-    rawIssuer,
-    authorityKeyId: keyId && new DerReader(keyId).readSequence("").readOptional(contextTag(0, "primitive")),
     number: new DerReader(number).readSmallInteger(),
     distributionPoints: scope === undefined ? [] : readDistributionPoints(scope),
     thisUpdate,

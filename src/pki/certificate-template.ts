@@ -1,13 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { keyUsageNames } from "./certificate-extensions.ts";
 import type { KeyUsageName } from "./certificate-extensions.ts";
-import { encodeAuthorityInfoAccess, encodeCrlDistributionPoints, encodeExtension } from "./extension.ts";
+import {
+  encodeAuthorityInfoAccess,
+  encodeAuthorityKeyId,
+  encodeCrlDistributionPoints,
+  encodeExtension,
+} from "./extension.ts";
 import type { Extension } from "./extension.ts";
-import { contextTag } from "./der.ts";
 import {
   encodeBitString,
   encodedTrue,
-  encodeElement,
   encodeObjectIdentifier,
   encodeOctetString,
   encodeSequence,
@@ -115,7 +118,7 @@ function extensionsOf(
     const keyId = encodeOctetString(keyIdentifier(template.publicKey));
     extensions.push({ id: oids.subjectKeyIdentifier, isCritical: false, value: keyId });
   }
-  const authorityKeyId = encodeSequence(encodeElement(contextTag(0, "primitive"), issuer.authorityKeyId));
+  const authorityKeyId = encodeAuthorityKeyId(issuer.authorityKeyId);
   extensions.push({ id: oids.authorityKeyIdentifier, isCritical: false, value: authorityKeyId });
   if (hasSubjectAltNames(template.subjectAltNames)) {
     // Critical when it is the only name (RFC 5280 4.2.1.6).

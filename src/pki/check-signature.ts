@@ -1,5 +1,6 @@
 import { constants, verify } from "node:crypto";
 import type { KeyObject, VerifyKeyObjectInput } from "node:crypto";
+import type { Certificate } from "./certificate.ts";
 import { PkiError } from "./pki-error.ts";
 import { importPublicKey, type PublicKeyInfo } from "./public-key.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
@@ -13,6 +14,18 @@ export interface SignedData {
   /** Go's rule: requests may use SHA-1, certificates may not. */
   readonly sha1: "allowed" | "refused";
 }
+
+/** The signature of a certificate, if `issuer` has signed it. */
+export const certificateSignature = (
+  { tbsCertificate, signature, signatureAlgorithm }: Certificate,
+  issuer: Certificate,
+): SignedData => ({
+  signed: tbsCertificate,
+  signature,
+  algorithm: signatureAlgorithm,
+  publicKey: issuer.publicKey,
+  sha1: "refused",
+});
 
 const goKeyTypes = {
   RSA: "*rsa.PublicKey",

@@ -39,10 +39,18 @@ export function parseExtensions(encoded: Buffer, duplicateMessage: (id: string) 
   return extensions;
 }
 
+/** The value of the extension of an identifier; undefined when there is none. */
+export const extensionValue = (extensions: readonly Extension[], id: string): Buffer | undefined =>
+  extensions.find((extension) => extension.id === id)?.value;
+
 export const encodeExtension = ({ id, isCritical, value }: Extension): Buffer =>
   isCritical
     ? encodeSequence(encodeObjectIdentifier(id), encodedTrue, encodeOctetString(value))
     : encodeSequence(encodeObjectIdentifier(id), encodeOctetString(value));
+
+/** The value of the extension AuthorityKeyIdentifier, with the identifier of the key alone (RFC 5280 section 4.2.1.1). */
+export const encodeAuthorityKeyId = (keyId: Buffer): Buffer =>
+  encodeSequence(encodeElement(contextTag(0, "primitive"), keyId));
 
 /** A GeneralName that is a URI (RFC 5280 section 4.2.1.6): ASCII only. */
 const encodeUri = (uri: string): Buffer => encodeElement(contextTag(6, "primitive"), Buffer.from(uri, "latin1"));

@@ -10,6 +10,7 @@ import { readUri } from "./uri.ts";
 import { hostNameOf } from "./dns-name.ts";
 import { mailboxOf } from "./mailbox.ts";
 import type { Mailbox } from "./mailbox.ts";
+import { extensionValue } from "./extension.ts";
 import type { Extension } from "./extension.ts";
 
 /**
@@ -144,7 +145,7 @@ export function nameConstraintFault(
 const directoryName = contextTag(4, "constructed");
 
 function namesOf({ subject, extensions }: ConstrainedCertificate, subtrees: readonly Subtree[]): Name[] {
-  const value = extensions.find(({ id }) => id === oids.subjectAltName)?.value;
+  const value = extensionValue(extensions, oids.subjectAltName);
   const names = value === undefined ? [] : readGeneralNames(value).map((element) => nameOf(element, subtrees));
   // RFC 5280 4.2.1.10: older certificates have their mailbox in the subject.
   if (subtrees.some(({ kind }) => kind === "email")) {

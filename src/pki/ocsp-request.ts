@@ -2,7 +2,7 @@ import { isNull, parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, soleSequence, soleValue, tags } from "./der.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
-import { parseExtensions } from "./extension.ts";
+import { extensionValue, parseExtensions } from "./extension.ts";
 import type { Extension } from "./extension.ts";
 
 /** Which certificate a client asks about: its serial number, and hashes of its issuer (RFC 6960 section 4.1.1). */
@@ -86,9 +86,9 @@ function readExtensions(explicit: Buffer | undefined): readonly Extension[] {
 
 /** RFC 9654 section 2.1: what is empty or too long is malformed. */
 function nonceOf(extensions: readonly Extension[]): Buffer | undefined {
-  const extension = extensions.find(({ id }) => id === oids.ocspNonce);
-  if (extension === undefined) return undefined;
-  const nonce = soleValue(extension.value, (reader) => reader.read(tags.octetString, "Nonce"));
+  const value = extensionValue(extensions, oids.ocspNonce);
+  if (value === undefined) return undefined;
+  const nonce = soleValue(value, (reader) => reader.read(tags.octetString, "Nonce"));
   if (nonce.length === 0 || nonce.length > maximumNonceOctets) throw new PkiError("ocsp: invalid length of the nonce");
   return nonce;
 }

@@ -1,17 +1,15 @@
 import { authorityPath, certificateName, isSelfIssued } from "../../../pki/authority-path.ts";
 import { checkAuthorityCertificate, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import type { CertificateAuthority, CertificateIssuer } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
-import type { AuthorityKey, SigningKey } from "../../../pki/signing-key.ts";
+import type { SigningKey } from "../../../pki/signing-key.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
-export interface SigningAuthority extends Pick<CertificateAuthority, "certificate"> {
-  /** The key of the CA, in this process or elsewhere. */
-  readonly privateKey: AuthorityKey;
+export interface SigningAuthority extends CertificateIssuer {
   /** PEM of the CA certificates that follow an issued certificate: from its issuer upwards, without the root. */
   readonly chainPem: string;
   /** The CA's certificate and its known issuers, from the CA upwards. */
@@ -65,7 +63,7 @@ export function loadSigningAuthorityElsewhere(
   return authorityOf(certificates, { certificate, privateKey: open(certificate.publicKey) });
 }
 
-function authorityOf<Authority extends Pick<SigningAuthority, "certificate" | "privateKey">>(
+function authorityOf<Authority extends CertificateIssuer>(
   certificates: readonly Certificate[],
   authority: Authority,
 ): Authority & SigningAuthority {

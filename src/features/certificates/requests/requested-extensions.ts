@@ -1,5 +1,6 @@
 import { readCertificateExtensions } from "../../../pki/certificate-extensions.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { extensionValue } from "../../../pki/extension.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { generalNameTags, readGeneralNames } from "../../../pki/subject-alt-names.ts";
@@ -21,8 +22,8 @@ const understoodTags: ReadonlySet<number> = new Set(Object.values(generalNameTag
  * names. A signer that copies extensions would certify them.
  */
 export function countUnsupportedNames({ extensions }: CertificateRequest): number {
-  const names = extensions.find(({ id }) => id === oids.subjectAltName);
-  return names === undefined ? 0 : readGeneralNames(names.value).filter(({ tag }) => !understoodTags.has(tag)).length;
+  const names = extensionValue(extensions, oids.subjectAltName);
+  return names === undefined ? 0 : readGeneralNames(names).filter(({ tag }) => !understoodTags.has(tag)).length;
 }
 
 /** What a signer that copies extensions must not pass on unseen: the usages of a CA and for its revocations, and every usage. */

@@ -1,16 +1,15 @@
-import { signCertificate, signCertificateWith, type CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import { signCertificate, signCertificateWith } from "../../../pki/certificate-authority.ts";
+import type { CertificateAuthority, CertificateIssuer } from "../../../pki/certificate-authority.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../../../pki/certificate.ts";
-import { checkSignature, checkSignatureInThreadPool } from "../../../pki/check-signature.ts";
-import type { SignedData } from "../../../pki/check-signature.ts";
+import { certificateSignature, checkSignature, checkSignatureInThreadPool } from "../../../pki/check-signature.ts";
 import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { nameConstraintFault } from "../../../pki/name-constraints.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
-import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { backdateMilliseconds } from "../backdate.ts";
 import { minimumExpirationSeconds } from "../requested-lifetime.ts";
@@ -35,7 +34,7 @@ export interface IssueOptions {
 }
 
 export interface IssueWithOptions extends Omit<IssueOptions, "authority"> {
-  readonly authority: Omit<IssueOptions["authority"], "privateKey"> & { readonly privateKey: AuthorityKey };
+  readonly authority: CertificateIssuer & Pick<IssueOptions["authority"], "path">;
 }
 
 export interface SignedCertificate {
@@ -104,9 +103,11 @@ export const usageFaults = (usages: readonly string[], issuers: readonly Certifi
 export function issueCertificate(options: IssueOptions): SignedCertificate {
   const { authority } = options;
   const template = certificateTemplate(options);
-  const certificate = parseCertificate(signCertificate(template, authority));
-  checkContents({ certificate, template, authority });
-  checkSignature(signedDataOf(certificate, authority));
+  const certificate = checkedContents(signCertificate(template, authority), {
+    template,
+    issuer: authority.certificate,
+  });
+  checkSignature(certificateSignature(certificate, authority.certificate));
   return { certificate, pem: encodePem("CERTIFICATE", certificate.der) };
 }
 
@@ -117,9 +118,9 @@ export function issueCertificate(options: IssueOptions): SignedCertificate {
 export async function issueCertificateWith(options: IssueWithOptions): Promise<SignedCertificate> {
   const { authority } = options;
   const template = certificateTemplate(options);
-  const certificate = parseCertificate(await signCertificateWith(template, authority));
-  checkContents({ certificate, template, authority });
-  await checkSignatureInThreadPool(signedDataOf(certificate, authority));
+  const der = await signCertificateWith(template, authority);
+  const certificate = checkedContents(der, { template, issuer: authority.certificate });
+  await checkSignatureInThreadPool(certificateSignature(certificate, authority.certificate));
   return { certificate, pem: encodePem("CERTIFICATE", certificate.der) };
 }
 
@@ -154,36 +155,22 @@ function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
   };
 }
 
-/** Throws when the certificate does not match the template: that is a bug, and the certificate must not be issued. */
-function checkContents({
-  certificate,
-  template,
-  authority,
-}: {
-  certificate: Certificate;
-  template: CertificateTemplate;
-  authority: Pick<CertificateAuthority, "certificate">;
-}): void {
+/** Parses a signed certificate. Throws when it does not match its template: that is a bug, and it must not be issued. */
+function checkedContents(
+  der: Buffer,
+  { template, issuer }: { readonly template: CertificateTemplate; readonly issuer: Certificate },
+): Certificate {
+  const certificate = parseCertificate(der);
   const matches =
     certificate.rawSubject.equals(encodeDistinguishedName(template.subject)) &&
-    certificate.rawIssuer.equals(authority.certificate.rawSubject) &&
+    certificate.rawIssuer.equals(issuer.rawSubject) &&
     certificate.publicKey.spki.equals(template.publicKey.spki) &&
     encodeSubjectAltNames(certificate.subjectAltNames).equals(encodeSubjectAltNames(template.subjectAltNames)) &&
     certificate.notBefore === template.notBefore &&
     certificate.notAfter === template.notAfter &&
-    certificate.notAfter <= authority.certificate.notAfter &&
+    certificate.notAfter <= issuer.notAfter &&
     !certificate.isCA &&
     certificate.unhandledCriticalExtensions.length === 0;
   if (!matches) throw new Error("the signed certificate does not match its template");
+  return certificate;
 }
-
-const signedDataOf = (
-  { tbsCertificate, signature, signatureAlgorithm }: Certificate,
-  authority: Pick<CertificateAuthority, "certificate">,
-): SignedData => ({
-  signed: tbsCertificate,
-  signature,
-  algorithm: signatureAlgorithm,
-  publicKey: authority.certificate.publicKey,
-  sha1: "refused",
-});

@@ -97,7 +97,6 @@ export class FleetAgent {
     let key: string | undefined;
     const pair = await requestCertificate(
       {
-        names,
         wanted,
         lifetimeSeconds: undefined,
         requestPrefix: "node-csr-",

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { certificateRequestState, isUndecided } from "../features/certificates/resources.ts";
+import { certificateRequestState, isUndecided, newSigningRequest } from "../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
-import type { Names } from "../machinery/api/names.ts";
-import type { ResourceClient } from "../machinery/client/api-client.ts";
+import type { NewObject, ResourceClient } from "../machinery/client/api-client.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
 import { encodePrivateKeyPem, keyTypeOf, parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import type { KeyType } from "../pki/keys.ts";
@@ -19,7 +18,6 @@ import type { WantedCertificate } from "./wanted-certificate.ts";
 type PendingKeys = Pick<CertificateStore, "pendingKey" | "keepPendingKey" | "forgetPendingKey">;
 
 export interface CertificateRequestOptions {
-  readonly names: Names;
   readonly wanted: WantedCertificate;
   readonly lifetimeSeconds: number | undefined;
   /** The name of the request starts with it. */
@@ -179,35 +177,24 @@ async function* watched(
   }
 }
 
-export interface SigningRequestOptions {
-  readonly names: Names;
-  readonly wanted: WantedCertificate;
-  readonly requestPrefix: string;
+interface SigningRequestOptions extends Pick<
+  CertificateRequestOptions,
+  "wanted" | "lifetimeSeconds" | "requestPrefix"
+> {
   readonly privateKey: KeyObject;
-  readonly lifetimeSeconds: number | undefined;
 }
 
 /**
  * The request for a certificate. Its name is a digest of the key and of everything that is requested. So after a restart the
  * same key finds the same request again, and other names make another request (upstream: kubelet's `node-csr-` names).
  */
-export function signingRequest(options: SigningRequestOptions): CertificateSigningRequest {
-  const { names, wanted, requestPrefix, privateKey, lifetimeSeconds } = options;
+export function signingRequest(options: SigningRequestOptions): NewObject<CertificateSigningRequest> {
+  const { wanted, requestPrefix, privateKey, lifetimeSeconds } = options;
   const { signerName, commonName, organizations, subjectAltNames, usages } = wanted;
   const pem = createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
   const digest = createHash("sha256")
     .update(publicKeyInfoOf(privateKey).spki)
     .update(JSON.stringify([wanted, lifetimeSeconds]));
-  return {
-    apiVersion: `${names.group("certificates")}/v1`,
-    kind: "CertificateSigningRequest",
-    metadata: { name: `${requestPrefix}${digest.digest("hex").slice(0, 40)}` },
-    spec: {
-      request: Buffer.from(pem, "utf8").toString("base64"),
-      signerName,
-      usages: [...usages],
-      ...(lifetimeSeconds !== undefined && { expirationSeconds: lifetimeSeconds }),
-    },
-    status: {},
-  };
+  const name = `${requestPrefix}${digest.digest("hex").slice(0, 40)}`;
+  return newSigningRequest({ name, pem, signerName, usages, expirationSeconds: lifetimeSeconds });
 }

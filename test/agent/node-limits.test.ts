@@ -183,7 +183,6 @@ describe("a node", () => {
     const machine = { dnsNames: ["b"], ipAddresses: [] };
     const requestFor = (nodeName: string, isServing = false) =>
       signingRequest({
-        names,
         wanted: isServing
           ? wantedServingCertificate(names, { nodeName, ...machine })
           : wantedClientCertificate(names, nodeName),

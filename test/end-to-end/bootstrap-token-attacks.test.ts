@@ -79,6 +79,10 @@ const objectOf = (kind: string, name: string, more: object = {}) => ({
   metadata: { name },
   ...more,
 });
+const requestNamed = (name: string, spec: object) => ({
+  ...objectOf("CertificateSigningRequest", name, { spec }),
+  apiVersion: `${names.group("certificates")}/v1`,
+});
 const impersonating = (user: string, group: string) => ({ "impersonate-user": user, "impersonate-group": group });
 
 describe("the holder of a bootstrap token, who becomes a node", () => {
@@ -115,16 +119,16 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     podUid = pod.metadata.uid;
 
     const privateKey = generatePrivateKey("ECDSA P-256");
-    const body = signingRequest({
+    const { metadata, spec: requested } = signingRequest({
       requestPrefix: "node-csr-",
-      names,
       wanted: wantedClientCertificate(names, "evil"),
       privateKey,
       lifetimeSeconds: undefined,
     });
-    await bootstrap.done({ method: "POST", path: certificates, body });
+    const { name = "" } = metadata;
+    await bootstrap.done({ method: "POST", path: certificates, body: requestNamed(name, requested) });
     const certificate = await eventually("the node's certificate", async () => {
-      const path = `${certificates}/${body.metadata.name ?? ""}`;
+      const path = `${certificates}/${name}`;
       return (await admin.done<{ status: { certificate?: string } }>({ method: "GET", path })).status.certificate;
     });
     const clientCertificate = {
@@ -192,11 +196,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
         signerName,
         usages: ["digital signature", "client auth"],
       };
-      const body = {
-        ...objectOf("CertificateSigningRequest", name, { spec }),
-        apiVersion: `${names.group("certificates")}/v1`,
-      };
-      const answer = await actor.send({ method: "POST", path: certificates, body });
+      const answer = await actor.send({ method: "POST", path: certificates, body: requestNamed(name, spec) });
       if (answer.status === 201) {
         const status = { conditions: [{ type: "Approved", status: "True", reason: "Me" }] };
         const headers = { "content-type": mergePatch };

@@ -43,7 +43,6 @@ async function race(admin: ApiClient, addresses: readonly Address[]): Promise<vo
   });
   const asked = clients.map(async (client, index) => {
     const request = signingRequest({
-      names,
       wanted: wantedClientCertificate(names, `racer-${index}`),
       requestPrefix: `${name.slice(-6)}-`,
       privateKey: generatePrivateKey("ECDSA P-256"),

@@ -5,7 +5,7 @@ import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { certificateSigningRequestResource } from "../resources.ts";
+import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { chainOfRequest } from "./chain-of-request.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
@@ -30,15 +30,9 @@ export async function requestClientCertificate(
   const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
   const requests = client.resource(certificateSigningRequestResource(names));
   const name = `signet-kubeconfig-${randomBytes(5).toString("hex")}`;
-  const created = await requests.create({
-    metadata: { name },
-    spec: {
-      request: Buffer.from(pem, "utf8").toString("base64"),
-      signerName: apiserverClient.nameIn(names),
-      expirationSeconds,
-      usages: ["digital signature", "client auth"],
-    },
-  });
+  const signerName = apiserverClient.nameIn(names);
+  const usages = ["digital signature", "client auth"];
+  const created = await requests.create(newSigningRequest({ name, pem, signerName, usages, expirationSeconds }));
   await requests.update(
     {
       ...created,

@@ -6,7 +6,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { Command } from "commander";
 import { apiserverClient } from "../signers/apiserver-client.ts";
-import { certificateSigningRequestResource } from "../resources.ts";
+import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { lifetimeOption } from "./lifetime-option.ts";
@@ -31,26 +31,18 @@ export const withSendFlags = (command: Command): Command =>
     )
     .option("--wait", "wait until the certificate is issued, such as by an approval policy");
 
-interface RequestToSend {
-  readonly name: string;
-  /** A PKCS #10 request. */
-  readonly pem: string;
-  readonly usages: readonly string[];
-}
+type RequestToSend = Pick<Parameters<typeof newSigningRequest>[0], "name" | "pem" | "usages">;
 
-/** The object to create for a PKCS #10 request. */
+/** The object to create for a PKCS #10 request, with what the flags say. */
 export const requestToSend = (
   { names }: Pick<ServerConnection, "names">,
-  { name, pem, usages, signer, duration }: RequestToSend & Pick<SendFlags, "signer" | "duration">,
-): NewObject<CertificateSigningRequest> => ({
-  metadata: { name },
-  spec: {
-    request: Buffer.from(pem, "utf8").toString("base64"),
+  { signer, duration, ...request }: RequestToSend & Pick<SendFlags, "signer" | "duration">,
+): NewObject<CertificateSigningRequest> =>
+  newSigningRequest({
+    ...request,
     signerName: signer ?? apiserverClient.nameIn(names),
-    usages: [...usages],
-    ...(duration !== undefined && { expirationSeconds: duration }),
-  },
-});
+    expirationSeconds: duration,
+  });
 
 /** Prints a request that was created, with `--wait` when its certificate is there. */
 export async function showSent(

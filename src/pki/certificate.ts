@@ -138,8 +138,8 @@ export const maySignCertificates = ({ isCA, keyUsages }: CertificateExtensions):
   isCA && (keyUsages === undefined || keyUsages.includes("certSign"));
 
 /** The serial number as lower-case hex without leading zeros. */
-export const serialNumberHex = (certificate: Certificate): string =>
-  certificate.serialNumber.toString("hex").replace(/^0+(?=.)/, "");
+export const serialNumberHex = ({ serialNumber }: Pick<Certificate, "serialNumber">): string =>
+  serialNumber.toString("hex").replace(/^0+(?=.)/, "");
 
 /** The SHA-256 of the DER, as lower-case hex. */
 export const fingerprintOf = ({ der }: Pick<Certificate, "der">): string => hash("sha256", der, "hex");

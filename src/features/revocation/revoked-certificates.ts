@@ -1,20 +1,10 @@
+import type { CertificateIdentity } from "../../machinery/authentication/presented-credential.ts";
 import { reasonCodes } from "../../pki/revocation-reason.ts";
 import type { RevocationReason } from "../../pki/revocation-reason.ts";
 import type { Revocation } from "./revocations.ts";
 
 /** What a revocation can name a certificate by. */
-export interface CertificateFacts {
-  /** The SHA-256 of the DER in lower-case hexadecimal digits. */
-  readonly fingerprint: string;
-  /** Lower-case hexadecimal digits, without leading zeros. */
-  readonly serialNumber: string;
-  /** The CA's distinguished name (RFC 4514). */
-  readonly issuer: string;
-  /** The distinguished name (RFC 4514). */
-  readonly subject: string;
-  /** Milliseconds since the epoch. */
-  readonly notBefore: number;
-}
+export type CertificateFacts = Omit<CertificateIdentity, "type">;
 
 /** Since when and why a certificate is revoked, as lists and OCSP say it. */
 export interface RevokedCertificate {

@@ -5,6 +5,7 @@ import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { latestRecall } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import type { RevokedCertificates } from "../../revocation/index.ts";
+import { recordFacts } from "../inventory/certificate-record.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { joinsNodes } from "../signers/well-known-signers.ts";
@@ -31,7 +32,7 @@ export function unrenewedCertificates(
   const recallOf = ({ spec }: IssuedCertificate): number => recalls.get(ownSignerName(names, spec.signerName)) ?? 0;
   const newest = new Map<string, IssuedCertificate>();
   for (const record of records) {
-    if (recallOf(record) === 0 || revoked.find(factsOf(record)) !== undefined) continue;
+    if (recallOf(record) === 0 || revoked.find(recordFacts(record)) !== undefined) continue;
     const owner = ownerOf(record, names);
     if (issuedAt(record) >= issuedAt(newest.get(owner))) newest.set(owner, record);
   }
@@ -40,14 +41,6 @@ export function unrenewedCertificates(
     (record) => issuedAt(record) < recallOf(record) && Date.parse(record.spec.notAfter) > now && unreplaced.has(record),
   );
 }
-
-const factsOf = ({ spec: { fingerprint, serialNumber, issuer = "", subject = "", notBefore } }: IssuedCertificate) => ({
-  fingerprint,
-  serialNumber,
-  issuer,
-  subject,
-  notBefore: Date.parse(notBefore),
-});
 
 /** When it was recorded: a signer may let it begin long before. */
 const issuedAt = (record: IssuedCertificate | undefined): number =>

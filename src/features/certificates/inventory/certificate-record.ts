@@ -3,6 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import type { CertificateFacts } from "../../revocation/index.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "./issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
@@ -25,6 +26,15 @@ export const signedRecordName = (requestUid: string): string => `request-${reque
 
 export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
   spec.fingerprint === fingerprintOf(certificate);
+
+/** What a record says of its certificate, as revocations name it. */
+export const recordFacts = ({ spec }: IssuedCertificate): CertificateFacts => ({
+  fingerprint: spec.fingerprint,
+  serialNumber: spec.serialNumber,
+  issuer: spec.issuer ?? "",
+  subject: spec.subject ?? "",
+  notBefore: Date.parse(spec.notBefore),
+});
 
 interface RecordedCertificate {
   /** The record's own name. */

@@ -1,7 +1,7 @@
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { fingerprintOf } from "../../../pki/certificate.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { issuerFault, keyIdsMatch } from "../../../pki/certificate-chain.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
@@ -9,8 +9,8 @@ import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { RevokedCertificates } from "../../revocation/index.ts";
 import type { Revocation } from "../../revocation/index.ts";
+import { recordFacts } from "../inventory/certificate-record.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { recordFacts } from "./listed-certificates.ts";
 
 const maximumIssuerFaults = 10_000;
 
@@ -55,7 +55,7 @@ export class CertificateStatuses {
   of(issuer: Certificate, serialNumber: Buffer): CertificateStatus {
     // Negative, which no certificate of ours is.
     if ((serialNumber[0] ?? 0) >= 0x80) return { type: "unknown" };
-    const digits = serialNumber.toString("hex").replace(/^0+(?=.)/, "");
+    const digits = serialNumberHex({ serialNumber });
     const issuerName = formatDistinguishedName(issuer.subject);
     const record = this.#recordOf(issuer, { digits, issuerName });
     const found =

@@ -1,7 +1,8 @@
 import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
 import { moreSevere, RevokedCertificates, revokedSerialNumber } from "../../revocation/index.ts";
-import type { CertificateFacts, Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
+import type { Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
+import { recordFacts } from "../inventory/certificate-record.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
 
@@ -184,12 +185,3 @@ const encodePart = ({ lines }: Part): Buffer =>
       .join(""),
     "latin1",
   );
-
-/** What the inventory knows of a certificate, as revocations name it. */
-export const recordFacts = ({ spec }: IssuedCertificate): CertificateFacts => ({
-  fingerprint: spec.fingerprint,
-  serialNumber: spec.serialNumber,
-  issuer: spec.issuer ?? "",
-  subject: spec.subject ?? "",
-  notBefore: Date.parse(spec.notBefore),
-});

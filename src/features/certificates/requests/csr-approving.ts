@@ -1,6 +1,5 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
@@ -50,7 +49,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
       isConcerned: ({ spec }) => findWellKnownSigner(names, spec.signerName)?.isApprovedAutomatically === true,
       reconcile: async (request) => {
         if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
-        const subresources = possibleApprovals(request, context);
+        const subresources = nodeClientSubresources(names, request.spec);
         if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
         for (const subresource of subresources) {
           if (!(await mayCreate(request, { subresource, client, names }))) continue;
@@ -70,12 +69,6 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
     return { queue };
   },
 });
-
-function possibleApprovals({ spec }: CertificateSigningRequest, { names }: ControllerContext): NodeClientSubresource[] {
-  const { signerName, username = "", usages = [] } = spec;
-  const request = orPkiError(() => parseRequestField(spec.request ?? ""));
-  return request instanceof PkiError ? [] : nodeClientSubresources(names, { signerName, username, usages, request });
-}
 
 interface CreateReview extends Pick<ControllerContext, "client" | "names"> {
   readonly subresource: NodeClientSubresource;
@@ -111,21 +104,17 @@ async function mayCreate(
  */
 type NodeClientSubresource = "selfnodeclient" | "nodeclient";
 
-interface NodeClientInput {
-  readonly signerName: string;
-  /** The requester in the stored request. */
-  readonly username: string;
-  readonly usages: readonly string[];
-  readonly request: CertificateRequest;
-}
-
 /**
  * Returns the subresources that may allow a request, in the order to check them: a node's own renewal, then any node's
  * certificate. Empty for a request that is not for a node client certificate (upstream: csrapproving's recognizers).
  */
-export function nodeClientSubresources(names: Names, input: NodeClientInput): NodeClientSubresource[] {
-  const { signerName, username, usages, request } = input;
+export function nodeClientSubresources(
+  names: Names,
+  { signerName, username, usages = [], request }: CertificateSigningRequest["spec"],
+): NodeClientSubresource[] {
   const signer = findWellKnownSigner(names, signerName);
-  if (signer?.isApprovedAutomatically !== true || signer.faults(request, usages).length > 0) return [];
-  return username === request.subject.commonName ? ["selfnodeclient", "nodeclient"] : ["nodeclient"];
+  if (signer?.isApprovedAutomatically !== true) return [];
+  const parsed = orPkiError(() => parseRequestField(request ?? ""));
+  if (parsed instanceof PkiError || signer.faults(parsed, usages).length > 0) return [];
+  return username === parsed.subject.commonName ? ["selfnodeclient", "nodeclient"] : ["nodeclient"];
 }

@@ -10,6 +10,7 @@ import { namesNotOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 import { hostNamesOf, serverNamesIn } from "../signers/server-names.ts";
+import { isAuthorityUsage } from "../signers/usages.ts";
 
 export interface ApprovalWarningInput {
   readonly names: Names;
@@ -89,8 +90,6 @@ function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): str
   ];
 }
 
-const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
-
 /** Warnings about the usages of the certificate. */
 function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   // Its signer may copy what the extensions ask for.
@@ -99,7 +98,9 @@ function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   return [
     ...request.ambiguities.map((why) => `other programs may read another request: ${why}`),
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
-    ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
+    ...usages
+      .filter((usage) => isAuthorityUsage(usage) && usage !== "any")
+      .map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
     ...(usages.includes("ocsp signing")
       ? ['with the usage "ocsp signing" the holder says which certificates of the CA are revoked']

@@ -18,7 +18,7 @@ import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { subjectFaults } from "../signers/subject-requirements.ts";
-import { isAuthorityUsage } from "../signers/usages.ts";
+import { powerfulUsages } from "../signers/usages.ts";
 
 export type ApprovalDecision =
   | { readonly type: "undecided" }
@@ -98,9 +98,6 @@ function ruleAbout({ signerName, username, groups }: RequestIdentity, { policy, 
 /** One hour, the default lifetime of a service account's token. */
 const longestForAccountSeconds = 3600;
 
-/** The holder of a certificate for `ocsp signing` says which certificates of the CA are revoked (RFC 6960 section 4.2.2.2). */
-const isOrdinaryUsage = (usage: string): boolean => !isAuthorityUsage(usage) && usage !== "ocsp signing";
-
 function otherFaults(
   input: ApprovalInput,
   { require, names }: { readonly require: RequestRequirements; readonly names: Names },
@@ -108,7 +105,7 @@ function otherFaults(
   const faults: FailedRequirement[] = [];
   // A custom signer may copy requested extensions that no rule checks.
   for (const usage of new Set([...input.usages, ...requestedPowers(input.request)])) {
-    if (!(require.usages?.includes(usage) ?? isOrdinaryUsage(usage))) {
+    if (!(require.usages?.includes(usage) ?? !powerfulUsages.includes(usage))) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }

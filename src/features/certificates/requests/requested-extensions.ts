@@ -4,7 +4,7 @@ import { extensionValue } from "../../../pki/extension.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { generalNameTags, readGeneralNames } from "../../../pki/subject-alt-names.ts";
-import { certificateUsagesOf } from "../signers/usages.ts";
+import { certificateUsagesOf, powerfulUsages } from "../signers/usages.ts";
 
 const noAuthority: ReadonlySet<string> = new Set(["3000", "3003010100"]);
 
@@ -26,15 +26,12 @@ export function countUnsupportedNames({ extensions }: CertificateRequest): numbe
   return names === undefined ? 0 : readGeneralNames(names).filter(({ tag }) => !understoodTags.has(tag)).length;
 }
 
-/** What a signer that copies extensions must not pass on unseen: the usages of a CA and for its revocations, and every usage. */
-const powers: readonly string[] = ["cert sign", "crl sign", "ocsp signing", "any"];
-
-/** The powers that the extensions of a request ask for, whatever its `spec.usages` are. */
+/** The powerful usages that a request's extensions ask for, whatever its `spec.usages` are: its signer may copy extensions. */
 export function requestedPowers({ extensions }: CertificateRequest): readonly string[] {
   const limiting = extensions.filter(({ id }) => id === oids.keyUsage || id === oids.extendedKeyUsage);
   const asked = orPkiError(() => readCertificateExtensions(limiting));
-  if (asked instanceof PkiError) return powers; // others may read it
-  return powers.filter((power) => {
+  if (asked instanceof PkiError) return powerfulUsages; // others may read it
+  return powerfulUsages.filter((power) => {
     const { keyUsages, extendedKeyUsages: purposes } = certificateUsagesOf([power]);
     return (
       keyUsages.some((usage) => asked.keyUsages?.includes(usage)) ||

@@ -36,10 +36,11 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
   ["netscape sgc", "netscapeServerGatedCrypto"],
 ]);
 
-const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);
+/** The usages of CAs, of those who say what is revoked for one (RFC 6960 section 4.2.2.2), and for every purpose. */
+export const powerfulUsages: readonly string[] = ["cert sign", "crl sign", "ocsp signing", "any"];
 
 /** Whether a usage makes a certificate valid for every purpose, or for signing others. */
-export const isAuthorityUsage = (usage: string): boolean => authorityUsages.has(usage);
+export const isAuthorityUsage = (usage: string): boolean => usage !== "ocsp signing" && powerfulUsages.includes(usage);
 
 const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
 

@@ -6,7 +6,7 @@ import type { ServerConnection } from "../../../machinery/command-line/connectio
 import { startProgress } from "../../../machinery/command-line/progress.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
-import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
+import { certificateRequestSummary, conditionOf } from "../requests/certificate-request-state.ts";
 
 /** Between two reads of the request: a server may end each watch at once, or refuse it. */
 const pauseMilliseconds = 1000;
@@ -67,9 +67,6 @@ async function nextChange(
   await sleep(pauseMilliseconds, undefined, { signal: deadline });
   return await requests.get(name);
 }
-
-const conditionOf = ({ status }: CertificateSigningRequest, wanted: string) =>
-  status.conditions?.find(({ type }) => type === wanted);
 
 const isOver = (request: CertificateSigningRequest): boolean =>
   Boolean(request.status.certificate) ||

@@ -1,17 +1,12 @@
 import { Command, Option } from "commander";
-import { timestamp } from "../../../machinery/api/clock.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { confirm } from "../../../machinery/command-line/confirm.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
-import { printList, printObject, withOutputFlag, writeOutput } from "../../../machinery/command-line/output.ts";
+import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -21,7 +16,8 @@ import { chainOfRequest } from "./chain-of-request.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import { createCertificateRequest } from "./csr-create.ts";
 import { submitCertificateRequest } from "./csr-submit.ts";
-import { describeCertificateRequest, reportFor, requestName } from "./csr-describe.ts";
+import { approveCertificateRequests, denyCertificateRequests } from "./csr-decide.ts";
+import { describeCertificateRequest, requestName } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
 
@@ -35,8 +31,8 @@ export const csr = (): Command =>
     .addCommand(submitCertificateRequest())
     .addCommand(list())
     .addCommand(describeCertificateRequest())
-    .addCommand(approve())
-    .addCommand(deny())
+    .addCommand(approveCertificateRequests())
+    .addCommand(denyCertificateRequests())
     .addCommand(get());
 
 const requestsOf = ({ client, names }: ServerConnection) => client.resource(certificateSigningRequestResource(names));
@@ -77,117 +73,6 @@ const list = (): Command =>
     ["The names of the requests for a web server, for a script", "signet csr list --subject web.example.com -o name"],
   );
 
-interface DecisionFlags extends CommonFlags {
-  readonly reason: string;
-  readonly message?: string;
-  readonly yes?: boolean;
-  readonly wait?: boolean;
-}
-
-const decisionCommand = (verb: "approve" | "deny", reason: string): Command =>
-  withOutputFlag(withConnectionFlags(new Command(verb)))
-    .description(`${verb} certificate requests; this cannot be undone`)
-    .argument("<name...>", "the requests' names")
-    .option("--reason <word>", "the condition's reason", reason)
-    .option("--message <text>", "the condition's message");
-
-const approve = (): Command =>
-  withExamples(
-    decisionCommand("approve", "SignetApproved")
-      .option("--yes", "approve without confirmation, even if there are warnings")
-      .option("--wait", "wait until the certificate is issued")
-      .action((given: readonly string[], flags: DecisionFlags) =>
-        withServer(flags, (connection) =>
-          forEachName(given.map(requestName), async (name) => {
-            const request = await requestsOf(connection).get(name);
-            refuseDecided(request, "Denied");
-            if (flags.yes !== true) await refuseUnlessMeant(connection, request);
-            const approved = await decide(connection, { request, flags, type: "Approved" });
-            const shown =
-              flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
-            const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
-            show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}`, given });
-          }),
-        ),
-      ),
-    ["Look at a request, then approve it", "signet csr describe ann && signet csr approve ann"],
-    ["Approve in a script, and wait for the certificate", "signet csr approve ann --yes --wait --timeout 1m"],
-  );
-
-const deny = (): Command =>
-  withExamples(
-    decisionCommand("deny", "SignetDenied").action((given: readonly string[], flags: DecisionFlags) =>
-      withServer(flags, (connection) =>
-        forEachName(given.map(requestName), async (name) => {
-          const request = await requestsOf(connection).get(name);
-          refuseDecided(request, "Approved");
-          const denied = await decide(connection, { request, flags, type: "Denied" });
-          show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied`, given });
-        }),
-      ),
-    ),
-    ["Deny a request, and say why", 'signet csr deny ann --message "ask for the group dev, not ops"'],
-  );
-
-/** The other decision is final: the server would refuse this one in the words of its validation. */
-function refuseDecided({ metadata, status }: CertificateSigningRequest, other: "Approved" | "Denied"): void {
-  if (!(status.conditions ?? []).some(({ type }) => type === other)) return;
-  const next =
-    other === "Denied"
-      ? "ask for another one (signet csr create)"
-      : "once it is issued, signet certificates revoke ends its certificate";
-  throw commandRefused(
-    `request ${metadata.name ?? ""} was ${other.toLowerCase()} already, which cannot be undone; ${next}`,
-  );
-}
-
-interface Decision {
-  readonly request: CertificateSigningRequest;
-  readonly flags: DecisionFlags;
-  readonly type: "Approved" | "Denied";
-}
-
-/** Adds the condition to the version that was shown: if the request has changed, this is a conflict. */
-function decide(connection: ServerConnection, { request, flags, type }: Decision): Promise<CertificateSigningRequest> {
-  const [verb, done] = type === "Approved" ? ["approve", "approved"] : ["deny", "denied"];
-  const condition = {
-    type,
-    status: "True",
-    reason: flags.reason,
-    message: flags.message ?? `This request was ${done} by signet csr ${verb}.`,
-    lastUpdateTime: timestamp(Date.now()),
-  };
-  const others = (request.status.conditions ?? []).filter((one) => one.type !== type);
-  return requestsOf(connection).update(
-    { ...request, status: { ...request.status, conditions: [...others, condition] } },
-    { subresource: "approval" },
-  );
-}
-
-interface Shown {
-  readonly request: CertificateSigningRequest;
-  readonly flags: OutputFlags;
-  readonly text: string;
-  /** The names of all requests that are shown. */
-  readonly given: readonly string[];
-}
-
-function show({ names }: ServerConnection, { request, flags, text, given }: Shown): void {
-  if (flags.output === "yaml" && given.length > 1) writeOutput("---\n");
-  printObject(request, { flags, type: certificateSigningRequestResource(names), text: () => text });
-}
-
-async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
-  const { warnings } = await reportFor(connection, request);
-  if (warnings.length === 0) return;
-  for (const warning of warnings) console.error(`warning: ${printable(warning)}`);
-  if (!(await confirm("Approve it anyway?"))) {
-    throw new UsageError(
-      `request ${request.metadata.name ?? ""} is not approved: check it with signet csr describe, or approve it anyway with --yes`,
-    );
-  }
-}
-
 interface GetFlags extends CommonFlags {
   readonly outputFile?: string;
   readonly wait?: boolean;
@@ -207,7 +92,10 @@ const get = (): Command =>
             flags.wait === true ? await awaitCertificate(connection, { name }) : await requestsOf(connection).get(name);
           const pem = pemOf(request);
           if (output !== undefined) writePublicOutput(output, pem);
-          else show(connection, { request, flags, given: [name], text: pem.trimEnd() });
+          else {
+            const type = certificateSigningRequestResource(connection.names);
+            printObject(request, { flags, type, text: () => pem.trimEnd() });
+          }
         });
       }),
     ["Write the certificate to a file, as soon as it is issued", "signet csr get ann --wait --output-file ann.crt"],

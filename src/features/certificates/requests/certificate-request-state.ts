@@ -1,5 +1,8 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+import type {
+  CertificateSigningRequest,
+  CertificateSigningRequestCondition,
+} from "./certificate-signing-request-schema.ts";
 
 /** The state of a request. Each controller acts on the states that it handles. */
 export type CertificateRequestState = "pending" | "approved" | "denied" | "failed" | "issued";
@@ -17,6 +20,12 @@ export function certificateRequestState({ status }: CertificateSigningRequest): 
   if (!isApproved) return "pending";
   return status.certificate ? "issued" : "approved";
 }
+
+/** The condition of a type. Undefined: the request has none. */
+export const conditionOf = (
+  { status }: CertificateSigningRequest,
+  wanted: string,
+): CertificateSigningRequestCondition | undefined => status.conditions?.find(({ type }) => type === wanted);
 
 /** Whether a request is neither answered nor refused. */
 export const isUndecided = (request: CertificateSigningRequest): boolean =>

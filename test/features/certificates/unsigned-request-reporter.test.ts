@@ -5,10 +5,8 @@ import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import type { Event } from "../../../src/features/core/event-schema.ts";
-import {
-  unsignedRequestReporter,
-  missingSigner,
-} from "../../../src/features/certificates/requests/unsigned-request-reporter.ts";
+import { missingSigner } from "../../../src/features/certificates/requests/missing-signer.ts";
+import { unsignedRequestReporter } from "../../../src/features/certificates/requests/unsigned-request-reporter.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
 import { encodePem } from "../../../src/pki/pem.ts";

@@ -1,25 +1,16 @@
-import { kubernetesNames, platformNames, spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
-import { signerDomain } from "../signer-names.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
-import { isUndecided } from "./certificate-request-state.ts";
+import { conditionOf, isUndecided } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+import { missingSigner } from "./missing-signer.ts";
+import type { SigningHere } from "./missing-signer.ts";
 import { requestQueue } from "./request-queue.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
-import type { RunningSigners } from "../signers/running-signers.ts";
-import { findWellKnownSigner, wellKnownSigners } from "../signers/well-known-signers.ts";
-
-interface UnsignedRequestReporterOptions {
-  readonly signers: RunningSigners;
-  /** Whether the controller `csrsigning` runs in this process. */
-  readonly isSigning: boolean;
-}
 
 /** How long an external signer has to sign an approved request. */
 const externalSignerMilliseconds = 60_000;
@@ -31,7 +22,7 @@ const maximumMessageBytes = 1024;
  * Reports why a request will not be signed: once, with an Event on the request and a log line. When an external signer
  * may exist, it reports only if the request is not signed one minute after its approval.
  */
-export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions): Controller => ({
+export const unsignedRequestReporter = (options: SigningHere): Controller => ({
   name: "unsigned-request-reporter",
   start(context) {
     const { client, clock, informers, log, names } = context;
@@ -85,10 +76,10 @@ export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions)
 });
 
 /** When a request was approved, in milliseconds since the epoch; undefined while it is not. */
-function approvalTime({ status, metadata }: CertificateSigningRequest): number | undefined {
-  const approval = status.conditions?.find(({ type }) => type === "Approved");
+function approvalTime(request: CertificateSigningRequest): number | undefined {
+  const approval = conditionOf(request, "Approved");
   if (approval === undefined) return undefined;
-  return Date.parse(approval.lastUpdateTime ?? metadata.creationTimestamp ?? "") || 0;
+  return Date.parse(approval.lastUpdateTime ?? request.metadata.creationTimestamp ?? "") || 0;
 }
 
 function eventOf(
@@ -112,53 +103,4 @@ function eventOf(
     lastTimestamp: time,
     eventTime: microTimestamp(now),
   };
-}
-
-/** Why no signer with a name runs in this process. */
-interface MissingSigner {
-  /** Whether an external signer may exist. It gets some time before the request is reported. */
-  readonly mayRunElsewhere: boolean;
-  /** What is wrong, and what to do next. */
-  readonly message: string;
-}
-
-interface MissingSignerOptions extends UnsignedRequestReporterOptions {
-  readonly names: Names;
-}
-
-/** Returns why no signer with this name runs here. Undefined when one does. */
-export function missingSigner(
-  signerName: string,
-  { names, signers, isSigning }: MissingSignerOptions,
-): MissingSigner | undefined {
-  const runsHere = signers.find(signerName) !== undefined;
-  if (runsHere && isSigning) return undefined;
-  const quoted = JSON.stringify(signerName);
-  if (runsHere) {
-    const message = `the controller csrsigning is disabled: remove -csrsigning from --controllers, or run it in another process with signet controllers`;
-    return { mayRunElsewhere: true, message };
-  }
-  const wellKnown = findWellKnownSigner(names, signerName);
-  if (wellKnown !== undefined) {
-    const flag = `--cluster-signing-${wellKnown.shortName}`;
-    const message = `the signer ${quoted} has no CA here: set ${flag}-cert-file and ${flag}-key-file`;
-    return { mayRunElsewhere: !isSigning, message };
-  }
-  if (signers.names().includes(signerName)) {
-    const message = `the signer ${quoted} is disabled, because the API server trusts its CA for client certificates: set another CA for it in --signer-config`;
-    return { mayRunElsewhere: false, message };
-  }
-  const ownDomains = spellingsOf(names, (one) => one.domain);
-  if (ownDomains.some((own) => isWithinDomain(signerDomain(signerName), own))) {
-    const known = wellKnownSigners.map((signer) => signer.nameIn(names)).join(", ");
-    return { mayRunElsewhere: false, message: `there is no signer ${quoted}: create a request for one of ${known}` };
-  }
-  const others = names.profile === platformNames.profile ? kubernetesNames : platformNames;
-  const meant = findWellKnownSigner(others, signerName);
-  if (meant !== undefined) {
-    const message = `this server uses the naming profile ${names.profile}: create a request for ${meant.nameIn(names)}`;
-    return { mayRunElsewhere: false, message };
-  }
-  const message = `no signer ${quoted} runs here, and no external signer has signed: start the external signer, or add the signer to --signer-config`;
-  return { mayRunElsewhere: true, message };
 }

@@ -2,7 +2,7 @@ import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
 import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
 import { fileFailureReason, namesPath } from "../machinery/files/unusable-file.ts";
-import { ServerUnreachable } from "./agent-clients.ts";
+import { ServerUnreachable } from "./explained-transport.ts";
 import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "./agent-settings.ts";
 import { outputPath } from "./certificate-output.ts";

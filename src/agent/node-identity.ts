@@ -49,7 +49,7 @@ export class NodeIdentity {
       hasBootstrap: this.connection.hasBootstrap,
       now: this.#options.serverClock.now(),
     });
-    return identity === undefined ? undefined : this.connection.as(identity);
+    return identity && this.connection[identity];
   }
 
   /** Whose certificate is in the data directory, when it is not this node's and therefore not used. */

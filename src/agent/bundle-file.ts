@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
@@ -40,12 +40,12 @@ export interface TrustBundleState {
 /** The agent has written no larger file than this. A store of the shortest anchors is larger than the answer of the server. */
 const largestBundleBytes = 2 * largestAnswerBytes;
 
-/** What became of the file at a look. `failed`: it could not be written, or what the server has is nothing to write. */
-type Outcome =
-  | { readonly state: "right"; readonly contents: Buffer }
-  | { readonly state: "written"; readonly contents: Buffer; readonly anchors: number }
+/** What became of the file at a look, and how many anchors the server has. `failed`: it could not be written, or what the server has is nothing to write. */
+type Outcome = { readonly anchors: number } & (
+  | { readonly state: "right" | "written"; readonly contents: Buffer }
   | { readonly state: "absent" }
-  | { readonly state: "failed"; readonly fault: string };
+  | { readonly state: "failed"; readonly fault: string }
+);
 
 /** `fault`: the server's answer is nothing to write, or there is no password to write it with. */
 type WantedFile = { readonly contents: Buffer; readonly anchors: number } | { readonly fault: string };
@@ -110,42 +110,35 @@ export class BundleFile {
 
   /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
   #makeRight(wanted: WantedFile, found: Buffer | undefined): Outcome {
-    const { followed, onContents, onAnchors } = this.#options;
-    const { file, store } = followed;
-    if ("fault" in wanted) {
-      onAnchors(file, { anchors: 0, ...wanted });
-      return { state: "failed", ...wanted };
-    }
+    const { file, store } = this.#options.followed;
+    if ("fault" in wanted) return { state: "failed", anchors: 0, ...wanted };
     const { contents, anchors } = wanted;
-    if (anchors === 0) {
-      onAnchors(file, { anchors });
-      return { state: "absent" };
-    }
+    if (anchors === 0) return { state: "absent", anchors };
     if (found !== undefined && (store === undefined ? hasSamePem(found, contents) : found.equals(contents))) {
-      onAnchors(file, { anchors });
-      // An earlier try may have failed after it had put the file there.
-      onContents(file, { contents: found, isRepaired: false });
-      return { state: "right", contents: found };
+      return { state: "right", anchors, contents: found };
     }
     try {
       checkParentFolders(dirname(file), {});
       makeFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, contents);
       removeUnfinished(file);
+      return { state: "written", anchors, contents };
     } catch (error) {
-      const fault = failureReason(error);
-      onAnchors(file, { anchors, fault });
-      return { state: "failed", fault };
+      return { state: "failed", anchors, fault: failureReason(error) };
     }
-    onAnchors(file, { anchors });
-    onContents(file, { contents, isRepaired: !this.#changedFiles.foundChanges });
-    return { state: "written", contents, anchors };
   }
 
-  /** Logs what is new. A file that somebody has changed is reported elsewhere. */
+  /** Tells the others of each look, and logs what is new. A file that somebody has changed is reported elsewhere. */
   #report(outcome: Outcome, { wasRight }: { readonly wasRight: boolean }): void {
-    const { log, followed } = this.#options;
+    const { log, followed, onContents, onAnchors } = this.#options;
     const { source, file } = followed;
+    const { anchors } = outcome;
+    onAnchors(file, { anchors, ...("fault" in outcome && { fault: outcome.fault }) });
+    if ("contents" in outcome) {
+      // Also where the file is right: an earlier try may have failed after it had put it there.
+      const isRepaired = outcome.state === "written" && !this.#changedFiles.foundChanges;
+      onContents(file, { contents: outcome.contents, isRepaired });
+    }
     const last = this.#last;
     if (outcome.state === "absent" && last?.state !== "absent") {
       log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
@@ -154,7 +147,7 @@ export class BundleFile {
       log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
     }
     if (outcome.state === "written" && !wasRight) {
-      log.info({ ...source, file, anchors: outcome.anchors }, "wrote the trust bundle");
+      log.info({ ...source, file, anchors }, "wrote the trust bundle");
     }
   }
 }
@@ -173,7 +166,7 @@ function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: ReturnType
 const hasSamePem = (found: Buffer, wanted: Buffer): boolean =>
   haveSameAnchors(found.toString("utf8"), wanted.toString("utf8"));
 
-const digestOf = (contents: Buffer): string => createHash("sha256").update(contents).digest("hex");
+const digestOf = (contents: Buffer): string => hash("sha256", contents, "hex");
 
 function savedContents(file: string): Buffer | undefined {
   try {

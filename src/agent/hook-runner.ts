@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/backoff.ts";
 import type { Backoff } from "../machinery/loops/backoff.ts";
@@ -187,9 +187,7 @@ const startShell = (command: string, { change, file }: FileChange): ChildProcess
 
 /** The contents of the file and the hook: another command must see the same contents too. */
 const contentsFor = ({ digest, hook }: FileChange): string =>
-  createHash("sha256")
-    .update(JSON.stringify([digest, hook.check, hook.command]))
-    .digest("hex");
+  hash("sha256", JSON.stringify([digest, hook.check, hook.command]), "hex");
 
 function killGroup(child: ChildProcess | undefined): void {
   if (child?.pid === undefined) return;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { uptime } from "node:os";
 import { statSync } from "node:fs";
 import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
@@ -182,7 +182,7 @@ function runBundleHook(
   { settings, hooks }: AgentContext,
 ): void {
   const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
-  const digest = createHash("sha256").update(contents).digest("hex");
+  const digest = hash("sha256", contents, "hex");
   if (isRepaired) hooks.repaired(file);
   if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
 }

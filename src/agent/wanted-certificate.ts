@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { signerNames } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
@@ -117,9 +117,7 @@ const isSubjectOf = (
 
 /** Changes with everything that is wanted: usages and lifetime too, which a certificate does not show as they were asked for. */
 export const wantedDigest = (wanted: WantedCertificate, lifetimeSeconds: number | undefined): string =>
-  createHash("sha256")
-    .update(JSON.stringify([wanted, lifetimeSeconds]))
-    .digest("hex");
+  hash("sha256", JSON.stringify([wanted, lifetimeSeconds]), "hex");
 
 /** Whether a certificate is the node's identity, in either naming profile. */
 export const isIdentityOf = ({ subject }: Certificate, nodeName: string): boolean =>

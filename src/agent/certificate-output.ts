@@ -18,10 +18,10 @@ import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { encodeJavaKeyStore } from "../pki/java-key-store.ts";
-import { encodePem } from "../pki/pem.ts";
 import { encodePkcs12 } from "../pki/pkcs12.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
-import { parseCertificatesPem } from "../pki/certificates-pem.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
+import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 
 /** What a file of a folder contains, each as PEM. */
@@ -70,7 +70,7 @@ export function checkPlace(output: CertificateOutput): void {
 function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<string, Buffer> {
   switch (output.type) {
     case "pem":
-      return new Map([[output.file, Buffer.from(pair.keyPem + pair.certificatePem)]]);
+      return new Map([[output.file, Buffer.from(formatKeyPair(pair))]]);
     case "folder":
       return new Map(
         Object.entries(output.names).map(([part, name]) => [
@@ -108,13 +108,17 @@ function storeOf(output: StoreOutput, pair: KeyPair): Buffer {
   return contents;
 }
 
-function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {
-  if (part === "key") return keyPem;
-  if (part === "fullChain") return certificatePem;
-  const [certificate = "", ...chain] = parseCertificatesPem(certificatePem).map(({ der }) =>
-    encodePem("CERTIFICATE", der),
-  );
-  return part === "certificate" ? certificate : chain.join("");
+function partOf({ certificate, certificatePem, keyPem }: KeyPair, part: FolderPart): string {
+  switch (part) {
+    case "key":
+      return keyPem;
+    case "certificate":
+      return encodeCertificatesPem([certificate]);
+    case "chain":
+      return encodeCertificatesPem(parseCertificatesPem(certificatePem).slice(1));
+    case "fullChain":
+      return certificatePem;
+  }
 }
 
 export interface WrittenOutput {

@@ -1,7 +1,6 @@
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
-import { decodePemBlocks, encodePem } from "../pki/pem.ts";
+import { certificateBlocks, encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
 
 /** The anchors of some bundles. */
 export interface JoinedAnchors {
@@ -36,11 +35,10 @@ function anchorsOf({ metadata, spec }: ClusterTrustBundle): string[] {
 /** Whether two PEM texts have the same anchors, in any order. */
 export function haveSameAnchors(one: string, other: string): boolean {
   if (one === other) return true;
-  const sorted = (text: string): string => decodedAnchors(text).toSorted().join("");
+  const sorted = (text: string): string =>
+    certificateBlocks(text)
+      .map((der) => der.toString("base64"))
+      .toSorted()
+      .join();
   return sorted(one) === sorted(other);
 }
-
-const decodedAnchors = (text: string): string[] =>
-  decodePemBlocks(text)
-    .filter(({ type }) => type === "CERTIFICATE")
-    .map(({ bytes }) => encodePem("CERTIFICATE", bytes));

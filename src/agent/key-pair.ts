@@ -3,9 +3,8 @@ import { messageOf } from "../machinery/api/thrown-error.ts";
 import { parseCertificate } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
-import { decodePemBlocks } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { encodeCertificatesPem } from "../pki/certificates-pem.ts";
+import { certificateBlocks, encodeCertificatesPem } from "../pki/certificates-pem.ts";
 
 /** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {
@@ -25,11 +24,11 @@ const longestChainBytes = 100 * 1024;
  */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
   // Before they are parsed: many take seconds.
-  const blocks = decodePemBlocks(certificatePem).filter(({ type }) => type === "CERTIFICATE");
-  if (blocks.reduce((length, { bytes }) => length + bytes.length, 0) > longestChainBytes) {
+  const blocks = certificateBlocks(certificatePem);
+  if (blocks.reduce((length, der) => length + der.length, 0) > longestChainBytes) {
     throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);
   }
-  const chain = blocks.map(({ bytes }) => parseCertificate(bytes));
+  const chain = blocks.map((der) => parseCertificate(der));
   const [certificate] = chain;
   if (certificate === undefined) throw new PkiError("there is no certificate");
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {

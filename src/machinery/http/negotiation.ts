@@ -23,13 +23,8 @@ export interface MediaType {
   readonly isPretty: boolean;
 }
 
-/** The representations that an endpoint supports. */
-export interface Endpoint {
-  /** For collections, the error also lists the streaming types. */
-  readonly isCollection: boolean;
-  /** Reviews and some subresources have no table form. */
-  readonly allowsTable: boolean;
-}
+/** What is at a path: reviews and some subresources have no table form, and only collections can be watched. */
+export type Endpoint = "collection" | "object" | "object without a table";
 
 export const contentTypes: Readonly<Record<Format, string>> = {
   json: "application/json",
@@ -53,7 +48,7 @@ const maximumCachedHeaders = 512;
 
 /** Negotiates the representation of an answer. Throws a 406 in upstream's words. */
 export function negotiate(request: Pick<HttpRequest, "headers">, endpoint: Endpoint): MediaType {
-  const agreed = endpointNegotiators[endpointKey(endpoint)](acceptHeader(request.headers));
+  const agreed = endpointNegotiators[endpoint](acceptHeader(request.headers));
   if (agreed instanceof Error) throw agreed;
   return agreed;
 }
@@ -146,12 +141,13 @@ const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
 /** The representation that an Accept header gets, or the refusal. */
 type EndpointNegotiator = (header: string) => MediaType | Error;
 
-function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNegotiator {
+function endpointNegotiator(endpoint: Endpoint): EndpointNegotiator {
+  const allowsTable = endpoint !== "object without a table";
   const isConversionAllowed = ({ kind, version, group, format }: RequestedConversion): boolean => {
     if (group !== "meta.k8s.io" || (version !== "v1" && version !== "v1beta1")) return false;
     return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
   };
-  const produces = isCollection ? collectionTypes : acceptedTypes;
+  const produces = endpoint === "collection" ? collectionTypes : acceptedTypes;
   return cachedByHeader((header) => {
     if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
     const agreed = agree(header, { isConversionAllowed });
@@ -173,14 +169,10 @@ function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
 
 const statusMediaType = cachedByHeader((header) => mediaType(agree(header, {}) ?? { ...plainJson, isPretty: true }));
 
-const endpointKey = ({ isCollection, allowsTable }: Endpoint): "both" | "collection" | "table" | "neither" =>
-  isCollection ? (allowsTable ? "both" : "collection") : allowsTable ? "table" : "neither";
-
-const endpointNegotiators: Readonly<Record<ReturnType<typeof endpointKey>, EndpointNegotiator>> = {
-  both: endpointNegotiator({ isCollection: true, allowsTable: true }),
-  collection: endpointNegotiator({ isCollection: true, allowsTable: false }),
-  table: endpointNegotiator({ isCollection: false, allowsTable: true }),
-  neither: endpointNegotiator({ isCollection: false, allowsTable: false }),
+const endpointNegotiators: Readonly<Record<Endpoint, EndpointNegotiator>> = {
+  collection: endpointNegotiator("collection"),
+  object: endpointNegotiator("object"),
+  "object without a table": endpointNegotiator("object without a table"),
 };
 
 /** Empty for a missing header. */

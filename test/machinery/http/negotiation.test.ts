@@ -4,12 +4,9 @@ import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { bodyFormat, patchType } from "../../../src/machinery/http/content-type.ts";
 import { isPretty, negotiate, negotiateStatus, refuseUnstreamable } from "../../../src/machinery/http/negotiation.ts";
+import type { Endpoint } from "../../../src/machinery/http/negotiation.ts";
 
-const collection = { isCollection: true, allowsTable: true };
-const item = { isCollection: false, allowsTable: true };
-const review = { isCollection: false, allowsTable: false };
-
-function agreed(accept: string, endpoint = collection): string {
+function agreed(accept: string, endpoint: Endpoint = "collection"): string {
   const { format, conversion } = negotiate({ headers: { accept } }, endpoint);
   return conversion ? `${format} ${conversion.kind} ${conversion.version}` : format;
 }
@@ -53,7 +50,7 @@ describe("negotiate", () => {
     for (const accept of ["text/html", "application/*", "APPLICATION/JSON", ",", "nonsense", "application/json/x"]) {
       assert.throws(() => agreed(accept), refused(406, /^406: Not Acceptable\n\nAvailable .*stream=watch$/), accept);
       assert.throws(
-        () => agreed(accept, item),
+        () => agreed(accept, "object"),
         refused(406, /^406: Not Acceptable\n\nAvailable [^=]*protobuf$/),
         accept,
       );
@@ -68,12 +65,15 @@ describe("negotiate", () => {
   });
 
   it("does not offer tables for reviews", () => {
-    assert.throws(() => agreed(`application/json;${table}`, review), refused(406, /^only the following/));
+    assert.throws(
+      () => agreed(`application/json;${table}`, "object without a table"),
+      refused(406, /^only the following/),
+    );
   });
 
   it("streams JSON and protobuf, not YAML", () => {
     const stream = (accept: string): string => {
-      const mediaType = negotiate({ headers: { accept } }, collection);
+      const mediaType = negotiate({ headers: { accept } }, "collection");
       refuseUnstreamable(mediaType);
       return mediaType.format;
     };

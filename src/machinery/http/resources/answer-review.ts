@@ -26,7 +26,7 @@ const maximumReviewBytes = 256 * 1024;
 /** Answers kinds that are never stored: reviews and token requests. */
 export async function answerReview(review: AnsweredReview, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   const { request, info, warnings, admission, clock, audited } = resourceRequest;
-  const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
+  const mediaType = negotiate(request, "object without a table");
   const body = await readBody(resourceRequest, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;

@@ -31,7 +31,7 @@ export async function deleteRequest(
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
   const { request, info } = resourceRequest;
-  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const mediaType = negotiate(request, "object");
   const options = await readDeleteOptions(resourceRequest);
   const { namespace, name } = info;
   const deletion = await deleteObject(registry, {
@@ -57,7 +57,7 @@ export async function deleteCollectionRequest(
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
   const { request, info, user } = resourceRequest;
-  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const mediaType = negotiate(request, "object");
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "" });
   const options = await readDeleteOptions(resourceRequest);

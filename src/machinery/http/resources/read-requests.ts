@@ -7,6 +7,7 @@ import { parametersOf, parseBoolean } from "../../registry/query-values.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, refuseUnstreamable } from "../negotiation.ts";
+import type { MediaType } from "../negotiation.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
 import { representList } from "./represent-list.ts";
@@ -14,11 +15,14 @@ import { isStoredText, representStored } from "./represent-object.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { watchResponse } from "./watch-response.ts";
 
-/** Whether clients may request a subresource, or the object itself, as a table. */
-export function allowsTable({ definition }: ResourceRegistry, subresource: string): boolean {
-  if (subresource === "") return true;
+/** Negotiates the representation of an object, or of one of its subresources. Throws a 406. */
+export function negotiateObject(
+  { definition }: ResourceRegistry,
+  { request, info: { subresource } }: Pick<ResourceRequest, "request" | "info">,
+): MediaType {
   const found = definition.subresources?.[subresource];
-  return found?.type === "update" && found.allowsTable !== false;
+  const allowsTable = subresource === "" || (found?.type === "update" && found.allowsTable !== false);
+  return negotiate(request, allowsTable ? "object" : "object without a table");
 }
 
 /** GET of an object, also by the path of a subresource. */
@@ -27,8 +31,7 @@ export function getRequest(
   resourceRequest: Pick<ResourceRequest, "info"> & TurnTaker,
 ): HttpResponse | Promise<HttpResponse> {
   const { request, info } = resourceRequest;
-  const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
-  const mediaType = negotiate(request, endpoint);
+  const mediaType = negotiateObject(registry, resourceRequest);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
   const representation = { registry, request, status: 200, mediaType };
   const longest = isStoredText(representation) ? shortTextLength : smallObjectLength;
@@ -63,7 +66,7 @@ export async function listRequest(
   registry: ResourceRegistry,
   { request, info, user }: ResourceRequest,
 ): Promise<HttpResponse> {
-  const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
+  const mediaType = negotiate(request, "collection");
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name });
   const list = await listObjects(registry, { ...options, waiter: request, user });
@@ -74,7 +77,7 @@ export function watchRequest(
   registry: ResourceRegistry,
   { request, info, user, schedule }: ResourceRequest,
 ): HttpResponse {
-  const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
+  const mediaType = negotiate(request, "collection");
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name });
   refuseUnstreamable(mediaType); // last, as upstream

@@ -22,7 +22,7 @@ import { negotiate } from "../negotiation.ts";
 import { YamlFault } from "../yaml/yaml-to-json.ts";
 import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
-import { allowsTable } from "./read-requests.ts";
+import { negotiateObject } from "./read-requests.ts";
 import { isStoredText, representStored } from "./represent-object.ts";
 import { decodeBody, readBody, readBytes, readYaml } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
@@ -40,7 +40,7 @@ export async function createRequest(
   if (review !== undefined) {
     return answerReview({ ...review, ...registry.answerOf(info.subresource) }, resourceRequest);
   }
-  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const mediaType = negotiate(request, "object");
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const object = await decodedObject(registry, { body, options, resourceRequest });
@@ -148,9 +148,6 @@ function decodedObject(
     decode: (request) => decodeObject(registry, request),
   });
 }
-
-const negotiateObject = (registry: ResourceRegistry, { request, info }: ResourceRequest): MediaType =>
-  negotiate(request, { isCollection: false, allowsTable: allowsTable(registry, info.subresource) });
 
 const representChanged = (
   registry: ResourceRegistry,

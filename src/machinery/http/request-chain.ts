@@ -3,7 +3,7 @@ import type { AuthorizationAttributes, Authorize, Decision } from "../api/attrib
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
-import { isApiPath, requestInfo } from "./request-info.ts";
+import { isForApi, requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -103,7 +103,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       lifecycle.info = info;
       refuseMalformedTimeout(request, info);
 
-      if (isApiPath(request.path)) {
+      if (isForApi(info)) {
         const waiting = options.waitForFreshCache(request);
         if (waiting !== undefined) await waiting;
         request.hasFreshCache = true;

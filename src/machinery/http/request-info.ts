@@ -111,15 +111,9 @@ export function requestInfo({
   return { kind: "resource", verb: verb === "delete" && name === "" ? "deletecollection" : verb, ...target };
 }
 
-/**
- * Whether a path is of the API: of its objects, or of the list of what it serves. It reads the path as `requestInfo` does, where
- * `//api/v1` and `/%61pi/v1` are `/api/v1` too. Throws what that throws.
- */
-export function isApiPath(path: string): boolean {
-  if (path.startsWith("/api/") || path.startsWith("/apis/")) return true;
-  const [prefix] = splitPath(path.includes("%") ? decodePath(path) : path);
-  return prefix === "api" || prefix === "apis";
-}
+/** Whether a request is for the API: for its objects, or for the list of what it serves. */
+export const isForApi = (info: ParsedRequestInfo): boolean =>
+  info.kind !== "path" || /^\/*apis?(?:\/|$)/.test(info.path);
 
 /** Whether a GET of a collection is a watch. Most queries cannot have the parameter: they cost only a search. */
 const isWatchQuery = (query: string): boolean =>

@@ -1,5 +1,6 @@
 import type { ResourceAttributes, Decision } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { qualified } from "../../machinery/api/resource-type.ts";
 import { memberNodeNameOf } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import { ruleAllows } from "../access/index.ts";
@@ -55,8 +56,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
     if (node === undefined) return silent;
     if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(user.username)}`);
     if (attributes.kind === "resource") {
-      const { group, resource } = attributes;
-      const decide = decisions.get(group === "" ? resource : `${resource}.${group}`);
+      const decide = decisions.get(qualified(attributes));
       if (decide !== undefined) return decide({ ...attributes, node });
     }
     return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : silent;

@@ -1,6 +1,8 @@
 import type { FieldError } from "./field-error.ts";
 import { maximumFaults } from "./field-error.ts";
 import { goQuoted, shortened } from "./format-value.ts";
+import { qualified } from "./resource-type.ts";
+import type { GroupResource } from "./resource-type.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 
 /**
@@ -13,13 +15,6 @@ const maximumCausesLength = 64 * 1024;
 const maximumSentenceLength = 48 * 1024;
 const maximumNameLength = 2048;
 const maximumCauseLength = 8192;
-
-/** The resource or kind that an error is about. */
-export interface Named {
-  readonly group: string;
-  /** A plural (`serviceaccounts`) or, for Invalid, a kind. */
-  readonly resource: string;
-}
 
 export interface ApiErrorOptions {
   readonly code: number;
@@ -104,10 +99,7 @@ function boundedCauses(causes: readonly StatusCause[]): StatusCause[] {
   return bounded;
 }
 
-/** `certificatesigningrequests.certificates.platform.io`; for the core group only the resource. */
-export const qualified = ({ group, resource }: Named): string => (group === "" ? resource : `${resource}.${group}`);
-
-const detailsOf = ({ group, resource }: Named, name: string): StatusDetails => ({
+const detailsOf = ({ group, resource }: GroupResource, name: string): StatusDetails => ({
   ...(name !== "" && { name }),
   ...(group !== "" && { group }),
   ...(resource !== "" && { kind: resource }),
@@ -120,7 +112,7 @@ export const unauthorized = (): ApiError =>
 
 /** `message` is the authorizer's sentence. It follows the resource and name. */
 export const forbidden = (
-  resource: Named,
+  resource: GroupResource,
   { name = "", message }: { readonly name?: string; readonly message: string },
 ): ApiError =>
   new ApiError({
@@ -135,7 +127,7 @@ export const forbidden = (
     details: detailsOf(resource, name),
   });
 
-export const notFound = (resource: Named, name: string): ApiError =>
+export const notFound = (resource: GroupResource, name: string): ApiError =>
   new ApiError({
     code: 404,
     reason: "NotFound",
@@ -173,7 +165,7 @@ export const routeNotAcceptable = (available: readonly string[]): ApiError =>
     details: {},
   });
 
-export const alreadyExists = (resource: Named, name: string): ApiError =>
+export const alreadyExists = (resource: GroupResource, name: string): ApiError =>
   new ApiError({
     code: 409,
     reason: "AlreadyExists",
@@ -183,7 +175,7 @@ export const alreadyExists = (resource: Named, name: string): ApiError =>
 
 /** `message` gives the reason. It follows "Operation cannot be fulfilled on ...: ". */
 export const conflict = (
-  resource: Named,
+  resource: GroupResource,
   {
     name,
     message,
@@ -232,7 +224,7 @@ function sentenceOf(faults: readonly FieldError[]): string {
  * the kind's name (upstream: `errors.NewInvalid`).
  */
 export function invalid(
-  kind: Named,
+  kind: GroupResource,
   { name = "", faults }: { readonly name?: string; readonly faults: readonly FieldError[] },
 ): ApiError {
   const causes = faults.slice(0, maximumFaults).map(({ reason, message, field }) => ({ reason, message, field }));

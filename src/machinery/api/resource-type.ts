@@ -18,6 +18,17 @@ export interface ResourceType<T extends ApiObject = ApiObject> {
 /** A kind in one version of its group. */
 export type GroupVersionKind = Pick<ResourceType, "group" | "version" | "kind">;
 
+/** A resource of a group in any version (upstream: `GroupResource`). */
+export interface GroupResource {
+  readonly group: string;
+  /** A plural (`serviceaccounts`); in errors about an object's contents, its kind. */
+  readonly resource: string;
+}
+
+/** `certificatesigningrequests.certificates.platform.io`; for the core group only the resource. */
+export const qualified = ({ group, resource }: GroupResource): string =>
+  group === "" ? resource : `${resource}.${group}`;
+
 /** How an object says its group and version: `v1`, or `certificates.k8s.io/v1`. */
 export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
   group === "" ? version : `${group}/${version}`;

@@ -1,4 +1,4 @@
-import type { Named } from "../api/api-error.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import type { HttpResponse } from "../api/http-message.ts";
@@ -75,7 +75,7 @@ export class AuditedBodies {
     return schema && { kind, apiVersion, ...(schema.protobuf.decode(raw) as object) }; // a message is an object
   }
 
-  #add(kind: Kind, { group, resource }: Named): void {
+  #add(kind: Kind, { group, resource }: GroupResource): void {
     const rule: BodyRule | undefined =
       kind.isConfidential === true
         ? { type: "never" }
@@ -98,9 +98,9 @@ export class AuditedBodies {
     return rule;
   }
 
-  #addSubresource(subresource: CreateSubresource, named: Named): void {
+  #addSubresource(subresource: CreateSubresource, parent: GroupResource): void {
     const { otherVersions = [] } = subresource;
-    for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, named);
+    for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, parent);
   }
 
   /** Made at the first answer of a kind in protobuf, and kept. */

@@ -2,6 +2,7 @@ import { messageOf } from "../api/thrown-error.ts";
 import { monotonicClock, systemSchedule } from "../api/clock.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
+import { qualified } from "../api/resource-type.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
@@ -91,7 +92,7 @@ class Terms {
     const informers = new InformerSet(client, {
       open: openInformer,
       onError: (error, { group, plural }) => {
-        this.#reportFailure({ resource: group === "" ? plural : `${plural}.${group}`, error: messageOf(error) });
+        this.#reportFailure({ resource: qualified({ group, resource: plural }), error: messageOf(error) });
         if (error instanceof ChangesLost) void this.#restart({ afterMilliseconds: 0 });
         if (error instanceof TooManyObjects) {
           log.error({ error: error.message }, "the loops stop for a minute");

@@ -1,6 +1,6 @@
-import type { Named } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/tracked-reviews.ts";
@@ -30,9 +30,9 @@ export interface CompiledKind<T extends ApiObject = ApiObject> {
    */
   readonly apiVersions: ReadonlySet<string>;
   /** The resource, as errors name it. */
-  readonly resource: Named;
+  readonly resource: GroupResource;
   /** The kind, as validation errors name it: that of the objects that hooks see, where fields have other names. */
-  readonly kind: Named;
+  readonly kind: GroupResource;
   /** What each endpoint does not write, by the name of the subresource; "" is the resource itself. */
   readonly resetFields: ReadonlyMap<string, FieldSet>;
   /** Sent as a Warning header with every answer. Undefined for a version that is not deprecated. */

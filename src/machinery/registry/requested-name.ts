@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto";
 import { badRequest, notFound } from "../api/api-error.ts";
-import type { Named } from "../api/api-error.ts";
 import { goQuoted, shortened } from "../api/format-value.ts";
 import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** Sets the namespace of the request on an object that has none. Throws a 400 when the object has another one. */
@@ -48,7 +48,7 @@ export function generateName(prefix: string): string {
 }
 
 /** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as in upstream. */
-export const notFoundOrInvalidName = (resource: Named, name: string): Error =>
+export const notFoundOrInvalidName = (resource: GroupResource, name: string): Error =>
   (name.includes("/") ? undefined : invalidNameParameter(name)) ?? notFound(resource, name);
 
 /** The 400 for a name by which no store can be asked (upstream: `NamespaceKeyFunc`). Undefined for other names. */

@@ -1,9 +1,10 @@
 import type { AdmissionRule } from "../api/attributes.ts";
 import { conflict, invalid, requestCanceled, tooLarge } from "../api/api-error.ts";
-import type { ApiError, Named } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
 import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
 import { openBrace } from "../api/json-codes.ts";
 import type { Eviction } from "../storage/sorted-objects.ts";
@@ -175,12 +176,12 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /** The resource, as errors name it. */
-  get resource(): Named {
+  get resource(): GroupResource {
     return this.compiled.resource;
   }
 
   /** The kind, as validation errors name it. */
-  get kind(): Named {
+  get kind(): GroupResource {
     return this.compiled.kind;
   }
 

@@ -1,4 +1,4 @@
-import { qualified } from "../api/api-error.ts";
+import { qualified } from "../api/resource-type.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { isTooLongKey, maximumKeyBytes } from "../storage/check-key.ts";
 import { keyAfter, prefixRange } from "../storage/key-range.ts";

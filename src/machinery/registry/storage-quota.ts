@@ -1,5 +1,6 @@
 import { forbidden } from "../api/api-error.ts";
-import type { ApiError, Named } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { sharerOf } from "../scheduling/share-path.ts";
@@ -27,7 +28,7 @@ export interface Growth {
   readonly key: string;
   readonly name: string;
   readonly user: UserInfo;
-  readonly resource: Named;
+  readonly resource: GroupResource;
   readonly kind: KindSizes;
   /** How many bytes it takes more than before. */
   readonly bytes: number;

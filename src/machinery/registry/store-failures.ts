@@ -1,5 +1,5 @@
 import { conflict, requestCanceled, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
-import type { Named } from "../api/api-error.ts";
+import type { GroupResource } from "../api/resource-type.ts";
 import { TransactionRefused } from "../api/transaction.ts";
 import {
   StoreDamaged,
@@ -20,7 +20,7 @@ export const refusedWriteText = (error: StoreUnavailable): string =>
 /** What a client is told of a write that failed. Other errors stay as they are. */
 export function writeFailure(
   error: unknown,
-  { resource, key }: { readonly resource: Named; readonly key: string },
+  { resource, key }: { readonly resource: GroupResource; readonly key: string },
 ): unknown {
   // Before StoreUnavailable, which it is too.
   if (error instanceof WriteOutcomeUnknown)

@@ -1,4 +1,5 @@
 import { notFound } from "../../../machinery/api/api-error.ts";
+import { qualified } from "../../../machinery/api/resource-type.ts";
 import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -47,12 +48,12 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
     name: "NodeRestriction",
     appliesTo: ({ user }) => memberNodeNameOf(user) !== undefined,
     async admit(attributes) {
-      const { user, group, resource } = attributes;
+      const { user } = attributes;
       const node = memberNodeNameOf(user) ?? "";
       if (node === "") {
         throw admissionForbidden(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
       }
-      const key = group === "" ? resource : `${resource}.${group}`;
+      const key = qualified(attributes);
       if (Object.hasOwn(resources, key)) await resources[key]?.({ ...attributes, node });
       return undefined;
     },

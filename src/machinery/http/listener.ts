@@ -289,9 +289,10 @@ function serveBothProtocols(parts: ListenerParts): void {
       const parse = takeListener(socket, "data");
       return readInTurns(socket, { waiting: () => pipelinedRequests(connection, socket), read: parse });
     }
+    const waitingRequests = (): WaitingRequests => (connection.waiting ??= new WaitingRequests(socket));
     const onRequest = (stream: Http2Stream, head: RequestHead): void => {
       // One read brings hundreds, and many connections are read in one turn of the event loop.
-      const waiting = mustWaitForTurn() ? (connection.waiting ??= new WaitingRequests(socket)) : undefined;
+      const waiting = mustWaitForTurn() ? waitingRequests() : undefined;
       if (waiting?.hasRoom === false) {
         tooManyWait(connection);
         return stream.refuse();
@@ -299,10 +300,7 @@ function serveBothProtocols(parts: ListenerParts): void {
       serveStream(stream, { head, context, connection, turn: waiting?.turn() });
     };
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
-    readInTurns(socket, {
-      waiting: () => (connection.waiting ??= new WaitingRequests(socket)),
-      read: (bytes) => session.read(bytes),
-    });
+    readInTurns(socket, { waiting: waitingRequests, read: (bytes) => session.read(bytes) });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));
     // Its handshake was under way when the listener began to close: its requests are refused as not taken.

@@ -38,7 +38,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api", "pki/ip-address", "pki/parse-url"],
-  "machinery/http2": ["machinery/api/byte-accumulator"],
+  "machinery/http2": ["machinery/api/byte-accumulator", "machinery/api/no-bytes"],
   "machinery/http": [
     "machinery/api",
     "machinery/http2",

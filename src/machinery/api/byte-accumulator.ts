@@ -1,8 +1,8 @@
-export const noBytes: Buffer = Buffer.alloc(0);
+import { noBytes } from "./no-bytes.ts";
 
 /**
- * Joins bytes that come in parts. It takes memory for the bytes, whatever the number of parts: a megabyte in parts of one byte would otherwise
- * be a million objects. A single part is kept as it is.
+ * Joins bytes that come in parts. It takes memory for the bytes, whatever the number of parts: a megabyte in parts of one byte would
+ * otherwise be a million objects. A single part is kept as it is.
  */
 export class ByteAccumulator {
   #bytes: Buffer = noBytes;

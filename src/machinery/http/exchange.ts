@@ -1,6 +1,6 @@
 import { badRequest, bodyTooLarge, timeout } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
-import { noBytes } from "../api/byte-accumulator.ts";
+import { noBytes } from "../api/no-bytes.ts";
 import type {
   ByteSink,
   Connection,

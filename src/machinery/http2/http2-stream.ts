@@ -1,4 +1,5 @@
-import { ByteAccumulator, noBytes } from "../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/byte-accumulator.ts";
+import { noBytes } from "../api/no-bytes.ts";
 import type { ResponseHead } from "./frame-writer.ts";
 import { PendingBytes } from "./pending-bytes.ts";
 import { errorCodes } from "./protocol.ts";

@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { noBytes } from "../api/no-bytes.ts";
 import { StoredObject } from "./stored-object.ts";
 
 /**
@@ -10,7 +11,7 @@ export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObj
   readonly #reason: string;
 
   constructor({ key, revision, reason }: { readonly key: string; readonly revision: number; readonly reason: string }) {
-    super({ prefix: "", key, value: empty, revision });
+    super({ prefix: "", key, value: noBytes, revision });
     this.#reason = reason;
   }
 
@@ -52,5 +53,3 @@ export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObj
     });
   }
 }
-
-const empty = Buffer.alloc(0);

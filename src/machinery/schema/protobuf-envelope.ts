@@ -1,3 +1,4 @@
+import { noBytes } from "../api/no-bytes.ts";
 import type { ProtobufCodec } from "./protobuf.ts";
 import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 
@@ -53,7 +54,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length === magic.length) throw new ProtobufError("empty body");
   const reader = ProtobufReader.bounded(bytes.subarray(magic.length));
   let typeMeta = { apiVersion: "", kind: "" };
-  let raw: Buffer = Buffer.alloc(0);
+  let raw: Buffer = noBytes;
   while (reader.nextField()) {
     if (reader.field === 1) typeMeta = readTypeMeta(reader.message());
     else if (reader.field === 2) raw = reader.bytes();

@@ -261,6 +261,8 @@ export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
 }
 
+export const storeClosed = (): StoreUnavailable => new StoreUnavailable("the store is closed");
+
 /** The store's file lacks what it must have. No attempt later helps, only a backup. */
 export class StoreDamaged extends StoreUnavailable {
   override readonly name = "StoreDamaged";

@@ -1,4 +1,5 @@
 import type { ByteSink } from "../../api/http-message.ts";
+import { noBytes } from "../../api/no-bytes.ts";
 
 /** How long the frames of all watches together may keep requests and timers waiting. */
 const turnMilliseconds = 1;
@@ -89,7 +90,7 @@ class JoinedFrames {
 
   join(frames: readonly Buffer[]): Buffer {
     const [first] = frames;
-    if (first === undefined || frames.length === 1) return first ?? Buffer.alloc(0);
+    if (first === undefined || frames.length === 1) return first ?? noBytes;
     const known = this.#byFirst.get(first);
     if (known?.frames.length === frames.length && known.frames.every((frame, index) => frame === frames[index])) {
       return known.bytes;

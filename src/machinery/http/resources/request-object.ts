@@ -23,7 +23,7 @@ import { bodyFormat } from "../content-type.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
 import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml/yaml-to-json.ts";
-import { noBytes } from "../../api/byte-accumulator.ts";
+import { noBytes } from "../../api/no-bytes.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";

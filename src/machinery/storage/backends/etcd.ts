@@ -6,6 +6,7 @@ import {
   ValueTooLarge,
   WriteAbandoned,
   WriteOutcomeUnknown,
+  storeClosed,
 } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
 import { EtcdClient, rangePath } from "../etcd/etcd-client.ts";
@@ -36,6 +37,7 @@ import {
   isWithoutFence,
 } from "../etcd/etcd-errors.ts";
 import { asError } from "../../api/thrown-error.ts";
+import { noBytes } from "../../api/no-bytes.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";
@@ -276,7 +278,7 @@ export class EtcdStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#progressTimer);
-    for (const watch of this.#watches) watch.end(closed());
+    for (const watch of this.#watches) watch.end(storeClosed());
     this.#leftCheck?.stop();
     this.#client.close();
   }
@@ -413,7 +415,7 @@ export class EtcdStore implements Store {
       for (const watch of watches) watch.requestProgress();
       return;
     }
-    const message = encodePut(this.#keys.fenceKey, Buffer.alloc(0));
+    const message = encodePut(this.#keys.fenceKey, noBytes);
     await this.#call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true, decode: unread });
   }
 }
@@ -429,5 +431,3 @@ const wentBack = (revision: number): StoreUnavailable =>
   new StoreUnavailable(
     `etcd had revision ${revision} and has an older one now: it was restored from a snapshot, or has lost writes; restart all servers`,
   );
-
-const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

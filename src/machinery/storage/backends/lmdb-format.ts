@@ -1,6 +1,7 @@
 import { getLastVersion } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { jsonFields } from "../../api/json-object.ts";
+import { noBytes } from "../../api/no-bytes.ts";
 
 /** Format 1 has no checksums. The first write into such a store makes it one of format 2. */
 const formatVersion = 2;
@@ -25,11 +26,10 @@ export function checkFormat(
   const stored = root.transactionSync(() => {
     const format = storedFormat({ meta });
     if (format !== undefined) return format;
-    const nothing = Buffer.alloc(0);
     const compacted = firstRevision === 1 ? 0 : firstRevision;
-    meta.putSync("revision", nothing, firstRevision);
-    meta.putSync("compacted", nothing, compacted);
-    meta.putSync("swept", nothing, compacted);
+    meta.putSync("revision", noBytes, firstRevision);
+    meta.putSync("compacted", noBytes, compacted);
+    meta.putSync("swept", noBytes, compacted);
     meta.putSync("format", encodeFormat(profile), formatVersion);
     return undefined;
   });

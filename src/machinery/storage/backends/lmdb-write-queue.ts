@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
+import { noBytes } from "../../api/no-bytes.ts";
 import { answerAt } from "../answer-at.ts";
 import { StoreDamaged, WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
@@ -279,7 +280,7 @@ function putAll(environment: LmdbEnvironment, writes: readonly PlannedWrite[]): 
   }
   const format = newFormat(environment);
   if (format !== undefined) put = ignoreRejection(meta.put("format", format.value, format.version), put);
-  void ignoreRejection(meta.put("revision", nothing, last), put);
+  void ignoreRejection(meta.put("revision", noBytes, last), put);
 }
 
 function ignoreRejection(promise: Promise<unknown>, ignored: Promise<unknown> | undefined): Promise<unknown> {
@@ -300,4 +301,3 @@ const isAbandoned = ({ requests }: PendingTransaction): boolean =>
 
 /** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
 const atTheEnd = { append: true } as unknown as number; // put takes options, which lmdb's types leave out
-const nothing = Buffer.alloc(0);

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { noBytes } from "../../api/no-bytes.ts";
 import { isTurnOver } from "../../scheduling/request-turn.ts";
-import { RevisionCompacted, RevisionInFuture, StoreDamaged, StoreUnavailable } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreDamaged, storeClosed } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -117,7 +118,7 @@ export class LmdbStore implements Store {
 
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     checkKeys(requests);
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw storeClosed();
     return await this.#writes.add(requests);
   }
 
@@ -173,7 +174,7 @@ export class LmdbStore implements Store {
   }
 
   valueAt({ key, revision }: WriteOfKey): Buffer | undefined {
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw storeClosed();
     const { log } = this.#environment;
     const logKey = encodeRevision(revision);
     return this.#orDamaged(() => {
@@ -245,7 +246,7 @@ export class LmdbStore implements Store {
     this.#refresh();
     const latest = this.#counter("revision");
     if (revision > latest) throw new RevisionInFuture(latest);
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw storeClosed();
     // Run one sweep after the other: the next sweep finishes one that was interrupted.
     const sweep = this.#sweeping.then(() =>
       sweepHistory({
@@ -285,7 +286,7 @@ export class LmdbStore implements Store {
     this.#isClosed = true;
     await this.#writes.drained();
     await this.#sweeping;
-    this.#watches.end(closed());
+    this.#watches.end(storeClosed());
     await closeEnvironment(this.#environment);
   }
 
@@ -294,7 +295,7 @@ export class LmdbStore implements Store {
    * processes.
    */
   #refresh(): void {
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw storeClosed();
     this.#environment.root.resetReadTxn();
   }
 
@@ -371,12 +372,8 @@ function lost(key: string): never {
 
 const damagedEntry = ({ key, from }: FoundHead, { found }: StoreDamaged): Entry => ({
   key,
-  value: nothing,
+  value: noBytes,
   createRevision: from,
   modRevision: from,
   unreadable: found,
 });
-
-const nothing = Buffer.alloc(0);
-
-const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

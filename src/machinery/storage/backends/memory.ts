@@ -1,4 +1,4 @@
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned, isExpected } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, WriteAbandoned, isExpected, storeClosed } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -54,7 +54,7 @@ export class MemoryStore implements Store {
 
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     checkKeys(requests);
-    if (this.#isClosed) throw new StoreUnavailable("the store is closed");
+    if (this.#isClosed) throw storeClosed();
     if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
     const found = requests.map(({ key }) => this.#current(key));
     const areExpected = requests.every((request, index) => isExpected(request, found[index]?.modRevision ?? 0));
@@ -126,7 +126,7 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#watches.end(new StoreUnavailable("the store is closed"));
+    this.#watches.end(storeClosed());
   }
 }
 

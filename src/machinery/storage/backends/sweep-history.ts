@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { noBytes } from "../../api/no-bytes.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
 import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
@@ -10,8 +11,6 @@ const stepLength = 500;
 
 /** How many pages the removal of a record changes: one of the log, one of the heads. */
 const pagesOfARemoval = 2;
-
-const nothing = Buffer.alloc(0);
 
 /** A record of the log without its value, by its revision. */
 interface LoggedHead {
@@ -61,7 +60,7 @@ async function sweepStep(
       const writes: Promise<unknown>[] = [];
       const batch = root.batch(() => {
         for (const record of records) writes.push(...removeUnreachable(environment, record));
-        writes.push(meta.put("swept", nothing, sweptTo));
+        writes.push(meta.put("swept", noBytes, sweptTo));
       });
       return Promise.allSettled([batch, ...writes]);
     });
@@ -97,7 +96,7 @@ async function raiseCompacted(environment: LmdbEnvironment, revision: number): P
     try {
       environment.files.check();
       environment.room.check({ bytes: 0, pages: 0 });
-      if (await opening.commit(() => meta.put("compacted", nothing, revision, current))) return revision;
+      if (await opening.commit(() => meta.put("compacted", noBytes, revision, current))) return revision;
     } catch (error) {
       throw await commitFailure(environment, error);
     }

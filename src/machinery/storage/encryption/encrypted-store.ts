@@ -2,6 +2,7 @@ import { prefixRange, singleKeyRange } from "../key-range.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { noBytes } from "../../api/no-bytes.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {
@@ -260,7 +261,7 @@ export class EncryptedStore implements Store {
     this.#hasUnreadable = true;
     return {
       ...stored,
-      value: nothing,
+      value: noBytes,
       unreadable: error.message,
       ...(error instanceof KmsUnavailable && { isKmsUnavailable: true }),
     };
@@ -275,5 +276,3 @@ export class EncryptedStore implements Store {
     for (const watch of this.#watches) watch.end(new RevisionCompacted(0));
   }
 }
-
-const nothing = Buffer.alloc(0);

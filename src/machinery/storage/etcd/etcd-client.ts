@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../api/thrown-error.ts";
-import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
+import { noBytes } from "../../api/no-bytes.ts";
+import { StoreUnavailable, WriteOutcomeUnknown, storeClosed } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
 import type { EtcdStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTooLate, isTransient, keepsConnection } from "./etcd-errors.ts";
@@ -91,7 +92,7 @@ export class EtcdClient {
 
   /** What the member that this process talks to says of itself. */
   status(): Promise<EtcdStatus> {
-    return this.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true, decode: decodeStatus });
+    return this.call({ path: statusPath, message: noBytes, isRepeatable: true, decode: decodeStatus });
   }
 
   async call<Answer>({ decode, ...call }: EtcdCall<Answer>): Promise<Answer> {
@@ -164,7 +165,7 @@ export class EtcdClient {
 
   async #connected(deadline: number): Promise<MemberConnection> {
     for (;;) {
-      if (this.#isClosed) throw new StoreUnavailable("the store is closed");
+      if (this.#isClosed) throw storeClosed();
       const open = this.#openConnection;
       if (open !== undefined) return open;
       this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
@@ -210,7 +211,7 @@ export class EtcdClient {
     });
     try {
       const status = await channel.unary(statusPath, {
-        message: Buffer.alloc(0),
+        message: noBytes,
         timeoutMilliseconds: connectMilliseconds,
       });
       const { version, clusterId, isLearner } = decodeStatus(status);

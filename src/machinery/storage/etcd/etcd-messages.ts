@@ -1,3 +1,4 @@
+import { noBytes } from "../../api/no-bytes.ts";
 import { ProtobufError, ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
 import type { EtcdRange } from "./key-space.ts";
 
@@ -402,7 +403,7 @@ function possible(revision: number): number {
   );
 }
 
-const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
+const nothing: KeyValue = { key: "", value: noBytes, createRevision: 0, modRevision: 0 };
 
 /** A view would keep the whole response in memory as long as one of its values. */
 const copied = (keyValue: KeyValue): KeyValue => ({ ...keyValue, value: Buffer.from(keyValue.value) });

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { noBytes } from "../../../api/no-bytes.ts";
 import { unaryClient } from "../../../grpc/grpc-channel.ts";
 import {
   decodeDecryptAnswer,
@@ -33,7 +34,7 @@ export function kmsClient({ endpoint, timeoutMilliseconds }: KmsClientOptions): 
   const call = (method: string, message: Buffer): Promise<Buffer> =>
     client.call(`/v2.KeyManagementService/${method}`, message);
   return {
-    status: async () => decodeStatus(await call("Status", Buffer.alloc(0))),
+    status: async () => decodeStatus(await call("Status", noBytes)),
     encrypt: async (plain) =>
       decodeEncryptAnswer(await call("Encrypt", encodeEncryptRequest({ plain, uid: randomUUID() }))),
     decrypt: async (wrappedKey) =>

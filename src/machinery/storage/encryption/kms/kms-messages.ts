@@ -1,3 +1,4 @@
+import { noBytes } from "../../../api/no-bytes.ts";
 import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf-wire.ts";
 
 /**
@@ -49,7 +50,7 @@ export function encodeEncryptRequest({ plain, uid }: { readonly plain: Buffer; r
 
 export function decodeEncryptAnswer(message: Uint8Array): WrappedKey {
   const reader = new ProtobufReader(message);
-  let ciphertext = nothing;
+  let ciphertext = noBytes;
   let keyId = "";
   const annotations = new Map<string, Buffer>();
   while (reader.nextField()) {
@@ -77,7 +78,7 @@ export function encodeDecryptRequest({
 
 export function decodeDecryptAnswer(message: Uint8Array): Buffer {
   const reader = new ProtobufReader(message);
-  let plain = nothing;
+  let plain = noBytes;
   while (reader.nextField()) {
     if (reader.field === 1) plain = Buffer.from(reader.bytes());
   }
@@ -99,8 +100,8 @@ export function encodeEncryptedObject({ encryptedData, wrappedKey, keySource: so
 /** Throws ProtobufError. */
 export function decodeEncryptedObject(message: Uint8Array): EncryptedObject {
   const reader = new ProtobufReader(message);
-  let encryptedData: Buffer = nothing;
-  let ciphertext: Buffer = nothing;
+  let encryptedData: Buffer = noBytes;
+  let ciphertext: Buffer = noBytes;
   let keyId = "";
   let source = 0;
   const annotations = new Map<string, Buffer>();
@@ -115,11 +116,9 @@ export function decodeEncryptedObject(message: Uint8Array): EncryptedObject {
   return { encryptedData, wrappedKey: { ciphertext, keyId, annotations }, keySource: source };
 }
 
-const nothing = Buffer.alloc(0);
-
 function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>): void {
   let key = "";
-  let value = nothing;
+  let value = noBytes;
   while (reader.nextField()) {
     if (reader.field === 1) key = reader.string();
     else if (reader.field === 2) value = Buffer.from(reader.bytes());

@@ -18,8 +18,8 @@ export function lockDataDirectory(directory: string): OwnedFolder {
 }
 
 /**
- * Locks the data directory for a restore, which removes its mark, the folder `unfinishedRestore`, when it is complete. The mark comes first:
- * after a kill at any later moment, no server takes the folder for a new one. Throws UsageError, and removes what it made.
+ * Locks the data directory for a restore, which removes its mark, the folder `unfinishedRestore`, when it is complete. The mark comes
+ * first: after a kill at any later moment, no server takes the folder for a new one. Throws UsageError, and removes what it made.
  */
 export function lockForRestore(directory: string): OwnedFolder {
   const mark = unfinishedRestore(directory);

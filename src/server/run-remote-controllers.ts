@@ -35,7 +35,10 @@ import { clientSigners, openAuthorities } from "../features/certificates/authori
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 5_000;
 
-/** Runs the controllers against a server until SIGTERM or SIGINT, and ends at most five seconds after that. Throws UsageError for invalid settings. */
+/**
+ * Runs the controllers against a server until SIGTERM or SIGINT, and ends at most five seconds after that. Throws UsageError for
+ * invalid settings.
+ */
 export async function runRemoteControllers(
   config: RemoteControllerConfig,
   { connection, readSettings }: { readonly connection: ConnectionFlags; readonly readSettings: () => SettingValues },

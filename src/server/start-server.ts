@@ -163,7 +163,10 @@ interface PrepareOptions {
   readonly loops: ReadonlySet<string>;
 }
 
-/** The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces with their accounts, and the CAs of client certificates. */
+/**
+ * The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces with their
+ * accounts, and the CAs of client certificates.
+ */
 async function prepare(client: ApiClient, { opened, connected: { access, core }, loops }: PrepareOptions) {
   const { shared, usesEtcd, authorities } = opened;
   const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>

@@ -41,8 +41,8 @@ export class NamedText {
 }
 
 /**
- * Formats a value as Go prints it in field errors: strings quoted as Go does, structures and named texts as JSON, everything else plain. A long
- * value is cut, and the cost does not grow with its length.
+ * Formats a value as Go prints it in field errors: strings quoted as Go does, structures and named texts as JSON, everything else
+ * plain. A long value is cut, and the cost does not grow with its length.
  */
 export function formatValue(value: unknown): string {
   if (value === undefined || value === null) return "null";

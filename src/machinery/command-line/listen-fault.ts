@@ -36,8 +36,8 @@ interface Place {
 }
 
 /**
- * Listens for a moment. Resolves with the port, a free one for 0. Rejects with the system's error, which `listenFault` explains, when that is
- * not possible.
+ * Listens for a moment. Resolves with the port, a free one for 0. Rejects with the system's error, which `listenFault` explains, when
+ * that is not possible.
  */
 export async function tryListening(address: { readonly host: string; readonly port: number }): Promise<number> {
   const server = createServer().listen(address);

@@ -44,6 +44,9 @@ export const linkFailureReason = (error: unknown): string =>
 export const namesPath = (error: unknown): error is Error & { readonly path: string } =>
   error instanceof Error && "path" in error && typeof error.path === "string";
 
-/** Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary one. */
+/**
+ * Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary
+ * one.
+ */
 export const fileFailureReason = (error: unknown): string =>
   reasons[errorCode(error)] ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");

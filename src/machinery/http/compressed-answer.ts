@@ -10,8 +10,8 @@ const minimumCompressedBytes = 128 * 1024;
 const compress = promisify(gzip);
 
 /**
- * Of the four threads of Node.js, one user may have two: with all of them, hundreds of answers would hold up what writes the audit log and the
- * store. All requests that are under way may wait.
+ * Of the four threads of Node.js, one user may have two: with all of them, hundreds of answers would hold up what writes the audit log
+ * and the store. All requests that are under way may wait.
  */
 const threads = new FairQueue({ concurrency: 3, queueLength: 1_000_000 });
 

@@ -16,8 +16,9 @@ const readInTurn = 2;
 const longTurnMilliseconds = 20;
 
 /**
- * While a handshake is not read, nothing tells that its client has sent more: it is read again after a pause, which is this part of the time
- * since it began. So a client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake is over.
+ * While a handshake is not read, nothing tells that its client has sent more: it is read again after a pause, which is this part of the
+ * time since it began. So a client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake
+ * is over.
  */
 const partOfTimeTaken = 1 / 8;
 

@@ -55,7 +55,10 @@ export class FrameOutput {
   readonly #socket: Duplex;
   readonly #onAnswered: (stream: Http2Stream) => void;
   #windowBytes = defaultWindowBytes;
-  /** Frames of the connection, and of streams that are closed. They go first. As bytes: thousands of small buffers take ten times as much. */
+  /**
+   * Frames of the connection, and of streams that are closed. They go first. As bytes: thousands of small buffers take ten times as
+   * much.
+   */
   readonly #frames = new ByteAccumulator();
   /** Streams with something to send, in the order of their turns. */
   #streams: Http2Stream[] = [];
@@ -104,7 +107,10 @@ export class FrameOutput {
     return this.#windowBytes <= maximumWindowBytes;
   }
 
-  /** Writes what waits now, when there are answers: a client that has widened its windows gets the next part of a long one without delay. */
+  /**
+   * Writes what waits now, when there are answers: a client that has widened its windows gets the next part of a long one without
+   * delay.
+   */
   flushAnswers(): void {
     if (this.#streams.length > 0 && !this.#isSocketFull) this.flush();
   }

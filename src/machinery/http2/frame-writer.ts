@@ -34,7 +34,10 @@ const slabBytes = 64 * 1024;
 /** Slabs that are kept for later: two mebibytes. */
 const maximumFreeSlabs = 32;
 
-/** A buffer that frames are written to. It is used again once all writes from it are done: new ones would be work for the garbage collector. */
+/**
+ * A buffer that frames are written to. It is used again once all writes from it are done: new ones would be work for the garbage
+ * collector.
+ */
 class Slab {
   readonly bytes: Buffer;
   /** Frames are written here next. */
@@ -103,7 +106,10 @@ export class FrameWriter {
     this.#bytes(block);
   }
 
-  /** The head of an answer (RFC 9113 section 6.2). Returns its bytes. Throws a TypeError, and writes nothing, for a header that HTTP does not allow. */
+  /**
+   * The head of an answer (RFC 9113 section 6.2). Returns its bytes. Throws a TypeError, and writes nothing, for a header that HTTP
+   * does not allow.
+   */
   headers(
     head: ResponseHead,
     { streamId, isEnd, isFirst }: { readonly streamId: number; readonly isEnd: boolean; readonly isFirst: boolean },

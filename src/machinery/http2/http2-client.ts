@@ -60,9 +60,9 @@ const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
 const writer = new FrameWriter();
 
 /**
- * The client's side of an HTTP/2 connection (RFC 9113) to one server that is trusted, as etcd or a plugin. What all requests of a turn of the
- * event loop send is one write. There is no push, no priorities and no limit for the length of an answer. A server that sends frames that
- * bring nothing without end is left.
+ * The client's side of an HTTP/2 connection (RFC 9113) to one server that is trusted, as etcd or a plugin. What all requests of a turn
+ * of the event loop send is one write. There is no push, no priorities and no limit for the length of an answer. A server that sends
+ * frames that bring nothing without end is left.
  */
 export class Http2Client {
   readonly #socket: Duplex;

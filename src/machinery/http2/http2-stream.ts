@@ -47,8 +47,8 @@ interface Http2StreamOptions {
 }
 
 /**
- * One request and its answer. Methods that send only queue: the connection writes what all its streams have queued together, once for each turn
- * of the event loop. On a closed stream they do nothing.
+ * One request and its answer. Methods that send only queue: the connection writes what all its streams have queued together, once for
+ * each turn of the event loop. On a closed stream they do nothing.
  */
 export class Http2Stream {
   readonly id: number;
@@ -110,8 +110,8 @@ export class Http2Stream {
   }
 
   /**
-   * Called by the session: a part of the body has come. Returns what is wrong with it, and then does nothing else (RFC 9113 sections 5.1, 6.9.1 and
-   * 8.1.1).
+   * Called by the session: a part of the body has come. Returns what is wrong with it, and then does nothing else (RFC 9113 sections
+   * 5.1, 6.9.1 and 8.1.1).
    */
   receive(
     part: Buffer,
@@ -188,7 +188,10 @@ export class Http2Stream {
     this.#session.reset(this, errorCodes.cancel);
   }
 
-  /** Nobody has taken the request, so its client may send it again (RFC 9113 section 8.7). Call it when the request comes, or not at all. */
+  /**
+   * Nobody has taken the request, so its client may send it again (RFC 9113 section 8.7). Call it when the request comes, or not at
+   * all.
+   */
   refuse(): void {
     this.#session.refuse(this);
   }

@@ -8,8 +8,8 @@ const keyOf = (name: string, value: string): string => `${name}\0${value}`;
 const staticIndexes = new Map(staticTable.map(([name, value], at) => [keyOf(name, value), at + 1]));
 
 /**
- * Encodes the header blocks of one connection, in the order in which they are sent (HPACK, RFC 7541). For clients whose requests are always the
- * same few: each field is sent once, and is an index afterwards. What would not fit into the table is sent each time.
+ * Encodes the header blocks of one connection, in the order in which they are sent (HPACK, RFC 7541). For clients whose requests are
+ * always the same few: each field is sent once, and is an index afterwards. What would not fit into the table is sent each time.
  */
 export class RequestHeaderEncoder {
   /** For each field in the table, how many were inserted before it. Nothing is ever evicted. */

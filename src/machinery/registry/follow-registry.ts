@@ -16,7 +16,10 @@ export interface RegistryFollower<T extends ApiObject> {
    * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use, and events go on from there.
    */
   onLoaded(): void;
-  /** When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. Let it read that before it changes anything. */
+  /**
+   * When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. Let it read that before it changes
+   * anything.
+   */
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
 

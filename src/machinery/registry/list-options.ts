@@ -36,8 +36,8 @@ export interface ListOptionsRequest {
 }
 
 /**
- * Parses and checks the query of a list or watch. As upstream (`ValidateListOptions`), it is checked as a watch where it says `watch`, and on
- * the old paths of watches as a list where it does not. Throws 400 and 422.
+ * Parses and checks the query of a list or watch. As upstream (`ValidateListOptions`), it is checked as a watch where it says `watch`,
+ * and on the old paths of watches as a list where it does not. Throws 400 and 422.
  */
 export function parseListOptions<T extends ApiObject>(
   definition: ResourceDefinition<T>,

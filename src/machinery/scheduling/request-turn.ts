@@ -10,7 +10,10 @@ const turnMilliseconds = 5;
 /** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-/** Objects of so many characters are read, changed, or shown in another form, so fast that hundreds at once take no more than a few turns. */
+/**
+ * Objects of so many characters are read, changed, or shown in another form, so fast that hundreds at once take no more than a few
+ * turns.
+ */
 export const smallObjectLength = 2 * 1024;
 
 /** Requests that may take long. */

@@ -144,9 +144,10 @@ export function parseExactly(text: string): unknown {
 }
 
 /**
- * Whether JSON.parse may have read another key than this one. V8 14 compares the text of a key with the keys of earlier objects before it
- * resolves escapes: after an object with the key `k:{\\"name\\":`, it takes the key `k:{"name":"a"}` of the next one for that, which has as many
- * characters as the text of the other. So who sends the first could change what is read for others. Such a key always has a backslash.
+ * Whether JSON.parse may have read another key than this one. V8 14 compares the text of a key with the keys of earlier objects before
+ * it resolves escapes: after an object with the key `k:{\\"name\\":`, it takes the key `k:{"name":"a"}` of the next one for that, which
+ * has as many characters as the text of the other. So who sends the first could change what is read for others. Such a key always has a
+ * backslash.
  */
 const mayBeMisread = (key: string): boolean => key.includes("\\");
 

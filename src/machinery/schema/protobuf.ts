@@ -46,7 +46,10 @@ interface Message {
   readonly lastToFirst: readonly MessageField[];
 }
 
-/** How a value is written with its tag, and read behind it. For null and undefined, writes what Go writes for a value that was never set. */
+/**
+ * How a value is written with its tag, and read behind it. For null and undefined, writes what Go writes for a value that was never
+ * set.
+ */
 interface ValueCodec {
   write(writer: ProtobufWriter, number: number, value: unknown): void;
   /** An object is merged into what came before under its number. Anything else replaces that. */

@@ -105,8 +105,8 @@ export interface WriteRequest {
 }
 
 /**
- * Whether a write happens where its key has a modRevision (0: the key does not exist): it is the expected one, and a delete has something to
- * delete.
+ * Whether a write happens where its key has a modRevision (0: the key does not exist): it is the expected one, and a delete has
+ * something to delete.
  */
 export const isExpected = (
   { value, expectedRevision }: Pick<WriteRequest, "value" | "expectedRevision">,

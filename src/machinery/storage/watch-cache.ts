@@ -68,7 +68,10 @@ export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "snapshot">
 
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
   readonly request: CacheWatchRequest<T>;
-  /** The last event that was delivered to it. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several events may share one. */
+  /**
+   * The last event that was delivered to it. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several
+   * events may share one.
+   */
   lastEvent: CacheEvent<T> | undefined;
 }
 

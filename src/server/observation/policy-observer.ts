@@ -4,7 +4,10 @@ import type { PolicyObserver } from "../../features/admission/feature.ts";
 
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
 
-/** Counts what admission policies decide, with upstream's metrics. The labels hold names of policies, which only those who may write policies choose. */
+/**
+ * Counts what admission policies decide, with upstream's metrics. The labels hold names of policies, which only those who may write
+ * policies choose.
+ */
 export function policyObserver(registry: Registry): PolicyObserver {
   const prefix = "apiserver_validating_admission_policy";
   const checks = new Counter({

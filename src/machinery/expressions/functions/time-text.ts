@@ -4,7 +4,10 @@ const nanosecondsPerSecond = 1_000_000_000n;
 
 const timestampPattern = /^\d{4}-\d{2}-(\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d{1,64})?(?:Z|[+-]\d{2}:[0-5]\d)$/;
 
-/** A timestamp of RFC 3339, to a millisecond: later digits are dropped. Throws an Error for one that is not valid, or not in CEL's range. */
+/**
+ * A timestamp of RFC 3339, to a millisecond: later digits are dropped. Throws an Error for one that is not valid, or not in CEL's
+ * range.
+ */
 export function readTimestamp(text: string): Date {
   const parts = timestampPattern.exec(text);
   if (parts === null) throw new Error(`invalid timestamp ${JSON.stringify(text.slice(0, 64))}`);

@@ -126,7 +126,10 @@ export function* prettyParts({ head, member, items }: ListForm): Generator<strin
 export const yamlTexts = ({ head, member, items }: ListForm): Iterable<string> =>
   yamlParts({ ...head, [member]: items });
 
-/** The protobuf message of the list, without its envelope. Throws TypeError for a form without protobuf: negotiation refuses such requests. */
+/**
+ * The protobuf message of the list, without its envelope. Throws TypeError for a form without protobuf: negotiation refuses such
+ * requests.
+ */
 export function* messageParts({ head, items, schemas }: ListForm): Generator<Buffer> {
   if (schemas === undefined) throw new TypeError(`${head.kind} has no protobuf`);
   yield schemas.list.protobuf.encode({ ...head, items: [] });

@@ -102,8 +102,8 @@ function endOf({ contents }: Document.Parsed, text: string): number {
 const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
 
 /**
- * Whether a text is JSON that means the same in YAML, but is read much faster. Throws a YamlFault when it is nested too deeply for both, and a
- * 413 for too many values.
+ * Whether a text is JSON that means the same in YAML, but is read much faster. Throws a YamlFault when it is nested too deeply for
+ * both, and a 413 for too many values.
  */
 export function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text) || unlikeYaml.test(text)) return false;

@@ -121,7 +121,10 @@ const headOfDelete = Buffer.from([0]);
 /** What is known of a key's newest write without a look at the log. */
 export interface WriteHead {
   readonly isDeleted: boolean;
-  /** The first byte of the value, previousRevision, and the value's length. They are undefined for a delete, and for what an earlier version wrote. */
+  /**
+   * The first byte of the value, previousRevision, and the value's length. They are undefined for a delete, and for what an earlier
+   * version wrote.
+   */
   readonly firstByte: number | undefined;
   readonly previousRevision: number | undefined;
   readonly valueBytes: number | undefined;

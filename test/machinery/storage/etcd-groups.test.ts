@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { cpSync, rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
-import { EtcdClient, transactionPath } from "../../../src/machinery/storage/etcd/etcd-client.ts";
+import { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
+import { etcdMethods } from "../../../src/machinery/storage/etcd/etcd-methods.ts";
 import { decodeRange, decodeSwap, encodePut, encodeSwap } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
 import { EtcdPrefix } from "../../../src/machinery/storage/etcd/etcd-prefix.ts";
 import { KeySpace } from "../../../src/machinery/storage/etcd/key-space.ts";
@@ -115,7 +116,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
       message: `etcd's key ${key} was changed by another program: restore it from a snapshot of etcd`,
     });
     const removal = encodeSwap({ key, value: undefined, expectedRevision: written.revision });
-    await client.call({ path: transactionPath, message: removal, isRepeatable: false, decode: decodeSwap });
+    await client.call({ path: etcdMethods.transaction, message: removal, isRepeatable: false, decode: decodeSwap });
     const removed = /\.state was removed, .*; or restore a backup to another --etcd-prefix \(signet restore\)$/;
     await assert.rejects(again.open(), removed);
     await assert.rejects(again.open({ mayBegin: false }), removed);

@@ -8,25 +8,24 @@ import {
   WriteOutcomeUnknown,
   storeClosed,
 } from "../store.ts";
-import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
-import { EtcdClient, rangePath } from "../etcd/etcd-client.ts";
-import type { MakeEtcdCall } from "../etcd/etcd-client.ts";
+import type { RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
+import { EtcdClient } from "../etcd/etcd-client.ts";
+import type { EtcdClientOptions, MakeEtcdCall } from "../etcd/etcd-client.ts";
 import { decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
+import { etcdMethods } from "../etcd/etcd-methods.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { WatchCheck } from "../etcd/watch-check.ts";
 import { EtcdPrefix } from "../etcd/etcd-prefix.ts";
 import type { OpenedPrefix } from "../etcd/etcd-prefix.ts";
 import { KeySpace } from "../etcd/key-space.ts";
 import { RangeReader } from "../etcd/range-reader.ts";
-import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
 import { EtcdWriter, guardLost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
-  compactionPath,
   explained,
   hasOrderedProgress,
   isCompacted,
@@ -41,17 +40,12 @@ import { noBytes } from "../../api/no-bytes.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";
+import { storedEntry } from "../stored-entries.ts";
 
-export interface EtcdStoreOptions {
-  /** `http://host:port` or `https://host:port` of each member. */
-  readonly servers: readonly string[];
-  /** Called for each connection, so that renewed files are used. */
-  tls?(): TlsFiles;
+export interface EtcdStoreOptions extends EtcdClientOptions {
   /** The prefix of every key in etcd: a path without a trailing slash. */
   readonly prefix: string;
   readonly profile: string;
-  /** How long to retry one call. Default 5,000: longer than an election takes. */
-  readonly callMilliseconds?: number;
 }
 
 const abandonedAtOnce = 1_000;
@@ -87,8 +81,8 @@ export class EtcdStore implements Store {
   #progressTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
-    this.#client = new EtcdClient({ ...options, tls });
+  constructor({ prefix, profile, ...options }: EtcdStoreOptions) {
+    this.#client = new EtcdClient(options);
     this.#keys = new KeySpace({ prefix, profile });
     const parts = { keys: this.#keys, call: this.#call };
     this.#prefix = new EtcdPrefix(parts);
@@ -161,14 +155,15 @@ export class EtcdStore implements Store {
 
   async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
     checkKey(key);
-    if (value === undefined && expectedRevision === 0) return { isWritten: false, current: await this.#read(key) };
+    if (value === undefined && expectedRevision === 0)
+      return { isWritten: false, current: await storedEntry(this, key) };
     const swap = { key: this.#keys.etcdKey(key), value, expectedRevision: this.#form.etcdRevision(expectedRevision) };
     for (let attempt = 1; attempt <= maximumCreateAttempts; attempt++) {
       if (signal?.aborted === true) throw new WriteAbandoned();
       const outcome = await this.#writer.swap({ swap, signal });
       if (outcome.isWritten) return outcome;
       if (expectedRevision !== 0 || outcome.current !== undefined) return this.#refused(outcome.current);
-      const current = await this.#read(key);
+      const current = await storedEntry(this, key);
       if (current !== undefined) return { isWritten: false, current };
       // The key existed a moment ago and is gone now: retry the create.
     }
@@ -187,7 +182,7 @@ export class EtcdStore implements Store {
   }
 
   #refused(current: KeyValue | undefined): WriteResult {
-    return { isWritten: false, current: current && this.#entry(current) };
+    return { isWritten: false, current: current && this.#ranges.entry(current, this.#form) };
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
@@ -248,7 +243,7 @@ export class EtcdStore implements Store {
     if (revision <= this.#compactedRevision) return;
     const message = encodeCompaction(revision);
     try {
-      await this.#call({ path: compactionPath, message, isRepeatable: true, decode: unread });
+      await this.#call({ path: etcdMethods.compaction, message, isRepeatable: true, decode: unread });
     } catch (error) {
       // Another replica may have compacted first.
       if (!(error instanceof GrpcError && isCompacted(error))) throw await this.#explained(error);
@@ -312,11 +307,6 @@ export class EtcdStore implements Store {
     return known;
   }
 
-  async #read(key: string): Promise<Entry | undefined> {
-    const { keyValues } = await this.#range({ key: this.#keys.etcdKey(key), rangeEnd: "", revision: 0, limit: 1 });
-    return keyValues[0] && this.#entry(keyValues[0]);
-  }
-
   async #isReadable(revision: number): Promise<boolean> {
     try {
       await this.#range({ key: this.#keys.fenceKey, rangeEnd: "", revision, limit: 1 });
@@ -329,7 +319,7 @@ export class EtcdStore implements Store {
 
   async #range(message: RangeMessage): Promise<RangeAnswer> {
     return await this.#call({
-      path: rangePath,
+      path: etcdMethods.range,
       message: encodeRange(message),
       isRepeatable: true,
       decode: decodeRange,
@@ -357,10 +347,6 @@ export class EtcdStore implements Store {
     if (isCompacted(error)) return new RevisionCompacted(await this.compactedRevision());
     if (isInFuture(error)) return new RevisionInFuture(await this.latestRevision());
     return error;
-  }
-
-  #entry(keyValue: KeyValue): Entry {
-    return this.#form.entry(this.#keys.storeKey(keyValue.key) ?? keyValue.key, keyValue);
   }
 
   /** Resolves once this process's watches have delivered a revision, or after a time limit. */
@@ -416,7 +402,7 @@ export class EtcdStore implements Store {
       return;
     }
     const message = encodePut(this.#keys.fenceKey, noBytes);
-    await this.#call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true, decode: unread });
+    await this.#call({ path: etcdMethods.put, message, isRepeatable: true, decode: unread });
   }
 }
 

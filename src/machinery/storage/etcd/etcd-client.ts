@@ -3,6 +3,7 @@ import { messageOf } from "../../api/thrown-error.ts";
 import { noBytes } from "../../api/no-bytes.ts";
 import { StoreUnavailable, WriteOutcomeUnknown, storeClosed } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
+import { etcdMethods } from "./etcd-methods.ts";
 import type { EtcdStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTooLate, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "../../grpc/grpc-channel.ts";
@@ -14,14 +15,14 @@ import { AnswerTooLong, GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
   readonly servers: readonly string[];
-  /** Called for each connection, so that renewed files are used. */
-  tls(): TlsFiles;
+  /** Called for each connection, so that renewed files are used. Default: none. */
+  tls?(): TlsFiles;
   /** How long to retry a call. Default 5,000: longer than an election takes. */
   readonly callMilliseconds?: number;
 }
 
 export interface EtcdCall<Answer> {
-  /** `/etcdserverpb.KV/Range`. */
+  /** One of `etcdMethods`. */
   readonly path: string;
   readonly message: Uint8Array;
   /** Whether a second execution changes nothing more (idempotent). */
@@ -51,11 +52,6 @@ const retryMilliseconds = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
 const handicapMilliseconds = 300;
 
-export const rangePath = "/etcdserverpb.KV/Range";
-export const transactionPath = "/etcdserverpb.KV/Txn";
-/** The call that only the member itself answers, without its cluster. */
-const statusPath = "/etcdserverpb.Maintenance/Status";
-
 interface EtcdAnswer {
   /** The member that sent it. */
   readonly url: string;
@@ -82,7 +78,7 @@ export class EtcdClient {
   #isClosed = false;
 
   constructor(options: EtcdClientOptions) {
-    this.#options = { callMilliseconds: defaultCallMilliseconds, ...options };
+    this.#options = { callMilliseconds: defaultCallMilliseconds, tls: () => ({}), ...options };
   }
 
   /** The version of the current member; empty when there is none. */
@@ -92,7 +88,7 @@ export class EtcdClient {
 
   /** What the member that this process talks to says of itself. */
   status(): Promise<EtcdStatus> {
-    return this.call({ path: statusPath, message: noBytes, isRepeatable: true, decode: decodeStatus });
+    return this.call({ path: etcdMethods.status, message: noBytes, isRepeatable: true, decode: decodeStatus });
   }
 
   async call<Answer>({ decode, ...call }: EtcdCall<Answer>): Promise<Answer> {
@@ -210,7 +206,7 @@ export class EtcdClient {
       headers: { hasleader: "true" },
     });
     try {
-      const status = await channel.unary(statusPath, {
+      const status = await channel.unary(etcdMethods.status, {
         message: noBytes,
         timeoutMilliseconds: connectMilliseconds,
       });

@@ -1,7 +1,6 @@
 import type { GrpcError } from "../../grpc/grpc-error.ts";
 import { grpcStatus } from "../../grpc/grpc-error.ts";
-
-export const compactionPath = "/etcdserverpb.KV/Compact";
+import { etcdMethods } from "./etcd-methods.ts";
 
 /**
  * What etcd's errors mean (etcd's `rpctypes/error.go`). The messages are part of etcd's API: the status codes alone do
@@ -78,7 +77,7 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ],
   [
     // Since 3.5.35, 3.6.16 or somewhat before.
-    `${compactionPath}: ${denied}`,
+    `${etcdMethods.compaction}: ${denied}`,
     "etcd lets only users with the role root forget old revisions, and without that it grows until its space quota is used up: etcdctl " +
       "user grant-role NAME root, for the user whom --etcd-certfile names; or set etcd's --auto-compaction-retention, and " +
       "--etcd-compaction-interval 0 here",

@@ -1,9 +1,9 @@
 import { parseJsonObject } from "../../api/json-object.ts";
 import { TransactionsUnsupported } from "../store.ts";
-import { rangePath, transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
 import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, encodeSwap } from "./etcd-messages.ts";
 import type { GuardMessage, KeyValue } from "./etcd-messages.ts";
+import { etcdMethods } from "./etcd-methods.ts";
 import { UnusablePrefix } from "./key-space.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
 import { everyKey } from "../key-range.ts";
@@ -50,7 +50,7 @@ interface EtcdPrefixOptions {
 /** What one key says of all keys of a store in etcd. */
 export class EtcdPrefix {
   readonly #keys: KeySpace;
-  readonly #call: EtcdPrefixOptions["call"];
+  readonly #call: MakeEtcdCall;
 
   constructor({ keys, call }: EtcdPrefixOptions) {
     this.#keys = keys;
@@ -117,7 +117,12 @@ export class EtcdPrefix {
   async write(state: EtcdPrefixState | undefined): Promise<number> {
     const expectedRevision = (await this.#read())?.modRevision ?? 0;
     const message = encodeSwap({ key: this.#keys.stateKey, value: state && formatState(state), expectedRevision });
-    const answer = await this.#call({ path: transactionPath, message, isRepeatable: false, decode: decodeSwap });
+    const answer = await this.#call({
+      path: etcdMethods.transaction,
+      message,
+      isRepeatable: false,
+      decode: decodeSwap,
+    });
     if (!answer.isWritten) throw new UnusablePrefix(`another process changes the state of etcd's ${this.#keys.root}`);
     return answer.revision;
   }
@@ -141,7 +146,7 @@ export class EtcdPrefix {
     const message = encodeFirst({ key, value: formatState(state), range });
     try {
       const answer = await this.#call({
-        path: transactionPath,
+        path: etcdMethods.transaction,
         message,
         isRepeatable: false,
         decode: decodeTransaction,
@@ -198,7 +203,12 @@ export class EtcdPrefix {
 
   async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {
     const message = encodeRange({ ...range, revision: 0, limit: 1 });
-    const { keyValues } = await this.#call({ path: rangePath, message, isRepeatable: true, decode: decodeRange });
+    const { keyValues } = await this.#call({
+      path: etcdMethods.range,
+      message,
+      isRepeatable: true,
+      decode: decodeRange,
+    });
     return keyValues[0];
   }
 }

@@ -4,6 +4,7 @@ import type { Change, WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
+import { etcdMethods } from "./etcd-methods.ts";
 import type { Call } from "../../grpc/grpc-call.ts";
 import { AnswerTooLong } from "../../grpc/grpc-error.ts";
 import type { GrpcError } from "../../grpc/grpc-error.ts";
@@ -107,7 +108,7 @@ export class EtcdWatch {
   async #open(): Promise<void> {
     const { client, range, request, form } = this.#options;
     try {
-      const call = await client.stream("/etcdserverpb.Watch/Watch", {
+      const call = await client.stream(etcdMethods.watch, {
         onMessage: (message) => this.#read(decodeWatchAnswer(message)),
         onEnd: (error) => this.end(this.#reasonOf(error)),
       });

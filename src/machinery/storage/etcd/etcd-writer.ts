@@ -1,6 +1,5 @@
 import { answerAt } from "../answer-at.ts";
 import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
-import { transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
 import {
   decodeGuardedTransaction,
@@ -12,6 +11,7 @@ import {
   encodeSwaps,
   encodeTransaction,
 } from "./etcd-messages.ts";
+import { etcdMethods } from "./etcd-methods.ts";
 import type { GuardMessage, KeyValue, SwapAnswer, SwapMessage, TransactionAnswer } from "./etcd-messages.ts";
 import type { RevisionForm } from "./revision-form.ts";
 import { WriteGroups } from "./write-groups.ts";
@@ -97,7 +97,7 @@ export class EtcdWriter {
   }
 
   #send<Answer>(message: Buffer, decode: (answer: Buffer) => Answer): Promise<Answer> {
-    return this.#options.call({ path: transactionPath, message, isRepeatable: false, decode });
+    return this.#options.call({ path: etcdMethods.transaction, message, isRepeatable: false, decode });
   }
 
   #marked(swaps: readonly SwapMessage[]): readonly SwapMessage[] {

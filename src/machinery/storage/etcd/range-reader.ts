@@ -1,9 +1,9 @@
 import { StoreUnavailable } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult } from "../store.ts";
-import { rangePath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
 import { decodeRange, encodeRange } from "./etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "./etcd-messages.ts";
+import { etcdMethods } from "./etcd-methods.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
 import { PageLength } from "./page-length.ts";
 import type { RevisionForm } from "./revision-form.ts";
@@ -34,7 +34,7 @@ interface RangeReaderOptions {
 /** Reads ranges of the store in pages that are small enough for one answer of etcd. */
 export class RangeReader {
   readonly #keys: KeySpace;
-  readonly #call: RangeReaderOptions["call"];
+  readonly #call: MakeEtcdCall;
   readonly #pageLength = new PageLength();
 
   constructor({ keys, call }: RangeReaderOptions) {
@@ -62,7 +62,7 @@ export class RangeReader {
       revision ??= form.storeRevision(page.revision);
       for (const keyValue of page.keyValues) {
         if (entries.length >= most || bytes >= maximumBytes) return { entries, revision, hasMore: true };
-        const entry = this.#entry(keyValue, form);
+        const entry = this.entry(keyValue, form);
         entries.push(entry);
         bytes += entry.value.length;
       }
@@ -108,7 +108,7 @@ export class RangeReader {
     }
   }
 
-  #entry(keyValue: KeyValue, form: RevisionForm): Entry {
+  entry(keyValue: KeyValue, form: RevisionForm): Entry {
     return form.entry(this.#keys.storeKey(keyValue.key) ?? keyValue.key, keyValue);
   }
 
@@ -116,7 +116,7 @@ export class RangeReader {
   async #page(range: RangeMessage): Promise<RangeAnswer> {
     let limit = Math.min(range.limit, this.#pageLength.entries);
     const { page, bytes } = await this.#call({
-      path: rangePath,
+      path: etcdMethods.range,
       message: encodeRange({ ...range, limit }),
       isRepeatable: true,
       decode: (answer) => ({ page: decodeRange(answer), bytes: answer.length }),

@@ -52,11 +52,13 @@ interface PendingTransaction {
   readonly reject: (error: Error) => void;
 }
 
-interface Head {
-  /** 0: the key was never written, or compaction removed its history. */
+/** A key as the writes of the batch so far leave it. */
+interface KeyState {
+  /** Of its newest write. 0: the key was never written, or compaction removed its history. */
   readonly revision: number;
   /** 0: the key does not exist. */
   readonly modRevision: number;
+  /** 0: it has none, or it was not read yet. */
   readonly createRevision: number;
 }
 
@@ -175,7 +177,7 @@ export class WriteQueue {
   }
 
   #plan(transactions: readonly Transaction[], latestRevision: number): Plan {
-    const heads = new Map<string, Head>();
+    const states = new Map<string, KeyState>();
     const planned = new Map<number, PlannedWrite>();
     const results: (WriteResult[] | StoreDamaged)[] = [];
     const changes: Change[][] = [];
@@ -184,22 +186,22 @@ export class WriteQueue {
       // The keys of a transaction differ, so none of its writes changes what was found of another.
       const found = requests.map((request) => ({
         request,
-        head: heads.get(request.key) ?? this.#headOf(request.key),
+        state: states.get(request.key) ?? this.#stateOf(request.key),
       }));
-      if (!found.every(({ request, head }) => isExpected(request, head.modRevision))) {
+      if (!found.every(({ request, state }) => isExpected(request, state.modRevision))) {
         results.push(this.#refused(found, planned));
         continue;
       }
       const written: WriteResult[] = [];
       const ofTransaction: Change[] = [];
-      for (const { request, head } of found) {
+      for (const { request, state } of found) {
         const { key, value } = request;
         revision += 1;
-        const createRevision = value === undefined ? 0 : this.#createRevisionOf(head) || revision;
+        const createRevision = value === undefined ? 0 : this.#createRevisionOf(state) || revision;
         const change = { revision, key, value, createRevision };
-        planned.set(revision, { change, previousRevision: head.revision });
+        planned.set(revision, { change, previousRevision: state.revision });
         ofTransaction.push(change);
-        heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
+        states.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
         written.push({ isWritten: true, revision });
       }
       results.push(written);
@@ -210,13 +212,13 @@ export class WriteQueue {
 
   /** The results of a transaction that is not written, or the damage of an entry that they would have to show. */
   #refused(
-    found: readonly { readonly request: WriteRequest; readonly head: Head }[],
+    found: readonly { readonly request: WriteRequest; readonly state: KeyState }[],
     planned: ReadonlyMap<number, PlannedWrite>,
   ): WriteResult[] | StoreDamaged {
     try {
-      return found.map(({ request: { key }, head }) => ({
+      return found.map(({ request: { key }, state }) => ({
         isWritten: false,
-        current: this.#entryOf(key, { head, planned }),
+        current: this.#entryOf(key, { state, planned }),
       }));
     } catch (cause) {
       const damage = damageOf(cause);
@@ -225,7 +227,7 @@ export class WriteQueue {
     }
   }
 
-  #headOf(key: string): Head {
+  #stateOf(key: string): KeyState {
     const value = this.#options.environment.heads.getBinaryFast(Buffer.from(key));
     if (value === undefined) return { revision: 0, modRevision: 0, createRevision: 0 };
     const revision = getLastVersion();
@@ -233,7 +235,7 @@ export class WriteQueue {
   }
 
   /** 0 when the key does not exist. */
-  #createRevisionOf({ modRevision, createRevision }: Head): number {
+  #createRevisionOf({ modRevision, createRevision }: KeyState): number {
     if (modRevision === 0 || createRevision !== 0) return createRevision;
     const record = this.#options.environment.log.getBinaryFast(encodeRevision(modRevision));
     // A damaged record does not say. A write over it makes the key sound again.
@@ -242,7 +244,10 @@ export class WriteQueue {
 
   #entryOf(
     key: string,
-    { head: { modRevision }, planned }: { readonly head: Head; readonly planned: ReadonlyMap<number, PlannedWrite> },
+    {
+      state: { modRevision },
+      planned,
+    }: { readonly state: KeyState; readonly planned: ReadonlyMap<number, PlannedWrite> },
   ): Entry | undefined {
     if (modRevision === 0) return undefined;
     const change = planned.get(modRevision)?.change;

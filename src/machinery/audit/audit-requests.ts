@@ -12,6 +12,7 @@ import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { requestUri, truncated } from "../http/request-audit.ts";
 import { withSelectedName } from "../http/selected-name.ts";
+import { firstSent } from "../http/sent-header.ts";
 import type {
   RecordedAnswer,
   AuditedRequest,
@@ -332,20 +333,17 @@ const maximumForwarded = 32;
  */
 function sourceAddresses({ headers, connection }: HttpRequest): string[] {
   const addresses: string[] = [];
-  const forwarded = firstValue(headers["x-forwarded-for"]);
+  const forwarded = firstSent(headers, "x-forwarded-for");
   if (forwarded !== undefined) {
     for (const part of forwarded.split(",", maximumForwarded)) {
       const address = part.trim();
       if (isIP(address) > 0) addresses.push(unmappedAddress(address));
     }
   }
-  const real = firstValue(headers["x-real-ip"])?.trim();
+  const real = firstSent(headers, "x-real-ip")?.trim();
   if (real !== undefined && isIP(real) > 0 && !addresses.includes(unmappedAddress(real)))
     addresses.push(unmappedAddress(real));
   const remote = unmappedAddress(connection.remoteAddress);
   if (addresses.at(-1) !== remote) addresses.push(remote);
   return addresses;
 }
-
-const firstValue = (value: string | readonly string[] | undefined): string | undefined =>
-  typeof value === "object" ? value[0] : value;

@@ -4,6 +4,7 @@ import { patchMediaTypes } from "../api/patch-type.ts";
 import type { PatchType } from "../api/patch-type.ts";
 import { acceptedTypes, contentTypes } from "./negotiation.ts";
 import type { Format } from "./negotiation.ts";
+import { firstSent } from "./sent-header.ts";
 
 const formatOfType: ReadonlyMap<string, Format> = new Map([
   [contentTypes.json, "json"],
@@ -53,9 +54,7 @@ const unknownFormat = (accepted: readonly string[]): Error =>
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
   );
 
-function contentTypeOf({ "content-type": value = "" }: Headers): string {
-  return typeof value === "string" ? value : (value[0] ?? "");
-}
+const contentTypeOf = (headers: Headers): string => firstSent(headers, "content-type") ?? "";
 
 const withoutParameters = (header: string): string => header.split(";", 1)[0] ?? "";
 

@@ -26,6 +26,7 @@ import type { AnsweredRequest } from "./request-lifecycle.ts";
 import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { pageNotFound } from "./plain-text.ts";
 import { errorResponse } from "./response.ts";
+import { sentOnce } from "./sent-header.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
 import type { RequestBound, WatchBound } from "./watch-bound.ts";
@@ -165,7 +166,7 @@ export function createRequestChain(options: ChainOptions): Handler {
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
-    const trace = new RequestTrace(traceparentOf(request));
+    const trace = new RequestTrace(sentOnce(request.headers, "traceparent"));
     return trace.run(() => answer(request, trace));
   };
 }
@@ -207,11 +208,6 @@ function finish(
   return isWholeBody(body)
     ? response
     : { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
-}
-
-function traceparentOf({ headers }: HttpRequest): string | undefined {
-  const value = headers["traceparent"];
-  return typeof value === "string" ? value : undefined;
 }
 
 /** The same stream. Its start and its end are reported, the end to the audit log too. */

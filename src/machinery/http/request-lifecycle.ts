@@ -9,6 +9,7 @@ import type { RequestTrace } from "../tracing/request-trace.ts";
 import { requestUri } from "./request-audit.ts";
 import type { AuditedRequest, RequestAudit } from "./request-audit.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
+import { firstSent } from "./sent-header.ts";
 import type { RequestBound } from "./watch-bound.ts";
 
 export interface AnsweredRequest {
@@ -127,7 +128,5 @@ const longestAuditId = 1024;
  * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:
  * `WithAuditInit`).
  */
-function auditIdOf({ headers }: HttpRequest): string {
-  const given = headers["audit-id"];
-  return (typeof given === "string" ? given : given?.[0])?.slice(0, longestAuditId) || randomUUID();
-}
+const auditIdOf = ({ headers }: HttpRequest): string =>
+  firstSent(headers, "audit-id")?.slice(0, longestAuditId) || randomUUID();

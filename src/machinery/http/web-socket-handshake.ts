@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError, badRequest } from "../api/api-error.ts";
-import type { Headers, HttpRequest } from "../api/http-message.ts";
+import type { HttpRequest } from "../api/http-message.ts";
 import { subprotocolWords } from "../api/web-socket-subprotocols.ts";
 import { isBehindUnanswered } from "./node-http.ts";
+import { sentOnce } from "./sent-header.ts";
 
 /**
  * Whether a request of HTTP/1.1 asks to speak WebSocket (upstream: `wsstream.IsWebSocketRequest`). Node.js calls it only for
@@ -23,10 +24,10 @@ export const wantsWebSocket = (request: IncomingMessage): boolean =>
  * page cannot send a token that it does not know, so requests without a certificate are let through.
  */
 export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): void {
-  if (single(headers, "sec-websocket-version") !== "13") {
+  if (sentOnce(headers, "sec-websocket-version") !== "13") {
     throw badRequest("the WebSocket handshake must have the header Sec-WebSocket-Version: 13");
   }
-  if (!/^[+/0-9A-Za-z]{22}==$/.test(single(headers, "sec-websocket-key") ?? "")) {
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(sentOnce(headers, "sec-websocket-key") ?? "")) {
     throw badRequest("the WebSocket handshake must have a Sec-WebSocket-Key of 16 bytes in base64");
   }
   if (headers["sec-websocket-protocol"] !== undefined) {
@@ -36,8 +37,8 @@ export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "head
     }
   }
   if (headers["origin"] === undefined || connection.peerCertificates.length === 0) return;
-  const origin = single(headers, "origin") ?? "";
-  const host = single(headers, "host") ?? "";
+  const origin = sentOnce(headers, "origin") ?? "";
+  const host = sentOnce(headers, "host") ?? "";
   // With its scheme: who controls the network can show a page of http: under this server's name.
   if (URL.parse(origin)?.origin !== URL.parse(`https://${host}`)?.origin) throw foreignPage();
 }
@@ -48,8 +49,3 @@ const foreignPage = (): ApiError =>
     reason: "Forbidden",
     message: "forbidden: a page of another origin cannot open a WebSocket with its user's client certificate",
   });
-
-function single(headers: Headers, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "string" ? value : undefined;
-}

@@ -5,6 +5,7 @@ import type { TransactionMember } from "../../api/transaction.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import type { RecordedWork } from "../request-audit.ts";
+import { firstSent } from "../sent-header.ts";
 import type { Warnings } from "../warnings.ts";
 import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
@@ -66,8 +67,7 @@ type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings" | "au
 
 /** The name of the field manager that owns what a write sets: the given one, or else the program in the User-Agent header. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {
-  const header = request.headers["user-agent"] ?? "";
-  const userAgent = typeof header === "string" ? header : (header[0] ?? "");
+  const userAgent = firstSent(request.headers, "user-agent") ?? "";
   // Node reads headers as Latin-1, and clients send UTF-8.
   const isAscii = /^[\x20-\x7e]*$/.test(userAgent);
   return managerName(fieldManager, isAscii ? userAgent : Buffer.from(userAgent, "latin1").toString("utf8"));

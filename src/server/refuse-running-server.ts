@@ -1,10 +1,15 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { controllersLeaseName } from "../machinery/loops/elected-controllers.ts";
 import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
+import { prefixRange } from "../machinery/storage/key-range.ts";
 import type { Entry, Store } from "../machinery/storage/store.ts";
 import { storedEntries, storedEntry } from "../machinery/storage/stored-entries.ts";
 
 const lookMilliseconds = 1000;
+
+/** Under either spelling of their group. */
+const leases = prefixRange("/registry/leases.");
 
 export interface LookOptions {
   readonly sleep: Sleep;
@@ -20,12 +25,8 @@ export interface LookOptions {
  */
 export async function refuseRunningServer(store: Store, { sleep, signal, onWait }: LookOptions): Promise<void> {
   const seen: Entry[] = [];
-  for await (const entry of storedEntries(store, {
-    start: "/registry/leases",
-    end: "/registry/leases0",
-    limit: 1000,
-  })) {
-    if (entry.key.endsWith("/signet-controllers")) seen.push(entry);
+  for await (const entry of storedEntries(store, { ...leases, limit: 1000 })) {
+    if (entry.key.endsWith(`/${controllersLeaseName}`)) seen.push(entry);
   }
   if (seen.length === 0) return; // the loops of no server have ever run
   onWait(`looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`);

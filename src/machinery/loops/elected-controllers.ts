@@ -37,7 +37,8 @@ interface ElectedControllersOptions {
 /** Before a server that has sent too many objects is asked for them again. */
 const fullMilliseconds = 60_000;
 
-const controllersLeaseName = "signet-controllers";
+/** The name of the Lease of the process that runs the loops. */
+export const controllersLeaseName = "signet-controllers";
 
 /** standby: another process runs the loops. starting: this one reads all objects first. running: they run here. */
 export type ElectedState = "standby" | "starting" | "running";

@@ -30,7 +30,7 @@ interface ElectedControllersOptions {
   readonly isElected: boolean;
   /** For metrics. */
   readonly queueCounts: QueueCounts;
-  /** Default: of the process. */
+  /** Default: the timers of the process. */
   readonly schedule?: Schedule;
 }
 
@@ -49,7 +49,8 @@ export interface ElectedControllers {
 }
 
 /** Runs controllers while this process holds their lease. */
-export function startElectedControllers(options: ElectedControllersOptions): ElectedControllers {
+export function startElectedControllers(given: ElectedControllersOptions): ElectedControllers {
+  const options = { schedule: systemSchedule, ...given };
   const terms = new Terms(options);
   if (!options.isElected) {
     terms.start();
@@ -61,7 +62,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     identity: processIdentity(),
     clock: options.clock,
     monotonic: monotonicClock,
-    schedule: systemSchedule,
+    schedule: options.schedule,
     log: options.log,
     isHolderGone: hasProcessEnded,
     onElected: () => terms.start(),
@@ -71,14 +72,16 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
   return { state: () => terms.state, stop: () => election.stop() };
 }
 
+type TermsOptions = ElectedControllersOptions & Required<Pick<ElectedControllersOptions, "schedule">>;
+
 /** The times in which the loops run here. They also begin anew when an informer has lost changes, or the memory for objects is full. */
 class Terms {
   state: ElectedState = "standby";
-  readonly #options: ElectedControllersOptions;
+  readonly #options: TermsOptions;
   readonly #reportFailure: (failure: object) => void;
   #running: RunningControllers | undefined;
 
-  constructor(options: ElectedControllersOptions) {
+  constructor(options: TermsOptions) {
     this.#options = options;
     // Each object that cannot be read is a failure.
     this.#reportFailure = rateLimitedReport((failure: object, failures) =>
@@ -88,7 +91,7 @@ class Terms {
 
   start(): void {
     this.state = "starting";
-    const { names, client, clock, log, queueCounts, controllers, openInformer } = this.#options;
+    const { names, client, clock, schedule, log, queueCounts, controllers, openInformer } = this.#options;
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: openInformer,
@@ -102,8 +105,7 @@ class Terms {
         }
       },
     });
-    const time = { clock, monotonic: monotonicClock, schedule: systemSchedule };
-    const context = { names, client, informers, ...time, log, queueCounts };
+    const context = { names, client, informers, clock, monotonic: monotonicClock, schedule, log, queueCounts };
     const started = runControllers(controllers, context);
     this.#running = started;
     void started.synced.then(() => {
@@ -123,9 +125,8 @@ class Terms {
     if (ended === undefined) return;
     this.state = "starting";
     await ended.stop();
-    const { schedule = systemSchedule } = this.#options;
     // Several informers may lose changes at once, and the process may stop meanwhile.
-    schedule(() => {
+    this.#options.schedule(() => {
       if (this.#running === ended) this.start();
     }, afterMilliseconds);
   }

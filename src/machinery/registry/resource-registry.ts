@@ -99,7 +99,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly cache: WatchCache<StoredObject<T>>;
   readonly #admission: () => readonly AdmissionRule[];
   readonly clock: Clock;
-  readonly futureWaitMilliseconds: number;
+  readonly #futureWaitMilliseconds: number;
   readonly compiled: CompiledKind<T>;
   readonly served: ServedVersion<T>;
   /** One for each group and version that serves these objects. The first is the one that they are stored as. */
@@ -113,30 +113,17 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #onRefused: (error: StoreUnavailable) => void;
   readonly #quota: KindQuota<T> | undefined;
 
-  constructor({
-    definition,
-    store,
-    feed,
-    admission,
-    clock,
-    historyLength = 10_000,
-    maximumObjectBytes,
-    futureWaitMilliseconds = 3000,
-    onWritten,
-    onRefused,
-    quota,
-    texts,
-    stored,
-  }: RegistryOptions<T>) {
+  constructor(options: RegistryOptions<T>) {
+    const { definition, feed, historyLength = 10_000, quota, texts, stored } = options;
     this.definition = definition;
-    this.store = store;
-    this.#admission = admission;
-    this.clock = clock;
-    this.futureWaitMilliseconds = futureWaitMilliseconds;
+    this.store = options.store;
+    this.#admission = options.admission;
+    this.clock = options.clock;
+    this.#futureWaitMilliseconds = options.futureWaitMilliseconds ?? 3000;
     this.compiled = compileKind(definition, stored?.compiled);
-    this.#maximumObjectBytes = maximumObjectBytes;
-    this.#onWritten = onWritten;
-    this.#onRefused = onRefused;
+    this.#maximumObjectBytes = options.maximumObjectBytes;
+    this.#onWritten = options.onWritten;
+    this.#onRefused = options.onRefused;
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.served = new ServedVersion(this.compiled, definition.kind);
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
@@ -162,11 +149,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#quota =
       stored === undefined ? quota && new KindQuota({ definition, quota, cache: () => this.cache }) : stored.#quota;
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
-    const bounds = { historyLength, maximumObjectBytes, futureWaitMilliseconds };
-    const shared = { store, feed, admission, clock, onWritten, onRefused, quota, ...bounds };
     this.versions = [
       this,
-      ...others.map((served) => new ResourceRegistry({ ...shared, definition: served, stored: this })),
+      ...others.map((served) => new ResourceRegistry({ ...options, definition: served, stored: this })),
     ];
   }
 
@@ -250,7 +235,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   /** Waits until the cache has reached a revision. Throws a 504 after a time limit. */
   async waitForRevision(revision: number): Promise<void> {
     if (this.cache.revision >= revision) return;
-    const waiting = this.cache.waitFor(revision, AbortSignal.timeout(this.futureWaitMilliseconds));
+    const waiting = this.cache.waitFor(revision, AbortSignal.timeout(this.#futureWaitMilliseconds));
     if (waiting === undefined) return;
     try {
       await waiting;

@@ -11,7 +11,7 @@ import { parseSettingsFile, readCertificates } from "../../machinery/command-lin
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
-import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { clientCertificate } from "./credentials/client-certificate.ts";

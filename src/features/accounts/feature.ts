@@ -15,7 +15,7 @@ import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { PathRoutes } from "../../machinery/http/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { generateName } from "../../machinery/registry/requested-name.ts";
-import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { defaultServiceAccount } from "./default-service-account.ts";
 import { openTokenKeys } from "./keys/open-token-keys.ts";

@@ -6,12 +6,8 @@ import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { parseApiVersion } from "../../machinery/api/resource-type.ts";
-import type {
-  AnswerCreate,
-  CreateSubresource,
-  ReviewAnswer,
-  ReviewContext,
-} from "../../machinery/registry/resource-definition.ts";
+import type { CreateSubresource } from "../../machinery/registry/resource-definition.ts";
+import type { AnswerCreate, ReviewAnswer, ReviewContext } from "../../machinery/registry/review-definition.ts";
 import { currentTrace } from "../../machinery/tracing/request-trace.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";

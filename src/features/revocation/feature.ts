@@ -5,7 +5,7 @@ import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
-import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { oncePerTurn } from "../../machinery/scheduling/once-per-turn.ts";
 import { resourceRange } from "../../machinery/registry/storage-key.ts";

@@ -15,6 +15,11 @@ export interface ResourceType<T extends ApiObject = ApiObject> {
   readonly objects?: T;
 }
 
+export interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
 /** A kind in one version of its group. */
 export type GroupVersionKind = Pick<ResourceType, "group" | "version" | "kind">;
 
@@ -30,11 +35,11 @@ export const qualified = ({ group, resource }: GroupResource): string =>
   group === "" ? resource : `${resource}.${group}`;
 
 /** How an object says its group and version: `v1`, or `certificates.k8s.io/v1`. */
-export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
+export const apiVersionOf = ({ group, version }: GroupVersion): string =>
   group === "" ? version : `${group}/${version}`;
 
 /** The group and version that an apiVersion says. Undefined for one with two slashes (upstream: `ParseGroupVersion`). */
-export function parseApiVersion(apiVersion: string): Pick<ResourceType, "group" | "version"> | undefined {
+export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
   const [first = "", second, third] = apiVersion.split("/", 3);
   if (third !== undefined) return undefined;
   return second === undefined ? { group: "", version: first } : { group: first, version: second };
@@ -44,13 +49,13 @@ export function parseApiVersion(apiVersion: string): Pick<ResourceType, "group" 
  * An apiVersion with at most one slash as it is usually spelled. Like upstream, `/v1` is `v1`, and one that names no version, or none
  * but the group, is the expected one.
  */
-export function plainApiVersion(apiVersion: string, expected: Pick<ResourceType, "group" | "version">): string {
+export function plainApiVersion(apiVersion: string, expected: GroupVersion): string {
   if (apiVersion === "" || apiVersion === "/" || apiVersion === `${expected.group}/`) return apiVersionOf(expected);
   return apiVersion.startsWith("/") ? apiVersion.slice(1) : apiVersion;
 }
 
 /** Where a group and version is served: `/api/v1`, or `/apis/certificates.k8s.io/v1`. */
-export const apiPathOf = (type: Pick<ResourceType, "group" | "version">): string =>
+export const apiPathOf = (type: GroupVersion): string =>
   `${type.group === "" ? "/api" : "/apis"}/${apiVersionOf(type)}`;
 
 /** A resource type under the names of one profile. */

@@ -1,13 +1,14 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
-import type { GroupResource } from "../api/resource-type.ts";
+import type { GroupResource, GroupVersion } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/tracked-reviews.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
 import { FieldNames } from "./field-names.ts";
 import { storedAs } from "./resource-definition.ts";
-import type { GroupVersion, CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
+import type { CreateSubresource, ResourceDefinition } from "./resource-definition.ts";
+import type { ReviewDefinition } from "./review-definition.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {

@@ -2,6 +2,7 @@ import type { AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { invalid } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
+import type { GroupVersion } from "../api/resource-type.ts";
 import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget } from "./admission.ts";
@@ -9,7 +10,7 @@ import type { Caller } from "./caller.ts";
 import type { CompiledReview } from "./compile-kind.ts";
 import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./requested-name.ts";
-import type { AnswerCreate, GroupVersion, ReviewAnswer } from "./resource-definition.ts";
+import type { AnswerCreate, ReviewAnswer } from "./review-definition.ts";
 
 /** A kind that is only created, with who answers it. */
 export interface AnsweredReview extends CompiledReview, AnswerCreate {}

@@ -2,11 +2,9 @@ import type { KindFault } from "./kind-faults.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { Verb } from "../api/attributes.ts";
-import type { Status } from "../api/status.ts";
-import type { Caller } from "./caller.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
-import type { ResourceType } from "../api/resource-type.ts";
+import type { GroupVersion, ResourceType } from "../api/resource-type.ts";
 
 /**
  * A stored kind, as data and pure functions. Hooks run in upstream's order. Create: decode, default, mutating
@@ -147,11 +145,6 @@ export interface RowCondition {
 /** Top-level fields that a version calls otherwise: its name, and the name that is stored. */
 export type FieldRenames = Readonly<Record<string, string>>;
 
-export interface GroupVersion {
-  readonly group: string;
-  readonly version: string;
-}
-
 interface Deprecation {
   readonly deprecatedIn: string;
   readonly unavailableIn: string;
@@ -230,46 +223,6 @@ export interface CreateSubresource {
   readonly confidentialFields?: readonly (readonly string[])[];
 }
 
-/** Answers the creation of an object that is never stored. */
-export interface AnswerCreate {
-  /**
-   * Fills in what the server decides, before validating admission: a rule must see what will be answered. Throws what is wrong with the
-   * object as an ApiError. Default: it stays as it is.
-   */
-  prepareForCreate?(object: ApiObject, context: Omit<ReviewContext, "isDryRun">): ApiObject;
-  create(object: ApiObject, context: ReviewContext): Promise<ReviewAnswer>;
-}
-
-/** A kind that is answered and never stored: the reviews. */
-export interface ReviewDefinition<T extends ApiObject = ApiObject> {
-  readonly group: string;
-  readonly version: string;
-  /** The group and version that admission knows it by, where this definition serves it under another. */
-  readonly storedAs?: GroupVersion;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
-  readonly schema: ObjectSchema<T>;
-  /** See `confidentialFields` of a create subresource. */
-  readonly confidentialFields?: readonly (readonly string[])[];
-  /** The answer contains none of the request's metadata, so managedFields need not be computed. */
-  readonly dropsMetadata?: true;
-  create(object: T, context: ReviewContext): Promise<ReviewAnswer>;
-}
-
-export interface ReviewContext extends HookContext {
-  /** For a create subresource: the name in the path. Otherwise empty. */
-  readonly name: string;
-  /** For an answer that writes. */
-  readonly caller: Caller;
-}
-
-export interface ReviewAnswer {
-  /** An object of the kind of the request, or a Status. */
-  readonly object: ApiObject | Status;
-  readonly warnings?: readonly string[];
-}
-
 export interface Column<T extends ApiObject> {
   readonly name: string;
   /** Default: string. */
@@ -304,14 +257,9 @@ export function goTypeName({ group, kind, storedAs }: NamedKind): string {
   return `${packageName === "" ? "core" : packageName}.${kind}`;
 }
 
-/** Checks a definition against its kind's type, and keeps the literal type. */
+/** The definition of a kind. Its schema says of which type the objects are that hooks and columns get. */
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;
-
-/** The same for a review, whose plural is its kind in lower case, with an s. */
-export const defineReview = <T extends ApiObject>(
-  definition: Omit<ReviewDefinition<T>, "plural">,
-): ReviewDefinition<T> => ({ ...definition, plural: `${definition.kind.toLowerCase()}s` });
 
 /** The definition of a kind under each group and version that serves it; the one that it is stored as comes first. */
 export const servedDefinitions = <T extends ApiObject>(

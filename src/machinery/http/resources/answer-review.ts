@@ -1,12 +1,12 @@
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status } from "../../api/status.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
+import type { GroupVersion } from "../../api/resource-type.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
 import { createReview } from "../../registry/create-review.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
-import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { negotiate } from "../negotiation.ts";

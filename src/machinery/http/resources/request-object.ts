@@ -5,6 +5,7 @@ import { inTurns, pauseInTurn, shortTextLength, smallObjectLength } from "../../
 import { openBrace } from "../../api/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
+import type { GroupVersion } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
 import { parsedValue, parseJson, parseJsonBytes, parseJsonBytesInSteps } from "../../schema/parse-json.ts";
@@ -16,7 +17,6 @@ import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../../schema/
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
-import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";

@@ -7,7 +7,7 @@ import { smallObjectLength } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
-import type { ReviewDefinition } from "../../registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../registry/review-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
 import type { HandleResource } from "../request-chain.ts";

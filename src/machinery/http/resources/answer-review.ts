@@ -1,8 +1,8 @@
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status } from "../../api/status.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
-import type { GroupVersion } from "../../api/resource-type.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import type { GroupVersion } from "../../api/resource-type.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
 import { createReview } from "../../registry/create-review.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
@@ -13,7 +13,8 @@ import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import { notOfAList, representObject } from "./represent-object.ts";
-import { decodeBody, readBody } from "./request-object.ts";
+import { decodeBody } from "./decode-body.ts";
+import { readBody } from "./request-body.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 

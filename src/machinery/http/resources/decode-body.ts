@@ -1,14 +1,14 @@
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
-import { inTurns, pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { openBrace } from "../../api/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import type { GroupVersion } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
-import { parsedValue, parseJson, parseJsonBytes, parseJsonBytesInSteps } from "../../schema/parse-json.ts";
+import { parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { ParsedJson } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf-wire.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
@@ -18,14 +18,10 @@ import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
-import { currentTrace } from "../../tracing/request-trace.ts";
-import { bodyFormat } from "../content-type.ts";
-import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
-import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml/yaml-to-json.ts";
-import { noBytes } from "../../api/no-bytes.ts";
-import { longRequestTurn } from "./long-request-turn.ts";
-import type { TurnTaker } from "./long-request-turn.ts";
+import { YamlFault } from "../yaml/yaml-to-json.ts";
+import { readableBody } from "./request-body.ts";
+import type { BodySender, ReadableBody, RequestBody } from "./request-body.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The kind that a body must have. */
@@ -37,90 +33,6 @@ interface ExpectedKind {
   readonly storedAs?: GroupVersion;
   /** Other versions that the path takes. */
   readonly otherVersions?: readonly GroupVersion[];
-}
-
-interface BodyIn<F extends Format> {
-  readonly format: F;
-  readonly bytes: Buffer;
-  /** The value that a caller in this process passes instead of bytes. */
-  readonly value?: object;
-}
-
-/** A body as it was sent. */
-export type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
-
-/** A body of which everything that may take long is done, but parsing YAML's JSON. */
-type ReadableBody =
-  /** `parsed`: the value of a long one, or why it cannot be read. */
-  | (BodyIn<"json"> & { readonly parsed?: ParsedJson | JsonSyntaxError })
-  /** `json`: the same as JSON, or why it cannot be converted. */
-  | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
-  | BodyIn<"protobuf">;
-
-type BodySender = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
-
-/** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody(sender: BodySender, maximumBytes = Infinity): Promise<RequestBody> {
-  const { request } = sender;
-  const format = bodyFormat(request.headers);
-  const value = request.inProcess?.value;
-  // A value has no length that could be limited.
-  if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  return { format, bytes: await readBytes(sender, maximumBytes) };
-}
-
-/**
- * Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413, and a 401 when the
- * sender's credential was revoked meanwhile: who holds back a part of a body would act after the revocation.
- */
-export async function readBytes(sender: BodySender, maximumBytes = Infinity): Promise<Buffer> {
-  const trace = currentTrace();
-  trace?.begin("read body");
-  const bytes = await sender.request.readBody(maximumBytes);
-  if (takesTurn(sender, bytes)) await longRequestTurn(sender, bytes.length);
-  sender.refuseRevoked();
-  trace?.begin("decode");
-  return bytes;
-}
-
-const takesTurn = ({ mayTakeLong }: BodySender, { length }: Buffer | string): boolean =>
-  mayTakeLong || length > smallObjectLength;
-
-/**
- * Converts the YAML of a body to JSON, in turns of the event loop unless it is JSON: it takes as long as JSON of a hundred times the
- * length. Throws a YamlFault and a 413.
- */
-export async function readYaml(text: string, sender: BodySender): Promise<string> {
-  if (isJson(text)) return text;
-  // Once: the texts of all who wait again would be in memory besides their bodies.
-  if (!takesTurn(sender, text)) await longRequestTurn(sender);
-  return yamlToJsonInTurns(text);
-}
-
-/** The body, with what may take long done in turns of the event loop: YAML is converted, and long JSON parsed. */
-export function readableBody(body: RequestBody, sender: BodySender): MaybePromise<ReadableBody> {
-  if (body.format === "yaml") return withYaml(body, sender);
-  return body.format === "json" && body.bytes.length > shortTextLength ? withParsed(body) : body;
-}
-
-async function withYaml(body: BodyIn<"yaml">, sender: BodySender): Promise<ReadableBody> {
-  const text = await decodeUtf8InTurns(body.bytes);
-  try {
-    return { ...body, json: await readYaml(text, sender) };
-  } catch (error) {
-    if (error instanceof YamlFault) return { ...body, json: error };
-    throw error;
-  }
-}
-
-async function withParsed(body: BodyIn<"json">): Promise<ReadableBody> {
-  const text = await decodeUtf8InTurns(body.bytes);
-  try {
-    return { ...body, parsed: await inTurns(parseJsonBytesInSteps(body.bytes, text)) };
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return { ...body, parsed: error };
-    throw error;
-  }
 }
 
 interface DecodeOptions<T> {

@@ -27,7 +27,7 @@ const limits: ReadonlyMap<string, Limits> = new Map([
 describe("what a request costs", async () => {
   const measured = await measureCosts({
     requests: 500,
-    loads: 20, // Node.js needs more of them on a busy machine until it has compiled all
+    loads: 60, // Node.js needs more of them on a busy machine until it has compiled all
     allowedBytes: new Map([...limits].map(([name, { allocatedBytes }]) => [name, allocatedBytes])),
   });
   for (const [name, limit] of limits) {

@@ -54,6 +54,7 @@ const texts = {
   late: (url: string) => `it did not answer in time; check the network and ${url}`,
   closed: () => "it closed the connection before it had answered; try again, and look at the server's log",
   notTaken: () => "it takes no requests now, and may be stopping; try again",
+  headersTooLong: () => "the headers for it have more than 64 KiB, most of them perhaps the token; use another token",
   noTls: (url: string) => `what listens there does not speak TLS; check ${url}`,
   noHttp: (url: string) => `the program that listens there is not an API server; check ${url}`,
   otherNames: () =>
@@ -91,6 +92,7 @@ const kinds: Readonly<Record<string, keyof typeof texts | "untrusted">> = {
   ECONNRESET: "closed",
   ECONNABORTED: "closed",
   EPIPE: "closed",
+  ERR_HTTP2_HEADERS_TOO_LONG: "headersTooLong",
   EPROTO: "noTls",
   ERR_SSL_WRONG_VERSION_NUMBER: "noTls",
   ERR_SSL_PACKET_LENGTH_TOO_LONG: "noTls",

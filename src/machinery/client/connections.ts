@@ -43,6 +43,10 @@ export const connectionEnded = (options?: ErrorOptions): Error =>
 export const connectionTimeout = ({ server }: { readonly server: string }): Error =>
   Object.assign(new Error(`no answer from ${new URL(server).hostname} in time`), { code: "ETIMEDOUT" });
 
+/** Node.js does not send longer headers over HTTP/2. */
+export const headersTooLong = (): Error =>
+  Object.assign(new Error("the headers of the request have more than 64 KiB"), { code: "ERR_HTTP2_HEADERS_TOO_LONG" });
+
 /** Whether the caller gave up because its time was over, and not because it wants no answer any more. */
 export const isLate = (signal: AbortSignal | undefined): boolean =>
   signal?.reason instanceof Error && signal.reason.name === "TimeoutError";

@@ -2,7 +2,7 @@ import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
-import { RequestNotTaken, connectionEnded, connectionTimeout, isLate } from "./connections.ts";
+import { RequestNotTaken, connectionEnded, connectionTimeout, headersTooLong, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import { boundInterimAnswers } from "./bound-interim-answers.ts";
 import type { ClientResponse } from "./transport.ts";
@@ -81,6 +81,11 @@ export class Http2Connection {
       stream.on("response", ({ ":status": status = 0, ...headers }) =>
         resolve({ status, headers, body: bodyOf(stream) }),
       );
+      stream.on("frameError", () => {
+        reject(headersTooLong());
+        // Later headers may refer to these, which the server does not have (RFC 7541 section 2.2).
+        this.retire();
+      });
       let failure: Error | undefined;
       stream.on("error", (error) => (failure = error));
       stream.on("close", () => {

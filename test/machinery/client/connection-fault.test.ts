@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { connectionFault } from "../../../src/machinery/client/connection-fault.ts";
 import type { CaSource } from "../../../src/machinery/client/connection-fault.ts";
-import { connectionTimeout } from "../../../src/machinery/client/connections.ts";
+import { connectionTimeout, headersTooLong } from "../../../src/machinery/client/connections.ts";
 
 const failure = (code: string, message = "it failed"): Error => Object.assign(new Error(message), { code });
 const textFor = (code: string, caSource: CaSource): string =>
@@ -47,6 +47,10 @@ describe("the message about a failed connection", () => {
       connectionFault(failed, "the kubeconfig")?.text,
       "TLS failed (ssl/tls alert certificate expired); check the client certificate in the kubeconfig",
     );
+  });
+
+  it("says of headers that are too long that the token may be", () => {
+    assert.match(connectionFault(headersTooLong(), "the kubeconfig")?.text ?? "", /the token; use another token$/);
   });
 
   it("says what to check when a server is silent, as behind a firewall", () => {

@@ -458,6 +458,13 @@ describe("a transport that shares one connection of HTTP/2", () => {
     assert.equal(requests, 3);
   });
 
+  it("fails a request whose headers are too long to be sent, and no request after it", async (context) => {
+    const { transport } = await start(context, answer);
+    const headers = { authorization: "x".repeat(2 ** 16) };
+    await assert.rejects(transport.send({ method: "GET", path: "/long", headers }), /more than 64 KiB/);
+    assert.equal(await ask(transport, "/"), "/");
+  });
+
   async function startWatch(context: TestContext) {
     const scene = await start(context, (stream, path) => {
       if (path.startsWith("/watch")) stream.respond({ ":status": 200 });

@@ -20,14 +20,15 @@ export interface AgentStatus {
 }
 
 /**
- * Why the agent is not ready: certificates that are missing, revoked, expired or not valid yet, files that cannot be written, hooks that
- * fail.
+ * Why the agent is not ready: certificates that are missing, revoked, refused by the server, expired or not valid yet, files that cannot
+ * be written, hooks that fail.
  */
 export const agentFaults = ({ certificates, trustBundles, now, hookFaults }: AgentStatus): string[] => [
   ...certificates.flatMap(({ name, state, notAfter, fileFault }) => [
     ...(notAfter === undefined ? [`there is no ${name} certificate`] : []),
     ...(notAfter !== undefined && now > notAfter ? [`the ${name} certificate has expired`] : []),
     ...(state === "revoked" ? [`the ${name} certificate is revoked`] : []),
+    ...(state === "refused" ? [`the server refuses the ${name} certificate`] : []),
     ...(state === "early" ? [`the ${name} certificate is not valid yet`] : []),
     ...(fileFault === undefined ? [] : [`the files of the ${name} certificate are not written: ${fileFault}`]),
   ]),

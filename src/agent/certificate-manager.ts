@@ -9,16 +9,15 @@ import type { Backoff } from "../machinery/loops/backoff.ts";
 import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
-import type { Certificate } from "../pki/certificate.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
-import { certificateState, nextStep, recallTime, renewalTime } from "./certificate-renewal.ts";
+import { certificateState, nextStep, recallTime, renewalTime, replacementFault } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
-import { tlsFault, tlsUsagesOf, wantedDigest } from "./wanted-certificate.ts";
+import { wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -354,35 +353,17 @@ export class CertificateManager {
     this.#renewal = "begun";
   }
 
-  /** Throws RequestRefused when the pair in use is good, and the issued one is not: programs would fail with it. */
-  #refuseWorse({ certificate }: KeyPair, specification: CertificateSpecification): void {
+  /** Throws when the pair in use is good, and the issued one may not take its place. RequestRefused: it never may. */
+  #refuseWorse({ certificate: issued }: KeyPair, specification: CertificateSpecification): void {
     const { store, clock } = this.#options;
-    const { wanted } = specification;
-    const question = { certificate, wanted, isSpecificationChanged: false, isRevoked: false, isRefused: false };
-    const issued = certificateState({ ...question, renewAt: Infinity, recallAt: Infinity, now: clock.now() });
-    if (this.#current === undefined || !["current", "due", "recalled", "early"].includes(this.#state(specification)))
-      return;
-    const usages = tlsUsagesOf(certificate, wanted);
-    const lost = tlsUsagesOf(this.#current.certificate, wanted).find((usage) => !usages.includes(usage));
-    const isUsable = ["current", "early"].includes(issued);
-    if (isUsable && lost === undefined) return this.#refuseEarly(certificate);
-    // The same request would give the same certificate.
-    store.forgetPendingKey();
-    const why = tlsFault(certificate);
-    const fault = isUsable ? `not for ${lost}${why === undefined ? "" : ` (${why})`}` : `already ${issued}`;
-    throw new RequestRefused(`the signer issued a certificate that is ${fault}: the one in use stays`);
-  }
-
-  /**
-   * Throws Error while the issued certificate is not valid yet, and the one in use is or will be sooner. The next try finds the same
-   * certificate.
-   */
-  #refuseEarly({ notBefore }: Certificate): void {
-    if (this.#options.clock.now() >= notBefore || notBefore < (this.#current?.certificate.notBefore ?? Infinity))
-      return;
-    throw new Error(
-      `the issued certificate is valid from ${new Date(notBefore).toISOString()}: until then, the one in use stays`,
-    );
+    const current = this.#current?.certificate;
+    const isGood = ["current", "due", "recalled", "early"].includes(this.#state(specification));
+    if (current === undefined || !isGood) return;
+    const fault = replacementFault({ current, issued, wanted: specification.wanted, now: clock.now() });
+    if (fault === undefined) return;
+    if (fault.type === "early") throw new Error(fault.text); // the next try finds the same certificate
+    store.forgetPendingKey(); // the same request would give the same certificate
+    throw new RequestRefused(fault.text);
   }
 
   #use(pair: KeyPair | undefined): void {

@@ -1,11 +1,11 @@
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
-import { isCertificateFor } from "./wanted-certificate.ts";
+import { isCertificateFor, tlsFault, tlsUsagesOf } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 // All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state,
-// the next step, the identity that asks, and why a request was refused. `CertificateManager` acts on them. Times are
+// whether another one may take its place, the next step, the identity that asks, and why a request was refused. `CertificateManager` acts on them. Times are
 // milliseconds since the epoch, by the server's clock. `random` is from 0 to 1.
 
 /**
@@ -81,6 +81,37 @@ export function certificateState(question: CertificateQuestion): CertificateStat
 
 /** Clocks differ by so much without a fault: many signers let certificates begin five minutes before their own time. */
 const toleratedSkewMilliseconds = 5 * 60_000;
+
+/** What was issued to take the place of a good certificate. */
+export interface Replacement {
+  readonly current: Certificate;
+  readonly issued: Certificate;
+  readonly wanted: WantedCertificate;
+  readonly now: number;
+}
+
+/** Why it may not. worse: programs would fail with it. early: it is not valid yet, and the current one is, or will be sooner. */
+export interface ReplacementFault {
+  readonly type: "worse" | "early";
+  readonly text: string;
+}
+
+export function replacementFault({ current, issued, wanted, now }: Replacement): ReplacementFault | undefined {
+  const asWanted = { isSpecificationChanged: false, isRevoked: false, isRefused: false };
+  const never = { renewAt: Infinity, recallAt: Infinity };
+  const state = certificateState({ certificate: issued, wanted, now, ...asWanted, ...never });
+  const isUsable = state === "current" || state === "early";
+  const usages = tlsUsagesOf(issued, wanted);
+  const lost = tlsUsagesOf(current, wanted).find((usage) => !usages.includes(usage));
+  if (!isUsable || lost !== undefined) {
+    const why = tlsFault(issued);
+    const fault = isUsable ? `not for ${lost}${why === undefined ? "" : ` (${why})`}` : `already ${state}`;
+    return { type: "worse", text: `the signer issued a certificate that is ${fault}: the one in use stays` };
+  }
+  if (now >= issued.notBefore || issued.notBefore < current.notBefore) return undefined;
+  const validFrom = new Date(issued.notBefore).toISOString();
+  return { type: "early", text: `the issued certificate is valid from ${validFrom}: until then, the one in use stays` };
+}
 
 /** Everything that decides what happens next to a certificate. */
 export interface RenewalState {

@@ -16,7 +16,7 @@ import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { issuedOutput, stateFolderOf } from "./issued-output.ts";
 import type { IssuedFiles, IssuedOutput } from "./issued-output.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
-import { readRevocation } from "./read-revocation.ts";
+import { lookForRevocation } from "./look-for-revocation.ts";
 import { RequestRefused } from "./request-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -173,12 +173,9 @@ class Issuance {
     );
   }
 
-  async #lookForRevocation(): Promise<void> {
+  #lookForRevocation(): Promise<void> {
     const { names, client } = this.#options;
-    const pair = this.#manager.current;
-    if (pair === undefined) return;
-    const { certificate } = pair;
-    if (await readRevocation({ names, client: client(), certificate })) this.#manager.revoked(pair);
+    return lookForRevocation(this.#manager, { names, client: client() });
   }
 
   #restore(): void {

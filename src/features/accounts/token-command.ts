@@ -16,6 +16,7 @@ import { printable } from "../../machinery/command-line/printable.ts";
 import { nameWithoutKind } from "../../machinery/command-line/name-without-kind.ts";
 import { revocationsCommand } from "../revocation/index.ts";
 import { readTokenInput } from "./read-token-input.ts";
+import type { TokenReview } from "./token-reviews.ts";
 import { revokeToken } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
 
@@ -31,15 +32,6 @@ interface TokenRequest extends ApiObject {
     };
   };
   readonly status?: { readonly token: string; readonly expirationTimestamp: string };
-}
-
-interface TokenReview extends ApiObject {
-  readonly status?: {
-    readonly authenticated?: boolean;
-    readonly audiences?: readonly string[];
-    readonly user?: { readonly username?: string; readonly groups?: readonly string[] };
-    readonly error?: string;
-  };
 }
 
 /** `signet token create|review|revoke|revocations`: issues, reviews and revokes service account tokens. */
@@ -158,7 +150,7 @@ async function reviewToken(
   { client, names }: ServerConnection,
   { reviewed, flags }: { readonly reviewed: string; readonly flags: ReviewFlags },
 ): Promise<void> {
-  const answer = await postReview<TokenReview>(client, {
+  const answer = await postReview<Partial<TokenReview>>(client, {
     group: names.group("authentication"),
     kind: "TokenReview",
     spec: { token: reviewed, ...(flags.audience !== undefined && { audiences: flags.audience }) },

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { canI } from "./can-i-command.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { postReview } from "../../../machinery/client/post-review.ts";
@@ -8,21 +7,11 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { textTable } from "../../../machinery/command-line/text-table.ts";
+import type { SelfSubjectReview } from "../reviews/self-subject-reviews.ts";
 
 /** `signet auth whoami|can-i`: who the caller is, and what the caller may do. */
 export const auth = (): Command =>
   new Command("auth").description("show who you are, and what you may do").addCommand(whoami()).addCommand(canI());
-
-interface SelfSubjectReview extends ApiObject {
-  readonly status?: {
-    readonly userInfo?: {
-      readonly username?: string;
-      readonly uid?: string;
-      readonly groups?: readonly string[];
-      readonly extra?: Readonly<Record<string, readonly string[]>>;
-    };
-  };
-}
 
 /** `signet auth whoami`: shows how the server identifies the caller. */
 export const whoami = (): Command =>
@@ -32,7 +21,7 @@ export const whoami = (): Command =>
       .action((flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async ({ client, names }) => {
           const group = names.group("authentication");
-          const review = await postReview<SelfSubjectReview>(client, { group, kind: "SelfSubjectReview" });
+          const review = await postReview<Partial<SelfSubjectReview>>(client, { group, kind: "SelfSubjectReview" });
           print(review, { flags, text: () => whoamiText(review) });
         }),
       ),
@@ -40,7 +29,7 @@ export const whoami = (): Command =>
     ["Whose token this is", 'signet auth whoami --token "$TOKEN"'],
   );
 
-function whoamiText({ status }: SelfSubjectReview): string {
+function whoamiText({ status }: Partial<SelfSubjectReview>): string {
   const { username = "", uid, groups = [], extra = {} } = status?.userInfo ?? {};
   return textTable(
     [

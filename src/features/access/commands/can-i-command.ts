@@ -8,8 +8,9 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import type { SelfSubjectRulesReview } from "../reviews/self-subject-rules-reviews.ts";
+import type { AccessReviewStatus } from "../reviews/subject-access-reviews.ts";
 import { ruleTable } from "./rule-table.ts";
-import type { ShownRule } from "./rule-table.ts";
 import { findResource, knownResources } from "./known-resources.ts";
 import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
@@ -61,13 +62,9 @@ interface Question {
   readonly flags: CanIFlags;
 }
 
-interface AccessReview {
-  readonly status?: { readonly allowed?: boolean; readonly reason?: string; readonly evaluationError?: string };
-}
-
 async function ask(connection: ServerConnection, question: Question): Promise<void> {
   const { client, names } = connection;
-  const review = await postReview<AccessReview>(client, {
+  const review = await postReview<{ readonly status?: Partial<AccessReviewStatus> }>(client, {
     group: names.group("authorization"),
     kind: "SelfSubjectAccessReview",
     spec: await specOf(connection, question),
@@ -113,23 +110,14 @@ async function specOf(connection: ServerConnection, { verb, resource, name, flag
 
 const groupIn = (type: string): string => (type.includes(".") ? type.slice(type.indexOf(".") + 1) : "");
 
-interface RulesReview {
-  readonly status?: {
-    readonly resourceRules?: readonly ShownRule[];
-    readonly nonResourceRules?: readonly ShownRule[];
-    readonly incomplete?: boolean;
-    readonly evaluationError?: string;
-  };
-}
-
 async function listRules({ client, names, namespace }: ServerConnection, flags: CanIFlags): Promise<void> {
-  const review = await postReview<RulesReview>(client, {
+  const review = await postReview<{ readonly status?: Partial<SelfSubjectRulesReview["status"]> }>(client, {
     group: names.group("authorization"),
     kind: "SelfSubjectRulesReview",
     spec: { namespace },
   });
-  const { resourceRules = [], nonResourceRules = [], incomplete = false, evaluationError = "" } = review.status ?? {};
-  const rules = [...resourceRules, ...nonResourceRules];
+  const { resourceRules, nonResourceRules, incomplete = false, evaluationError = "" } = review.status ?? {};
+  const rules = [...(resourceRules ?? []), ...(nonResourceRules ?? [])];
   print(review, { flags, text: () => ruleTable(rules, flags) });
   if (incomplete) console.error(`warning: the list may be incomplete: ${printable(evaluationError)}`);
 }

@@ -42,7 +42,7 @@ const accessReviewStatus = struct("v1.SubjectAccessReviewStatus", "Whether the r
 /** The field `status` of every access review. */
 const accessReviewStatusField = always(3, accessReviewStatus, "The result. Set by the server.");
 
-type AccessReviewStatus = Infer<typeof accessReviewStatus>;
+export type AccessReviewStatus = Infer<typeof accessReviewStatus>;
 
 async function reviewAccess(
   request: AccessRequest,

@@ -1,4 +1,3 @@
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
@@ -9,11 +8,6 @@ import { postReview } from "../../../machinery/client/post-review.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-
-interface SubjectAccessReview extends ApiObject {
-  readonly spec: unknown;
-  readonly status?: { readonly allowed: boolean };
-}
 
 const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
   selfnodeclient: "Auto approving self node agent client certificate after SubjectAccessReview.",
@@ -78,7 +72,7 @@ async function mayCreate(
   { spec }: CertificateSigningRequest,
   { subresource, client, names }: CreateReview,
 ): Promise<boolean> {
-  const review = await postReview<SubjectAccessReview>(client, {
+  const review = await postReview<{ readonly status?: { readonly allowed?: boolean } }>(client, {
     group: names.group("authorization"),
     kind: "SubjectAccessReview",
     spec: {

@@ -4,16 +4,15 @@ import { rbacBuilder } from "./policy/rbac-builder.ts";
 import type { Role } from "./rbac/roles.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
-import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import { readableObject } from "../../machinery/registry/readable-objects.ts";
 import { storageKey } from "../../machinery/registry/storage-key.ts";
 import type { ObjectName } from "../../machinery/registry/storage-key.ts";
-import type { Stores } from "../../machinery/registry/stores.ts";
 import { configMapResource } from "../core/index.ts";
 import { delegatedAuthenticationData } from "./delegated-authentication-data.ts";
 import type { DelegatedAuthentication } from "./delegated-authentication-data.ts";
-import { reconcileRole } from "./policy/reconcile-policy.ts";
+import { keepRole } from "./policy/reconcile-policy.ts";
+import type { PolicyConnections } from "./policy/reconcile-policy.ts";
 import { roleResource } from "./resources.ts";
 
 /**
@@ -29,11 +28,7 @@ const pollMilliseconds = 10_000;
  */
 const maximumWritesBetweenPolls = 5;
 
-interface DelegatedAuthenticationPublisherOptions {
-  readonly names: Names;
-  readonly stores: Stores;
-  /** May do everything. */
-  readonly client: ApiClient;
+interface DelegatedAuthenticationPublisherOptions extends PolicyConnections {
   readonly clock: Clock;
   /** Asked each time: CAs change while the server runs. */
   readonly current: () => DelegatedAuthentication;
@@ -55,7 +50,7 @@ export class DelegatedAuthenticationPublisher {
   /** Makes the ConfigMap and its role what they should be, where they can be read. Where nothing is missing it only reads memory. */
   async publish(): Promise<void> {
     await this.#publishConfigMap();
-    await this.#publishRole();
+    await keepRole(this.#options, { type: roleResource, wanted: readerRole(this.#options.names) });
   }
 
   /** Publishes again when the ConfigMap or a CA has changed. */
@@ -99,18 +94,6 @@ export class DelegatedAuthenticationPublisher {
     } else {
       await configMaps.update({ ...existing, data });
     }
-  }
-
-  async #publishRole(): Promise<void> {
-    const { names, stores, client } = this.#options;
-    const wanted = readerRole(names);
-    const roles = client.resource(roleResource(names), this.#where.namespace);
-    const { name = "" } = wanted.metadata;
-    const existing = readableObject(stores.of(roleResource), { ...this.#where, name });
-    if (existing === "unreadable") return;
-    const next = existing && reconcileRole(existing, { wanted, names });
-    if (existing === undefined) await roles.create(wanted);
-    else if (next !== undefined) await roles.update(next);
   }
 }
 

@@ -11,11 +11,12 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { isSameRole } from "../rbac/binding.ts";
 import type { Subject } from "../rbac/binding.ts";
+import type { NamedResourceType } from "../../../machinery/api/resource-type.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { LabelSelectorObject } from "../../../machinery/api/label-selector.ts";
 import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
-interface PolicyConnections {
+export interface PolicyConnections {
   readonly names: Names;
   readonly stores: Stores;
   /** Must have all permissions: the policy that it writes grants them to others. */
@@ -26,22 +27,11 @@ interface PolicyConnections {
  * Creates missing default roles and bindings, and adds what is missing in existing ones. When nothing is missing, it
  * only reads the caches. One that can't be read stays as it is: it grants nothing, and keeps no server from starting.
  */
-export async function reconcilePolicy(
-  { names, stores, client }: PolicyConnections,
-  signers: readonly SignerGrants[],
-): Promise<void> {
-  const roles = client.resource(clusterRoleResource(names));
+export async function reconcilePolicy(connections: PolicyConnections, signers: readonly SignerGrants[]): Promise<void> {
+  const { names, stores, client } = connections;
   const bindings = client.resource(clusterRoleBindingResource(names));
   const policy = bootstrapPolicy(names, signers);
 
-  const keepRole = async (wanted: ClusterRole): Promise<void> => {
-    const { name = "" } = wanted.metadata;
-    const existing = readableObject(stores.of(clusterRoleResource), { namespace: "", name });
-    if (existing === "unreadable") return;
-    const next = existing && reconcileRole(existing, { wanted, names });
-    if (existing === undefined) await roles.create(wanted);
-    else if (next !== undefined) await roles.update(next);
-  };
   const keepBinding = async (wanted: RoleBinding): Promise<void> => {
     const { name = "" } = wanted.metadata;
     const existing = readableObject(stores.of(clusterRoleBindingResource), { namespace: "", name });
@@ -57,7 +47,24 @@ export async function reconcilePolicy(
       await bindings.create(change.binding);
     }
   };
-  await Promise.all([...policy.clusterRoles.map(keepRole), ...policy.clusterRoleBindings.map(keepBinding)]);
+  await Promise.all([
+    ...policy.clusterRoles.map((wanted) => keepRole(connections, { type: clusterRoleResource, wanted })),
+    ...policy.clusterRoleBindings.map(keepBinding),
+  ]);
+}
+
+/** Creates a missing default role, or adds what is missing in it. One that can't be read stays as it is. */
+export async function keepRole<T extends Role | ClusterRole>(
+  { names, stores, client }: PolicyConnections,
+  { type, wanted }: { readonly type: NamedResourceType<T>; readonly wanted: T },
+): Promise<void> {
+  const { name = "", namespace = "" } = wanted.metadata;
+  const roles = client.resource(type(names), namespace);
+  const existing = readableObject(stores.of(type), { namespace, name });
+  if (existing === "unreadable") return;
+  const next = existing && reconcileRole(existing, { wanted, names });
+  if (existing === undefined) await roles.create(wanted);
+  else if (next !== undefined) await roles.update(next);
 }
 
 /** An object that the server restores, unless the object's annotation forbids it. */

@@ -27,6 +27,19 @@ export interface KeyRecord<T> {
   parse(text: string): T;
 }
 
+/** A record whose format has had one version so far. `content` is what messages call it, such as `the CAs`. */
+export const keyRecord = <T extends { readonly version: 1 }>(
+  name: string,
+  { content }: { readonly content: string },
+): KeyRecord<T> => ({
+  name,
+  parse(text) {
+    const value = JSON.parse(text) as T; // written by this program alone
+    if (value.version === 1) return value;
+    throw new Error(`${content} in the store have the format ${String(value.version)}: use a newer version of signet`);
+  },
+});
+
 /** What a record was, or is, after a write. A later write has a greater revision. */
 export interface StoredRecord<T> {
   readonly value: T;

@@ -1,5 +1,5 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { KeyRecord } from "../../../machinery/keys/key-records.ts";
+import { keyRecord } from "../../../machinery/keys/key-records.ts";
 import { leewaySeconds } from "../tokens/bound-objects.ts";
 import type { GeneratedAlgorithm, VerificationKey } from "../tokens/token-key.ts";
 
@@ -37,16 +37,7 @@ type PrivateKeyPlace =
   /** In the record, sealed with the data directory's sealing key. */
   | { readonly sealed: string };
 
-export const keyRingRecord: KeyRecord<KeyRing> = {
-  name: "tokens",
-  parse(text) {
-    const ring = JSON.parse(text) as KeyRing; // written by this program alone
-    if (ring.version === 1) return ring;
-    throw new Error(
-      `the token keys in the store have the format ${String(ring.version)}: use a newer version of signet`,
-    );
-  },
-};
+export const keyRingRecord = keyRecord<KeyRing>("tokens", { content: "the token keys" });
 
 export const emptyRing: KeyRing = { version: 1, keys: [] };
 

@@ -1,5 +1,5 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { KeyRecord } from "../../../machinery/keys/key-records.ts";
+import { keyRecord } from "../../../machinery/keys/key-records.ts";
 
 /** The CAs that were rotated by command, by the names of their files. The others are in their files alone. */
 export interface AuthorityRecord {
@@ -26,14 +26,7 @@ export interface Generation {
   readonly sealedKey: string;
 }
 
-export const authorityRecord: KeyRecord<AuthorityRecord> = {
-  name: "authorities",
-  parse(text) {
-    const record = JSON.parse(text) as AuthorityRecord; // written by this program alone
-    if (record.version === 1) return record;
-    throw new Error(`the CAs in the store have the format ${String(record.version)}: use a newer version of signet`);
-  },
-};
+export const authorityRecord = keyRecord<AuthorityRecord>("authorities", { content: "the CAs" });
 
 /** The name under which a private key is sealed. */
 export const sealedAuthorityName = (fingerprint: string): string => `the CA ${fingerprint}`;

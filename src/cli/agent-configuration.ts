@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { serverUrlFault } from "../machinery/client/server-url-fault.ts";
-import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
 import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
@@ -111,7 +111,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
 
 const emptyFault = (text: string): string | undefined => (text === "" ? "must not be empty" : undefined);
 
-const subdomainFault = (text: string): string | undefined => validateDnsSubdomainName(text, { isPrefix: false })[0];
+const subdomainFault = (text: string): string | undefined => dnsSubdomainFaults(text)[0];
 
 const choiceFault =
   (choices: readonly string[]) =>

@@ -1,6 +1,6 @@
 import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts";
 import { durationFault, parseDuration } from "../machinery/api/duration.ts";
-import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
@@ -13,7 +13,7 @@ import { sharedFileFaults } from "./shared-file-faults.ts";
 
 /** Checks the flags, to which those of the file are added already, and adds what only the file says. Throws UsageError. */
 export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentConfiguration): AgentSettings {
-  const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];
+  const fault = dnsSubdomainFaults(flags.nodeName)[0];
   if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
   return {
     ...serverAccess(flags),
@@ -46,7 +46,7 @@ function parseAddress(text: string): string {
 
 function parseDnsName(text: string): string {
   const name = text.toLowerCase();
-  const fault = validateDnsSubdomainName(name, { isPrefix: false })[0];
+  const fault = dnsSubdomainFaults(name)[0];
   if (fault !== undefined) throw new UsageError(`--dns-name: ${JSON.stringify(text)}: ${fault}`);
   return name;
 }

@@ -109,9 +109,11 @@ export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
   dnsSubdomainFaults(isPrefix ? withoutTrailingDash(name) : name);
 
 /** A name that is safe as a path segment. All kinds require it, and the RBAC kinds require nothing more. */
-export const validatePathSegmentName: ValidateName = (name, { isPrefix }) => {
-  if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
-  const faults: string[] = [];
-  for (const character of "/%") if (name.includes(character)) faults.push(`may not contain '${character}'`);
-  return faults;
-};
+export const pathSegmentFaults = (name: string): string[] =>
+  name === "." || name === ".." ? [`may not be '${name}'`] : pathSegmentCharacterFaults(name);
+
+const pathSegmentCharacterFaults = (name: string): string[] =>
+  ["/", "%"].filter((one) => name.includes(one)).map((one) => `may not contain '${one}'`);
+
+export const validatePathSegmentName: ValidateName = (name, { isPrefix }) =>
+  isPrefix ? pathSegmentCharacterFaults(name) : pathSegmentFaults(name);

@@ -3,7 +3,7 @@ import { goQuoted, NamedText } from "./format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
-import { validateDnsLabelName, validatePathSegmentName } from "./name-validation.ts";
+import { dnsLabelFaults, validatePathSegmentName } from "./name-validation.ts";
 import type { ValidateName } from "./name-validation.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
 import { parseApiVersion } from "./resource-type.ts";
@@ -174,7 +174,7 @@ function validateNamespace(namespace: string, { isNamespaced }: Pick<ObjectMetaR
   const field = "metadata.namespace";
   if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
   if (namespace === "") return [required(field, "")];
-  return invalidValues(field, { value: namespace, details: validateDnsLabelName(namespace, { isPrefix: false }) });
+  return invalidValues(field, { value: namespace, details: dnsLabelFaults(namespace) });
 }
 
 function validateOwnerReferences(references: readonly OwnerReference[]): FieldError[] {

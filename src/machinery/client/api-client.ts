@@ -1,7 +1,7 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
 import { isJsonObject, jsonFields, parseJsonObject } from "../api/json-object.ts";
 import { equalFields } from "../api/field-selector.ts";
-import { validatePathSegmentName } from "../api/name-validation.ts";
+import { pathSegmentFaults } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
@@ -355,8 +355,7 @@ export class ResourceClient<T extends ApiObject> {
 }
 
 /** Why no object can have the name, or undefined. */
-const nameFault = (name: string): string | undefined =>
-  name === "" ? "may not be empty" : validatePathSegmentName(name, { isPrefix: false })[0];
+const nameFault = (name: string): string | undefined => (name === "" ? "may not be empty" : pathSegmentFaults(name)[0]);
 
 /** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
 export const collectionPath = (type: ResourceType, namespace: string): string =>

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { badRequest, notFound } from "../api/api-error.ts";
 import { goQuoted, shortened } from "../api/format-value.ts";
-import { validatePathSegmentName } from "../api/name-validation.ts";
+import { pathSegmentFaults } from "../api/name-validation.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { GroupResource } from "../api/resource-type.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -53,7 +53,7 @@ export const notFoundOrInvalidName = (resource: GroupResource, name: string): Er
 
 /** The 400 for a name by which no store can be asked (upstream: `NamespaceKeyFunc`). Undefined for other names. */
 export function invalidNameParameter(name: string): Error | undefined {
-  const faults = validatePathSegmentName(name, { isPrefix: false });
+  const faults = pathSegmentFaults(name);
   if (faults.length === 0) return undefined;
   return badRequest(`Name parameter invalid: ${goQuoted(shortened(name))}: ${faults.join(";")}`);
 }

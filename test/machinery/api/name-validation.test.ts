@@ -4,6 +4,7 @@ import {
   configKeyFaults,
   dnsLabelFaults,
   dnsSubdomainFaults,
+  pathSegmentFaults,
   validateDnsLabelName,
   validateDnsSubdomainName,
   validatePathSegmentName,
@@ -43,15 +44,15 @@ const table: Readonly<Record<string, readonly (readonly [string, (name: string) 
     ["..a", configKeyFaults, [/^must not start with '\.\.'$/]],
   ],
   "a segment of a path": [
-    ["Any:thing.GOES_", (name) => validatePathSegmentName(name, { isPrefix: false }), []],
-    [".", (name) => validatePathSegmentName(name, { isPrefix: false }), [/^may not be '\.'$/]],
+    ["Any:thing.GOES_", pathSegmentFaults, []],
+    [".", pathSegmentFaults, [/^may not be '\.'$/]],
     [".", (name) => validatePathSegmentName(name, { isPrefix: true }), []],
-    ["a/b%", (name) => validatePathSegmentName(name, { isPrefix: false }), [/contain '\/'/, /contain '%'/]],
+    ["a/b%", pathSegmentFaults, [/contain '\/'/, /contain '%'/]],
   ],
   "a prefix of a name": [
     ["gen-", (name) => validateDnsSubdomainName(name, { isPrefix: true }), []],
     ["gen-", (name) => validateDnsLabelName(name, { isPrefix: true }), []],
-    ["gen-", (name) => validateDnsLabelName(name, { isPrefix: false }), [label]],
+    ["gen-", dnsLabelFaults, [label]],
     ["-", (name) => validateDnsLabelName(name, { isPrefix: true }), [label]],
   ],
 };

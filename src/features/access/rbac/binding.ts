@@ -5,7 +5,7 @@ import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/
 import { validateRbacName } from "./roles.ts";
 import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults, pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, string } from "../../../machinery/schema/schema.ts";
@@ -106,7 +106,7 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
     ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", { value: kind, supported: kinds })]),
     ...(name === ""
       ? [required("roleRef.name", "")]
-      : invalidValues("roleRef.name", { value: name, details: validatePathSegmentName(name, { isPrefix: false }) })),
+      : invalidValues("roleRef.name", { value: name, details: pathSegmentFaults(name) })),
     ...(binding.subjects ?? []).flatMap((one, index) =>
       validateSubject(one, { ...rules, field: `subjects[${index}]` }),
     ),

@@ -1,6 +1,6 @@
 import { invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import { pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
 import type { ValidateName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
@@ -51,7 +51,7 @@ export type Role = Infer<typeof roleSchema>;
 export type ClusterRole = Infer<typeof clusterRoleSchema>;
 
 /** RBAC's kinds allow any name that is valid in a path, and validate a generateName like a name. */
-export const validateRbacName: ValidateName = (name) => validatePathSegmentName(name, { isPrefix: false });
+export const validateRbacName: ValidateName = pathSegmentFaults;
 
 export const roles = (names: Names): ResourceDefinition<Role> =>
   defineResource<Role>({

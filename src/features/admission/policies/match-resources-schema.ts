@@ -12,7 +12,7 @@ import {
   required,
 } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import { pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
 
 const operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
@@ -110,7 +110,7 @@ function validateRule(rule: NamedRule, field: string): FieldError[] {
       const at = `${field}.resourceNames[${index}]`;
       if (names.has(name)) return [duplicate(at, name)];
       names.add(name);
-      return invalidValues(at, { value: name, details: validatePathSegmentName(name, { isPrefix: false }) });
+      return invalidValues(at, { value: name, details: pathSegmentFaults(name) });
     }),
     ...validateWords(given, { field: `${field}.operations`, others: "operations" }),
     ...given.flatMap((one, index) =>

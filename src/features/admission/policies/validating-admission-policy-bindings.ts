@@ -2,7 +2,11 @@ import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { validateDnsSubdomainName, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import {
+  dnsSubdomainFaults,
+  pathSegmentFaults,
+  validateDnsSubdomainName,
+} from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -103,7 +107,7 @@ function validateSpec({
       ? [required("spec.policyName", "")]
       : invalidValues("spec.policyName", {
           value: policyName,
-          details: validateDnsSubdomainName(policyName, { isPrefix: false }),
+          details: dnsSubdomainFaults(policyName),
         })),
     ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
     ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResources")),
@@ -118,9 +122,7 @@ function validateParamRef(
   const notFound = ["Deny", "Allow"];
   const isBoth = name !== "" && selector !== undefined;
   return [
-    ...(name === ""
-      ? []
-      : invalidValues(`${field}.name`, { value: name, details: validatePathSegmentName(name, { isPrefix: false }) })),
+    ...(name === "" ? [] : invalidValues(`${field}.name`, { value: name, details: pathSegmentFaults(name) })),
     ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
     ...(selector === undefined ? [] : validateLabelSelector(selector, `${field}.selector`)),
     ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),

@@ -1,7 +1,14 @@
 import { Optional } from "@marcbachmann/cel-js";
 import type { Environment } from "@marcbachmann/cel-js";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
-import { validateDns1035LabelName, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
+import {
+  dns1035LabelFaults,
+  dnsLabelFaults,
+  dnsSubdomainFaults,
+  validateDns1035LabelName,
+  validateDnsLabelName,
+  validateDnsSubdomainName,
+} from "../../api/name-validation.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions } from "../add-functions.ts";
 import { parseGoUrl } from "./url-functions.ts";
@@ -35,9 +42,9 @@ function uriFaults(text: string): string[] {
 }
 
 const validators: Readonly<Record<string, (text: string) => string[]>> = {
-  dns1123Label: (text) => validateDnsLabelName(text, { isPrefix: false }),
-  dns1123Subdomain: (text) => validateDnsSubdomainName(text, { isPrefix: false }),
-  dns1035Label: (text) => validateDns1035LabelName(text, { isPrefix: false }),
+  dns1123Label: dnsLabelFaults,
+  dns1123Subdomain: dnsSubdomainFaults,
+  dns1035Label: dns1035LabelFaults,
   qualifiedName: qualifiedNameFaults,
   dns1123LabelPrefix: (text) => validateDnsLabelName(text, { isPrefix: true }),
   dns1123SubdomainPrefix: (text) => validateDnsSubdomainName(text, { isPrefix: true }),

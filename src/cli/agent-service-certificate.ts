@@ -4,7 +4,7 @@ import type { CertificateOutput, FolderPart } from "../agent/certificate-output.
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";
-import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import { normalIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import type { KeyType } from "../pki/keys.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
 import { certificateNameFault } from "./certificate-name.ts";
@@ -38,7 +38,7 @@ export function parseServiceCertificate(fields: Fields, { hookOf, ...surrounding
     commonName: fields.text("commonName") ?? "",
     organizations: fields.texts("organizations", templateFault) ?? [],
     dnsNames: fields.texts("dnsNames", dnsFault) ?? [],
-    ipAddresses: (fields.texts("ipAddresses", addressFault) ?? []).map(normalAddress),
+    ipAddresses: (fields.texts("ipAddresses", addressFault) ?? []).map((text) => normalIpAddress(text) ?? text),
     emailAddresses: fields.texts("emailAddresses", templateFault) ?? [],
     uris: fields.texts("uris", templateFault) ?? [],
   };
@@ -82,11 +82,6 @@ const addressFault = (text: string): string | undefined =>
   text === "${address}" || parseIpAddress(text) !== undefined
     ? undefined
     : "must be an IP address, or ${address} for those of the machine";
-
-function normalAddress(text: string): string {
-  const octets = parseIpAddress(text);
-  return octets === undefined ? text : formatIpAddress(octets);
-}
 
 function parseLifetime(fields: Fields): number | undefined {
   const text = fields.text("lifetime");

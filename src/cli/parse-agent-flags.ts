@@ -2,7 +2,7 @@ import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts"
 import { durationFault, parseDuration } from "../machinery/api/duration.ts";
 import { dnsSubdomainFaults } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import { normalIpAddress } from "../pki/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
@@ -39,9 +39,9 @@ function parsePort(text: string): number {
 }
 
 function parseAddress(text: string): string {
-  const octets = parseIpAddress(text);
-  if (octets === undefined) throw new UsageError(`--node-ip: ${JSON.stringify(text)} is not an IP address`);
-  return formatIpAddress(octets);
+  const normal = normalIpAddress(text);
+  if (normal !== undefined) return normal;
+  throw new UsageError(`--node-ip: ${JSON.stringify(text)} is not an IP address`);
 }
 
 function parseDnsName(text: string): string {

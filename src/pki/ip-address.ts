@@ -70,6 +70,12 @@ function parseGroups(text: string, { isLast }: { readonly isLast: boolean }): nu
   return octets;
 }
 
+/** An address as certificates show it, so that two spellings of one address are equal. Undefined when it is none. */
+export function normalIpAddress(text: string): string | undefined {
+  const octets = parseIpAddress(text);
+  return octets && formatIpAddress(octets);
+}
+
 /** An address range; `mask` is as long as `address`. */
 export interface IpRange {
   readonly address: Uint8Array;

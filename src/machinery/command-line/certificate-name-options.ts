@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { dnsNameFault } from "../../pki/dns-name.ts";
-import { formatIpAddress, parseIpAddress } from "../../pki/ip-address.ts";
+import { normalIpAddress } from "../../pki/ip-address.ts";
 import { mailboxOf } from "../../pki/mailbox.ts";
 import type { SubjectAltNames } from "../../pki/subject-alt-names.ts";
 import { readUri } from "../../pki/uri.ts";
@@ -71,7 +71,7 @@ export const defaultUsages = ({
 ];
 
 function address(text: string): string {
-  const octets = parseIpAddress(text);
-  if (octets !== undefined) return formatIpAddress(octets);
+  const normal = normalIpAddress(text);
+  if (normal !== undefined) return normal;
   throw new UsageError(`--ip: ${JSON.stringify(text)} is not an IP address; --dns is for DNS names`);
 }

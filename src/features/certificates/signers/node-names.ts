@@ -1,4 +1,4 @@
-import { parseIpAddress } from "../../../pki/ip-address.ts";
+import { normalIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 
 export interface NodeNames {
@@ -30,13 +30,13 @@ export function namesOfNode({ metadata, status }: NamedNode): NodeNames {
 /** Returns the wanted names that are not names of the node, one sentence each. */
 export function namesNotOfNode(wanted: SubjectAltNames, node: NodeNames): string[] {
   const dnsNames = new Set(node.dnsNames.map((name) => name.toLowerCase()));
-  const addresses = new Set(node.ipAddresses.map((address) => parseIpAddress(address)?.toString("hex")));
+  const addresses = new Set(node.ipAddresses.map(normalIpAddress));
   return [
     ...wanted.dnsNames
       .filter((name) => !dnsNames.has(name.toLowerCase()))
       .map((name) => `${JSON.stringify(name)} is not a name of the node`),
     ...wanted.ipAddresses
-      .filter((address) => !addresses.has(parseIpAddress(address)?.toString("hex")))
+      .filter((address) => !addresses.has(normalIpAddress(address)))
       .map((address) => `${address} is not an address of the node`),
   ];
 }

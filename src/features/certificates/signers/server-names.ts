@@ -1,5 +1,5 @@
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
+import { normalIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
 import { attributeTypes } from "../../../pki/object-identifiers.ts";
 import type { ExtendedKeyUsageName } from "../../../pki/object-identifiers.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
@@ -94,8 +94,7 @@ export function serverNamesIn(wanted: HostNames, server: ServerNames): string[] 
 const comparable = (name: string): string => {
   const [visible = ""] = name.trimStart().split(/[^\x21-\x7e]/);
   const lower = visible.toLowerCase().replace(/\.$/, "");
-  const address = parseIpAddress(lower.replace(/^\[|\]$/g, ""));
-  return address === undefined ? lower : formatIpAddress(address);
+  return normalIpAddress(lower.replace(/^\[|\]$/g, "")) ?? lower;
 };
 
 const isWildcard = (name: string): boolean => name.includes("*");

@@ -17,8 +17,15 @@ export interface SubjectAltNames {
 
 export const noSubjectAltNames: SubjectAltNames = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] };
 
-export const hasSubjectAltNames = (names: SubjectAltNames): boolean =>
-  names.dnsNames.length + names.emailAddresses.length + names.ipAddresses.length + names.uris.length > 0;
+/** The names of every kind, one kind after the other. */
+export const allSubjectAltNames = ({
+  dnsNames = [],
+  ipAddresses = [],
+  emailAddresses = [],
+  uris = [],
+}: Partial<SubjectAltNames>): string[] => [...dnsNames, ...ipAddresses, ...emailAddresses, ...uris];
+
+export const hasSubjectAltNames = (names: SubjectAltNames): boolean => allSubjectAltNames(names).length > 0;
 
 /** The supported GeneralName choices of RFC 5280 4.2.1.6. */
 export const generalNameTags = {

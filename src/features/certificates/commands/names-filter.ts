@@ -1,6 +1,7 @@
 import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
+import { allSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 
@@ -14,23 +15,12 @@ const hold = (names: readonly string[], text: string | undefined): boolean =>
 
 /** Whether an issued certificate is for a subject or a name that holds a text. */
 export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
-  hold(
-    [
-      spec.subject ?? "",
-      ...(spec.dnsNames ?? []),
-      ...(spec.ipAddresses ?? []),
-      ...(spec.emailAddresses ?? []),
-      ...(spec.uris ?? []),
-    ],
-    text,
-  );
+  hold([spec.subject ?? "", ...allSubjectAltNames(spec)], text);
 
 /** Whether a request asks for a subject or a name that holds a text. One that cannot be read does not. */
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
   const request = orPkiError(() => parseRequestField(spec.request ?? ""));
   if (request instanceof PkiError) return false;
-  const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
-  const subject = formatDistinguishedName(request.subject);
-  return hold([subject, ...dnsNames, ...ipAddresses, ...emailAddresses, ...uris], text);
+  return hold([formatDistinguishedName(request.subject), ...allSubjectAltNames(request.subjectAltNames)], text);
 }

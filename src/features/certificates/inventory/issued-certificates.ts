@@ -13,6 +13,7 @@ import type { Infer, ScalarSchema } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
+import { allSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
 /** Every record has it: see `validateSpec`. */
@@ -104,7 +105,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
         name: "Names",
         isWide: true,
         description: "The subject alternative names.",
-        cell: ({ spec }) => subjectAltNamesOf(spec).join(",") || "<none>",
+        cell: ({ spec }) => allSubjectAltNames(spec).join(",") || "<none>",
       },
       {
         name: "Serial",
@@ -124,13 +125,6 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
 type Spec = IssuedCertificate["spec"];
 
 const timeLeft = (milliseconds: number): string => (milliseconds < 0 ? "ended" : humanDuration(milliseconds));
-
-const subjectAltNamesOf = ({ dnsNames = [], ipAddresses = [], emailAddresses = [], uris = [] }: Spec): string[] => [
-  ...dnsNames,
-  ...ipAddresses,
-  ...emailAddresses,
-  ...uris,
-];
 
 function validateSpec({ signerName, serialNumber, fingerprint, notBefore, notAfter }: Spec): FieldError[] {
   const hexadecimal = (

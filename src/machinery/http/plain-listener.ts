@@ -5,6 +5,7 @@ import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { urlHost } from "../api/url-host.ts";
 import { mustWaitForTurn } from "../scheduling/request-turn.ts";
 import { ConnectionRoom } from "./connection-room.ts";
+import type { ConnectionLimits } from "./connection-room.ts";
 import { http1Head } from "./http1-head.ts";
 import { PipeliningBound } from "./pipelining-bound.ts";
 import { closeServer, createServer, sendAnswer } from "./node-http.ts";
@@ -31,8 +32,6 @@ export interface PlainListenerOptions {
   readonly isPortShared: boolean;
   readonly answer: (request: PlainRequest) => Promise<HttpResponse>;
   readonly log: Pick<Log, "info" | "error">;
-  /** When so many connections are open, each new one ends the oldest. Default: 2000. */
-  readonly maximumConnections?: number;
 }
 
 export interface PlainListener {
@@ -40,11 +39,12 @@ export interface PlainListener {
   close(): Promise<void>;
 }
 
-const connectionsPerAddress = 100;
+/** When so many connections are open, each new one ends the oldest. */
+const limits: ConnectionLimits = { connections: 2000, connectionsPerAddress: 100 };
 
 /** Serves public answers over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
 export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
-  const { host, port, isPortShared, answer, log, maximumConnections = 2000 } = options;
+  const { host, port, isPortShared, answer, log } = options;
   const server = createServer({
     maxHeaderSize: 16 * 1024,
     headersTimeout: 10_000,
@@ -56,7 +56,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   // For clients that read slowly, or not at all.
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
-  const room = new ConnectionRoom({ limits: { connections: maximumConnections, connectionsPerAddress } });
+  const room = new ConnectionRoom({ limits });
   const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {

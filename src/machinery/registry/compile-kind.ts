@@ -45,31 +45,18 @@ export function compileKind<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   sameKind?: CompiledKind<T>,
 ): CompiledKind<T> {
-  const { group, kind, plural, subresources = {}, alsoServedAs = [], deprecation } = definition;
+  const { group, kind, plural, alsoServedAs = [], deprecation } = definition;
   const apiVersion = apiVersionOf(definition);
   const schema =
     sameKind !== undefined && sameKind.schema.schema === definition.schema
       ? sameKind.schema
       : new CompiledSchema(definition.schema);
-  const endpoints = [["", definition] as const, ...Object.entries(subresources)];
   return {
     schema,
     storedSchema: sameKind?.schema ?? schema,
     fieldNames: definition.renames && new FieldNames(definition.renames, definition.schema),
-    fieldNamesOf:
-      sameKind?.fieldNamesOf ??
-      new Map(
-        alsoServedAs.flatMap(({ renames, schema: served = definition.schema, ...version }) =>
-          renames === undefined ? [] : [[apiVersionOf(version), new FieldNames(renames, served)]],
-        ),
-      ),
-    created:
-      sameKind?.created ??
-      new Map(
-        endpoints.flatMap(([name, endpoint]) =>
-          "type" in endpoint && endpoint.type === "create" ? [[name, compileReview(endpoint)]] : [],
-        ),
-      ),
+    fieldNamesOf: sameKind?.fieldNamesOf ?? fieldNamesOfVersions(definition),
+    created: sameKind?.created ?? createdSubresources(definition),
     apiVersion,
     storedApiVersion: apiVersionOf(storedAs(definition)),
     apiVersions: new Set(
@@ -79,17 +66,35 @@ export function compileKind<T extends ApiObject>(
     ),
     resource: { group, resource: plural },
     kind: { group: definition.renames === undefined ? group : storedAs(definition).group, resource: kind },
-    resetFields: new Map(
-      endpoints.flatMap(([name, endpoint]) =>
-        "resetFields" in endpoint && endpoint.resetFields !== undefined
-          ? [[name, setOfPaths(endpoint.resetFields)]]
-          : [],
-      ),
-    ),
+    resetFields: resetFieldsOf(definition),
     deprecationWarning:
       deprecation &&
       `${apiVersion} ${kind} is deprecated in ${deprecation.deprecatedIn}+, unavailable in ${deprecation.unavailableIn}+`,
   };
+}
+
+function fieldNamesOfVersions<T extends ApiObject>(definition: ResourceDefinition<T>): Map<string, FieldNames> {
+  const fieldNames = new Map<string, FieldNames>();
+  for (const { renames, schema = definition.schema, ...version } of definition.alsoServedAs ?? [])
+    if (renames !== undefined) fieldNames.set(apiVersionOf(version), new FieldNames(renames, schema));
+  return fieldNames;
+}
+
+function createdSubresources<T extends ApiObject>({
+  subresources,
+}: ResourceDefinition<T>): Map<string, CompiledReview> {
+  const created = new Map<string, CompiledReview>();
+  for (const [name, subresource] of Object.entries(subresources ?? {}))
+    if (subresource.type === "create") created.set(name, compileReview(subresource));
+  return created;
+}
+
+function resetFieldsOf<T extends ApiObject>(definition: ResourceDefinition<T>): Map<string, FieldSet> {
+  const sets = new Map<string, FieldSet>();
+  for (const [name, endpoint] of [["", definition] as const, ...Object.entries(definition.subresources ?? {})])
+    if ("resetFields" in endpoint && endpoint.resetFields !== undefined)
+      sets.set(name, setOfPaths(endpoint.resetFields));
+  return sets;
 }
 
 /** A kind that is answered and never stored, with what follows from its definition. */

@@ -1,15 +1,18 @@
 import { statSync } from "node:fs";
-import type { Clock } from "../api/clock.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import type { LineLinks } from "../files/appended-file.ts";
 import { AppendedFile } from "../files/appended-file.ts";
 import { SqliteLock } from "../files/sqlite-lock.ts";
 import { LogBackups } from "../files/log-backups.ts";
+import type { LogBackupsOptions } from "../files/log-backups.ts";
 import { openLogFile, standardOutput } from "../files/log-output.ts";
 import { StreamOutput } from "../files/stream-output.ts";
 import type { LineTarget } from "./event-queue.ts";
 
-export interface FileTargetOptions {
+export interface FileTargetOptions extends Pick<
+  LogBackupsOptions,
+  "maximumAgeMilliseconds" | "isCompressed" | "clock" | "monotonic"
+> {
   /** `-` is standard output. */
   readonly path: string;
   /** What several processes of a server lock while they write, and while they tidy up. */
@@ -17,12 +20,9 @@ export interface FileTargetOptions {
   readonly tidyLockFile: string;
   /** 0: the file is never moved away. */
   readonly maximumBytes: number;
-  readonly maximumAgeMilliseconds: number;
+  /** 0: no limit. */
   readonly maximumBackups: number;
-  readonly isCompressed: boolean;
   readonly chain: FileChain | undefined;
-  readonly clock: Clock;
-  readonly monotonic: Clock;
   /** Backups could not be compressed or removed. */
   readonly onTidyFailure: (error: unknown) => void;
 }

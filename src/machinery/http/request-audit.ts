@@ -20,7 +20,7 @@ export interface ReceivedRequest {
   readonly request: HttpRequest;
   /** Undefined when the request could not be parsed. */
   readonly info: ParsedRequestInfo | undefined;
-  /** Undefined when authentication failed. */
+  /** The user before impersonation. Undefined when authentication failed. */
   readonly user: UserInfo | undefined;
 }
 

@@ -7,16 +7,12 @@ import type { UserInfo } from "../api/user-info.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
 import { requestUri } from "./request-audit.ts";
-import type { AuditedRequest, RequestAudit } from "./request-audit.ts";
+import type { AuditedRequest, ReceivedRequest, RequestAudit } from "./request-audit.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 import { firstSent } from "./sent-header.ts";
 import type { RequestBound } from "./watch-bound.ts";
 
-export interface AnsweredRequest {
-  readonly auditId: string;
-  readonly request: HttpRequest;
-  /** Undefined when the path could not be parsed. */
-  readonly info: ParsedRequestInfo | undefined;
+export interface AnsweredRequest extends Omit<ReceivedRequest, "user"> {
   /**
    * The user that was authenticated, and the user after impersonation. Undefined when the request did not get that far.
    */

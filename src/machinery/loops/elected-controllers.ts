@@ -1,9 +1,8 @@
 import { messageOf } from "../api/thrown-error.ts";
 import { monotonicClock, systemSchedule } from "../api/clock.ts";
-import type { Clock, Schedule } from "../api/clock.ts";
-import type { Names } from "../api/names.ts";
+import type { Schedule } from "../api/clock.ts";
 import { qualified } from "../api/resource-type.ts";
-import type { ApiClient, ResourceClient } from "../client/api-client.ts";
+import type { ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
 import { TooManyObjects } from "./object-budget.ts";
@@ -11,16 +10,13 @@ import { ChangesLost } from "./registry-informer.ts";
 import type { Controller, SharedControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
-import type { QueueCounts } from "./work-queue.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
-import type { Log } from "../logging/log.ts";
 
-interface ElectedControllersOptions {
-  readonly names: Names;
-  readonly client: ApiClient;
-  readonly clock: Clock;
-  readonly log: Pick<Log, "info" | "error">;
+interface ElectedControllersOptions extends Pick<
+  SharedControllerContext,
+  "names" | "client" | "clock" | "log" | "queueCounts"
+> {
   readonly controllers: readonly Controller[];
   /** Default: informers that list and watch through the client. */
   readonly openInformer?: OpenInformer;
@@ -28,8 +24,6 @@ interface ElectedControllersOptions {
   readonly leases: ResourceClient<ElectionLease>;
   /** Only one of several processes runs the loops. False: this process runs them in any case. */
   readonly isElected: boolean;
-  /** For metrics. */
-  readonly queueCounts: QueueCounts;
   /** Default: the timers of the process. */
   readonly schedule?: Schedule;
 }

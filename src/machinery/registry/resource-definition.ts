@@ -4,7 +4,7 @@ import type { UserInfo } from "../api/user-info.ts";
 import type { Verb } from "../api/attributes.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
-import type { GroupVersion, ResourceType } from "../api/resource-type.ts";
+import type { GroupVersion, GroupVersionKind, ResourceType } from "../api/resource-type.ts";
 
 /**
  * A stored kind, as data and pure functions. Hooks run in upstream's order. Create: decode, default, mutating
@@ -12,15 +12,9 @@ import type { GroupVersion, ResourceType } from "../api/resource-type.ts";
  * prepareForUpdate, validateUpdate, warningsOnUpdate, validating admission, store. Hooks return new values and do not
  * change their inputs.
  */
-export interface ResourceDefinition<T extends ApiObject = ApiObject> {
-  /** Empty for the core group. */
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural: string;
+export interface ResourceDefinition<T extends ApiObject = ApiObject> extends ResourceType<T> {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  readonly scope: "Namespaced" | "Cluster";
   /** Default: every verb. */
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema<T>;
@@ -211,13 +205,10 @@ export interface UpdateSubresource<T extends ApiObject> {
  * A subresource that is only created, of a kind of its own and never stored (`serviceaccounts/token`). Who answers it is said
  * with `ResourceRegistry.answerSubresource`, when the server is put together.
  */
-export interface CreateSubresource {
+export interface CreateSubresource extends GroupVersionKind {
   readonly type: "create";
-  readonly group: string;
-  readonly version: string;
   /** Where else the kind is known. The path is the same for all: the body says which of them is asked. */
   readonly otherVersions?: readonly GroupVersion[];
-  readonly kind: string;
   readonly schema: ObjectSchema<ApiObject>;
   /** Paths of fields that the audit log never has, such as `["status", "token"]`. */
   readonly confidentialFields?: readonly (readonly string[])[];

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import type { GroupVersion } from "../api/resource-type.ts";
+import type { GroupVersion, ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { Caller } from "./caller.ts";
@@ -16,14 +16,9 @@ export interface AnswerCreate {
 }
 
 /** A kind that is answered and never stored: the reviews. */
-export interface ReviewDefinition<T extends ApiObject = ApiObject> {
-  readonly group: string;
-  readonly version: string;
+export interface ReviewDefinition<T extends ApiObject = ApiObject> extends ResourceType<T> {
   /** The group and version that admission knows it by, where this definition serves it under another. */
   readonly storedAs?: GroupVersion;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
   readonly schema: ObjectSchema<T>;
   /** See `confidentialFields` of a create subresource. */
   readonly confidentialFields?: readonly (readonly string[])[];

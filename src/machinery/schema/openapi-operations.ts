@@ -1,15 +1,10 @@
 import type { Verb } from "../api/attributes.ts";
-import type { GroupVersionKind } from "../api/resource-type.ts";
+import type { GroupVersionKind, ResourceType } from "../api/resource-type.ts";
 import { listSchema } from "./meta-schemas.ts";
 import type { ObjectSchema } from "./schema.ts";
 
 /** What OpenAPI needs to know about a stored kind or a review. */
-export interface DescribedResource {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
+export interface DescribedResource extends ResourceType {
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema;
   /** Whether a delete returns the deleted object. Otherwise it returns a Status. */
@@ -41,25 +36,21 @@ export interface Body {
 }
 
 /** One operation, independent of the OpenAPI version. */
-export interface Operation {
+export interface Operation extends Pick<Action, "method" | "action" | "parameters" | "statusCodes"> {
   readonly path: string;
-  readonly method: HttpMethod;
-  /** Upstream's `x-kubernetes-action`. */
-  readonly action: string;
   readonly id: string;
   /** Generators of clients make a class of the operations with one tag: `core_v1` is `CoreV1Api`. */
   readonly tag: string;
   readonly description: string;
   readonly kind: GroupVersionKind;
-  readonly parameters: readonly ParameterName[];
   readonly requestBody?: Body | "patch" | "deleteOptions";
   readonly response: Body | "status" | "watchEvent";
-  readonly statusCodes: readonly number[];
 }
 
 interface Action {
   readonly verb: Verb;
   readonly method: HttpMethod;
+  /** Upstream's `x-kubernetes-action`. */
   readonly action: string;
   /** The first part of the operation's id. */
   readonly word: string;

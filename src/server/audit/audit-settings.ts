@@ -1,5 +1,7 @@
 import type { AuditFormat } from "../../machinery/audit/audit-event.ts";
-import type { AuditMode } from "../../machinery/audit/queued-sink.ts";
+import type { EventQueueOptions } from "../../machinery/audit/event-queue.ts";
+import type { FileTargetOptions } from "../../machinery/audit/file-target.ts";
+import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
@@ -128,25 +130,16 @@ export interface AuditSettings {
 }
 
 /** How events wait for a backend. */
-export interface BackendSettings {
-  readonly mode: AuditMode;
-  readonly maximumEvents: number;
-  readonly batchEvents: number;
-  readonly batchBytes: number;
-  readonly waitMilliseconds: number;
-  readonly throttle: { readonly perSecond: number; readonly burst: number } | undefined;
-  readonly maximumEventBytes: number | undefined;
-}
+export interface BackendSettings
+  extends
+    Pick<EventQueueOptions, "maximumEvents" | "batchEvents" | "batchBytes" | "waitMilliseconds" | "throttle">,
+    Pick<QueuedSinkOptions, "mode" | "maximumEventBytes"> {}
 
-export interface AuditLogSettings {
-  /** `-` is standard output. */
-  readonly path: string;
+export interface AuditLogSettings extends Pick<
+  FileTargetOptions,
+  "path" | "maximumBytes" | "maximumAgeMilliseconds" | "maximumBackups" | "isCompressed"
+> {
   readonly format: AuditFormat;
-  /** 0: the file is never moved away. */
-  readonly maximumBytes: number;
-  readonly maximumAgeMilliseconds: number;
-  readonly maximumBackups: number;
-  readonly isCompressed: boolean;
   readonly backend: BackendSettings;
   readonly chain: ChainSettings | undefined;
 }

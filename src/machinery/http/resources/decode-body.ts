@@ -5,7 +5,7 @@ import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { openBrace } from "../../api/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
-import type { GroupVersion } from "../../api/resource-type.ts";
+import type { GroupVersion, GroupVersionKind } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
 import { parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -25,10 +25,7 @@ import type { BodySender, ReadableBody, RequestBody } from "./request-body.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The kind that a body must have. */
-interface ExpectedKind {
-  readonly kind: string;
-  readonly group: string;
-  readonly version: string;
+interface ExpectedKind extends GroupVersionKind {
   /** Where its objects are stored, if under another group. */
   readonly storedAs?: GroupVersion;
   /** Other versions that the path takes. */

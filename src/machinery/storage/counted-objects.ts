@@ -3,6 +3,7 @@ import { GroupSizes } from "./group-sizes.ts";
 import { inKeyRange, keyAfter } from "./key-range.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { Cached, SortedObjects } from "./sorted-objects.ts";
+import type { IndexedChange } from "./watch-index.ts";
 
 export interface CountedSizes<T extends Cached> {
   /** No version of an object is in another group. Not asked where `storedBytesOf` is 0. */
@@ -17,13 +18,6 @@ export interface CountedObjectsOptions<T extends Cached> extends CountedSizes<T>
   /** The keys of all objects. */
   readonly range: KeyRange;
   keyOf(object: T): string;
-}
-
-/** An object that was replaced, where there was one, and the one in its place. */
-export interface ReplacedObject<T extends Cached> {
-  readonly key: string;
-  readonly object: T | undefined;
-  readonly previous: T | undefined;
 }
 
 /** How many objects are counted between two looks at the time. */
@@ -70,7 +64,7 @@ export class CountedObjects<T extends Cached> {
     this.#uncounted = undefined;
   }
 
-  replace({ key, object, previous }: ReplacedObject<T>): void {
+  replace({ key, object, previous }: IndexedChange<T>): void {
     this.sizes.settle(key);
     if (this.#uncounted !== undefined && inKeyRange(this.#uncounted)(key)) return;
     const bytes = this.storedBytesOf(object);

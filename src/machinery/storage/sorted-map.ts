@@ -1,10 +1,10 @@
 import { byteOrdered } from "./byte-ordered.ts";
+import type { KeyRange } from "./key-range.ts";
+
 /** Short, because a search has the first keys of the chunks in the processor's caches, and hardly ever those of one chunk. */
 const chunkLength = 128;
 
-export interface SortedRange {
-  readonly start: string;
-  readonly end: string;
+export interface SortedRange extends KeyRange {
   /** 0 or absent: all. */
   readonly limit?: number;
 }

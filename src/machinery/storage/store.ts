@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import type { KeyRange } from "./key-range.ts";
 
 /**
  * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
@@ -147,10 +148,7 @@ export interface Entry extends StoredValue {
   readonly modRevision: number;
 }
 
-export interface RangeRequest {
-  readonly start: string;
-  /** Exclusive. */
-  readonly end: string;
+export interface RangeRequest extends KeyRange {
   readonly revision?: number;
   /** The maximum number of entries. 0 or absent: all. */
   readonly limit?: number;

@@ -10,11 +10,8 @@ import type { RevisionForm } from "./revision-form.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 import { keyAfter } from "../key-range.ts";
 
-interface Page {
-  readonly revision: number;
-  /** In byte order of their keys. */
-  readonly keyValues: readonly KeyValue[];
-  readonly hasMore: boolean;
+/** Its entries are in byte order of their keys. */
+interface Page extends Omit<RangeAnswer, "count"> {
   /** The range whose keys are all in the page. */
   readonly range: EtcdRange;
 }

@@ -2,14 +2,13 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { controllersLeaseName } from "../machinery/loops/elected-controllers.ts";
 import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
-import { prefixRange } from "../machinery/storage/key-range.ts";
 import type { Entry, Store } from "../machinery/storage/store.ts";
 import { storedEntries, storedEntry } from "../machinery/storage/stored-entries.ts";
 
 const lookMilliseconds = 1000;
 
-/** Under either spelling of their group. */
-const leases = prefixRange("/registry/leases.");
+/** Of every group. */
+const leases = { start: "/registry/leases", end: "/registry/leases0" };
 
 export interface LookOptions {
   readonly sleep: Sleep;

@@ -216,11 +216,15 @@ describe("a directory of the LMDB store", () => {
     "says what to do where the system refuses to write, and nothing about pages",
     withDirectory(async (directory) => {
       const environment = openEnvironment({ directory, profile: "platform" });
-      const { EROFS, EDQUOT } = constants.errno;
+      const { EIO, ENOSPC, EROFS, EDQUOT } = constants.errno;
       const refusals = [
         Object.assign(new Error("Read-only file system: Attempting to write page at position 20480"), { code: EROFS }),
         Object.assign(new Error("EROFS: read-only file system, open 'store/room-1'"), { code: "EROFS", errno: -EROFS }),
         Object.assign(new Error("Disk quota exceeded: Attempting to write page at position 20480"), { code: EDQUOT }),
+        Object.assign(new Error("Input/output error: Attempting to write page at position 20480"), { code: EIO }),
+        Object.assign(new Error("No space left on device: Attempting to write page at position 20480"), {
+          code: ENOSPC,
+        }),
         Object.assign(new Error("MDB_MAP_FULL: Environment mapsize limit reached"), { code: -30_792 }),
       ];
       const messages = [];
@@ -230,6 +234,8 @@ describe("a directory of the LMDB store", () => {
         readOnly,
         readOnly,
         "the store can't be written: the user's disk quota is used up; make room",
+        "the store can't be written: the disk fails, or a quota is used up (i/o error)",
+        "the store can't be written: no space is left on the server's disk; make room",
         "the store can't be written: MDB_MAP_FULL: Environment mapsize limit reached",
       ]);
       await closeEnvironment(environment);

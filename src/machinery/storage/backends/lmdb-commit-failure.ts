@@ -64,7 +64,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   }
   const reason =
     cause instanceof NoRoomOnDisk || isFull(directory)
-      ? `no space is left on the server's disk; make room (${messageOf(cause)})`
+      ? `${noSpace} (${messageOf(cause)})`
       : (reasons[systemCode(cause)] ?? messageOf(cause));
   if (isBroken(environment)) {
     const broken = new WriteOutcomeUnknown(`the store can't be used until the process is restarted: ${reason}`, {
@@ -76,8 +76,12 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   return damageOf(cause) ?? new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
 }
 
-/** Why the system refuses to write, besides a full disk, and what to do. */
+const noSpace = "no space is left on the server's disk; make room";
+
+/** Why the system refuses to write, and what to do. LMDB gives EIO also where the system has written a part: where a quota ends. */
 const reasons: Readonly<Record<string, string>> = {
+  EIO: "the disk fails, or a quota is used up (i/o error)",
+  ENOSPC: noSpace,
   EROFS: "the file system is read-only; mount it for writing",
   EDQUOT: "the user's disk quota is used up; make room",
 };

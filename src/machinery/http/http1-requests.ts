@@ -3,7 +3,7 @@ import type { Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { mustWaitForTurn, requestTurnOfAddress } from "../scheduling/request-turn.ts";
-import { pathOfAddress } from "./client-address.ts";
+import { pathOfConnection } from "./client-address.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";
@@ -108,7 +108,7 @@ function serveWebSocket(
     ({ WebSocketExchange }) => {
       const exchange = new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection });
       // One of each connection at most: there is always room.
-      exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfAddress(connection.remoteAddress)) : undefined);
+      exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfConnection(request.socket)) : undefined);
     },
     (error: unknown) => {
       log.error({ err: error }, "could not load what speaks WebSocket");

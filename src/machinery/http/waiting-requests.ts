@@ -2,11 +2,12 @@ import type { Socket } from "node:net";
 import { FairShare } from "../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
-import { pathOfAddress } from "./client-address.ts";
+import { pathOfConnection } from "./client-address.ts";
 
 /**
  * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
- * its client some twenty bytes. An address may have three quarters of the places that the others leave.
+ * its client some twenty bytes. An address may have three quarters of the places that the others leave,
+ * and a connection three quarters of those that the others of its address leave.
  */
 const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 
@@ -21,7 +22,7 @@ export class WaitingRequests {
 
   constructor(socket: Socket) {
     this.socket = socket;
-    this.#path = pathOfAddress(socket.remoteAddress ?? "");
+    this.#path = pathOfConnection(socket);
   }
 
   /** Whether one more may wait: it is in memory as soon as it is parsed. */

@@ -38,7 +38,7 @@ export const requestTurn = (user: UserInfo): Promise<void> => turnIn(ofUsers, sh
 
 /**
  * The same for a request of which it is not known yet whose it is, nor whether it may take long. Addresses take turns, and have half of
- * the time that long requests of users would have. `path`: an `addressPath`.
+ * the time that long requests of users would have. `path`: an `addressPath`, or one below it.
  */
 export const requestTurnOfAddress = (path: SharePath): Promise<void> => turnIn(ofAddresses, path);
 

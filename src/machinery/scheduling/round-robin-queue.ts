@@ -47,7 +47,7 @@ class Row<T> {
   }
 }
 
-/** Either items, or the turns of those below by name. The latter are never empty. */
+/** Items, which come first, and the turns of those below by name, none of which is empty. */
 class Turns<T> {
   readonly #items = new Row<T>();
   readonly #below = new Map<string, Turns<T>>();

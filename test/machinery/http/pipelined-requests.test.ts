@@ -3,9 +3,10 @@ import { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { PipelinedRequests } from "../../../src/machinery/http/pipelined-requests.ts";
 
-function socketFrom(address: string): Socket {
+function socketFrom(address: string, port = 1024): Socket {
   const socket = new Socket();
   Object.defineProperty(socket, "remoteAddress", { value: address });
+  Object.defineProperty(socket, "remotePort", { value: port });
   return socket;
 }
 
@@ -36,6 +37,18 @@ describe("pipelined requests", () => {
     assert.ok(turns.length > 1000 && other.hasRoom);
     await Promise.all(turns);
     assert.ok(many.hasRoom);
+  });
+
+  it("of one connection leave room to the others of its address, and take turns with theirs", async () => {
+    const [many, other] = [1024, 1025].map((port) => new PipelinedRequests(socketFrom("192.0.2.1", port)));
+    assert.ok(many && other);
+    const order: string[] = [];
+    const turns: Promise<unknown>[] = [];
+    while (many.hasRoom) turns.push(many.turn().then(() => order.push("many")));
+    assert.ok(other.hasRoom);
+    await other.turn();
+    assert.deepEqual(order, ["many"]);
+    await Promise.all(turns);
   });
 
   it("of addresses that one client may have take turns as one", async () => {

@@ -1,29 +1,21 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, podReferences, withTokenVolume } from "../nodes/index.ts";
 import type { Pod } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
 import { defaultAccountName } from "./default-service-account.ts";
+import type { ServiceAccount } from "./service-accounts.ts";
 
-interface ServiceAccountObject {
-  readonly metadata: ApiObject["metadata"];
-  readonly secrets?: readonly { readonly name?: string }[];
-  readonly imagePullSecrets?: readonly { readonly name?: string }[];
-  readonly automountServiceAccountToken?: boolean;
-}
+type AccountFields = Omit<ServiceAccount, "apiVersion" | "kind">;
 
 export interface ServiceAccountRuleOptions {
   readonly names: Names;
   /** Appends a few random letters to a prefix. */
   generateName(prefix: string): string;
   /** Finds the account in the newest state: every acknowledged write is applied. */
-  findServiceAccount(
-    namespace: string,
-    name: string,
-  ): ServiceAccountObject | undefined | Promise<ServiceAccountObject | undefined>;
+  findServiceAccount(namespace: string, name: string): AccountFields | undefined | Promise<AccountFields | undefined>;
   pause(milliseconds: number): Promise<void>;
 }
 
@@ -43,7 +35,7 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
   const { names, findServiceAccount, pause } = options;
   const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
 
-  async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {
+  async function accountOf(attributes: AdmissionAttributes, name: string): Promise<AccountFields> {
     const { namespace } = attributes;
     let account = await findServiceAccount(namespace, name);
     for (const milliseconds of name === defaultAccountName ? pausesMilliseconds : []) {
@@ -105,7 +97,7 @@ function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Re
 
 interface SecretsCheck {
   readonly pod: Pod;
-  readonly account: ServiceAccountObject;
+  readonly account: AccountFields;
   readonly references: readonly Reference[];
 }
 

@@ -40,7 +40,10 @@ export interface TrustBundleState {
 /** The agent has written no larger file than this. A store of the shortest anchors is larger than the answer of the server. */
 const largestBundleBytes = 2 * largestAnswerBytes;
 
-/** What became of the file at a look, and how many anchors the server has. `failed`: it could not be written, or what the server has is nothing to write. */
+/**
+ * What became of the file at a look, and how many anchors the server has. `failed`: it could not be written, or what
+ * the server has is nothing to write.
+ */
 type Outcome = { readonly anchors: number } & (
   | { readonly state: "right" | "written"; readonly contents: Buffer }
   | { readonly state: "absent" }

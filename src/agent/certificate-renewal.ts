@@ -5,8 +5,9 @@ import { isCertificateFor, tlsFault, tlsUsagesOf } from "./wanted-certificate.ts
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 // All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state,
-// whether another one may take its place, the next step, the identity that asks, and why a request was refused. `CertificateManager` acts on them. Times are
-// milliseconds since the epoch, by the server's clock. `random` is from 0 to 1.
+// whether another one may take its place, the next step, the identity that asks, and why a request was refused.
+// `CertificateManager` acts on them. Times are milliseconds since the epoch, by the server's clock. `random` is from 0
+// to 1.
 
 /**
  * When a certificate is renewed: at a random point at 70 to 90 % of its lifetime (upstream:

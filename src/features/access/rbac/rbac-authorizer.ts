@@ -19,7 +19,8 @@ import type { PolicyRule } from "./policy-rule.ts";
 /**
  * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
  * ends at the first grant that allows the request. The reason names missing roles, because they may explain why a
- * permission is missing. A promise only where the bindings or the user's roles are so many or so large that the search is divided into turns.
+ * permission is missing. The answer is a promise only where the bindings or the user's roles are so many or so large
+ * that the search is divided into turns.
  */
 export function rbac(resolver: RuleResolver): Authorizer {
   return (attributes) => {

@@ -36,7 +36,10 @@ export class RuleResolver {
     this.#index = new BindingIndex(objects);
   }
 
-  /** Call it before `grants`, which otherwise looks at all bindings of the namespace in one turn. Undefined: there is nothing to wait for. */
+  /**
+   * Call it before `grants`, which otherwise looks at all bindings of the namespace in one turn. Undefined: there is
+   * nothing to wait for.
+   */
   prepare(namespace: string): Promise<void> | undefined {
     const cluster = this.#index.prepare("");
     if (cluster !== undefined) return cluster.then(() => this.prepare(namespace));

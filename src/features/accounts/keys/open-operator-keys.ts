@@ -13,7 +13,10 @@ export interface OpenOperatorKeysOptions {
   readonly observer: OutsideKeyObserver | undefined;
 }
 
-/** Opens the keys that settings name: in files, in hardware tokens or at an external signer. Rejects with UsageError for what can't be used. */
+/**
+ * Opens the keys that settings name: in files, in hardware tokens or at an external signer. Rejects with UsageError for
+ * what can't be used.
+ */
 export async function openOperatorKeys(
   { signingKey, verificationKeyFiles }: Pick<AccountSettings, "signingKey" | "verificationKeyFiles">,
   options: OpenOperatorKeysOptions,

@@ -48,7 +48,10 @@ export class ReplacedAuthorities {
     this.#written = format(this.#known);
   }
 
-  /** Sets the CAs that sign now. The previous ones are replaced from this moment on. A clock that is wrong for a moment changes nothing else. */
+  /**
+   * Sets the CAs that sign now. The previous ones are replaced from this moment on. A clock that is wrong for a moment
+   * changes nothing else.
+   */
   observe(current: readonly Certificate[]): void {
     const { clock, overlapMilliseconds, onReplaced } = this.#options;
     const now = clock.now();

@@ -100,8 +100,9 @@ export class ListWriter {
   }
 
   /**
-   * The URLs by which certificates name a part of a list. Verifiers refuse a part that has not the URL of the certificate in it, so those of
-   * earlier settings stay. Only those of this part: nobody has checked who stored the list that they were in.
+   * The URLs by which certificates name a part of a list. Verifiers refuse a part without the URL that the
+   * certificate has, so those of earlier settings stay. Only those of this part: nobody has checked who stored the list
+   * that they were in.
    */
   #distributionPoints(address: string, previous: KnownList | undefined): readonly string[] {
     const path = revocationPath + address;

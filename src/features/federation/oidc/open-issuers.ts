@@ -57,7 +57,8 @@ interface Generation {
 
 /**
  * Opens the configured issuers and begins to fetch their keys, without waiting for them. Follows the file: when it becomes
- * invalid, the old configuration stays in force. Issuers that a new version leaves as they were keep their keys. Throws UsageError for a configuration that is invalid at the start.
+ * invalid, the old configuration stays in force. Issuers that a new version leaves as they were keep their keys. Throws
+ * UsageError for a configuration that is invalid at the start.
  */
 export function openIssuers(
   settings: NonNullable<FederationSettings["issuers"]>,

@@ -14,7 +14,10 @@ export interface NodeBefore {
   readonly names: Names;
 }
 
-/** The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`, strictly as since Kubernetes 1.36). */
+/**
+ * The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`, strictly as
+ * since Kubernetes 1.36).
+ */
 export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous }: NodeBefore): FieldError[] {
   if (isSemanticallyEqual(podCIDRs, previous?.spec.podCIDRs ?? [])) return [];
   const field = "spec.podCIDRs";

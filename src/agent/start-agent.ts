@@ -1,13 +1,12 @@
 import { hash } from "node:crypto";
 import { uptime } from "node:os";
-import { statSync } from "node:fs";
 import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/proxy-agent.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
 import { removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentCertificates, AgentContext, AgentParts } from "./agent-parts.ts";
+import { checkStart } from "./check-start.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
@@ -15,7 +14,6 @@ import type { AgentStatus } from "./agent-status.ts";
 import { FailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
-import { storedFiles } from "./certificate-store.ts";
 import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
 import type { ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
@@ -72,8 +70,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const owned = ownedCertificates(context, identity);
   const certificates = [owned.client, owned.serving, ...owned.services];
   removeUnfinishedFiles(certificatesFolder(settings));
-  checkIdentity(identity, context);
-  warnOfOthers(settings, log);
+  checkStart(identity, context);
   const bundles = new Map<string, TrustBundleState>();
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
@@ -205,47 +202,4 @@ function ownedCertificates(context: AgentContext, identity: NodeIdentity): Agent
       ...managedCertificate(context, { ...asNode, name: service.name, service }),
     })),
   };
-}
-
-/**
- * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, and of a token
- * that is open to all. It is not refused: service managers and containers give the files that they mount modes of their own.
- */
-function checkIdentity(identity: NodeIdentity, { settings, log }: AgentContext): void {
-  // A token may still come into its file.
-  if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
-    throw new UsageError(identity.missingCredential);
-  }
-  const { bootstrap } = settings;
-  if (bootstrap.type === "token file" && isOpenToAll(bootstrap.source)) {
-    const { source } = bootstrap;
-    log.warn({}, `the bootstrap token is in ${source}, and its mode lets every user read it; chmod 600 it`);
-  }
-  if (identity.foreignCertificate !== undefined) {
-    log.warn(
-      {},
-      `${identity.foreignCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
-    );
-  }
-}
-
-/** A program may still use the files of a certificate that was taken out of the settings, so they stay until somebody removes them. */
-function warnOfOthers(settings: AgentSettings, log: Log): void {
-  const folder = certificatesFolder(settings);
-  const known = new Set(["client", "serving", ...settings.certificates.map(({ name }) => name)]);
-  for (const [certificate, files] of storedFiles(folder)) {
-    if (known.has(certificate)) continue;
-    log.warn(
-      { certificate, folder, files },
-      "the settings do not name this certificate any more: it is not renewed, and its files stay; remove them, and those that were written from them, once nothing uses them",
-    );
-  }
-}
-
-function isOpenToAll(file: string): boolean {
-  try {
-    return (statSync(file).mode & 0o004) !== 0;
-  } catch {
-    return false; // It may come later. Who reads it says why it cannot be read.
-  }
 }

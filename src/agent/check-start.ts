@@ -1,0 +1,52 @@
+import { statSync } from "node:fs";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import type { Log } from "../machinery/logging/log.ts";
+import type { AgentContext } from "./agent-parts.ts";
+import type { AgentSettings } from "./agent-settings.ts";
+import { storedFiles } from "./certificate-store.ts";
+import { certificatesFolder } from "./managed-certificate.ts";
+import type { NodeIdentity } from "./node-identity.ts";
+
+/**
+ * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, of a token
+ * that is open to all, and of certificates that the settings do not name. No such token is refused: service managers and
+ * containers give the files that they mount modes of their own.
+ */
+export function checkStart(identity: NodeIdentity, { settings, log }: Pick<AgentContext, "settings" | "log">): void {
+  const { bootstrap } = settings;
+  // A token may still come into its file.
+  if (bootstrap.type === "none" && identity.requestClient() === undefined) {
+    throw new UsageError(identity.missingCredential);
+  }
+  if (bootstrap.type === "token file" && isOpenToAll(bootstrap.source)) {
+    log.warn({}, `the bootstrap token is in ${bootstrap.source}, and its mode lets every user read it; chmod 600 it`);
+  }
+  if (identity.foreignCertificate !== undefined) {
+    log.warn(
+      {},
+      `${identity.foreignCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
+    );
+  }
+  warnOfOthers(settings, log);
+}
+
+/** A program may still use the files of a certificate that was taken out of the settings, so they stay until somebody removes them. */
+function warnOfOthers(settings: AgentSettings, log: Log): void {
+  const folder = certificatesFolder(settings);
+  const known = new Set(["client", "serving", ...settings.certificates.map(({ name }) => name)]);
+  for (const [certificate, files] of storedFiles(folder)) {
+    if (known.has(certificate)) continue;
+    log.warn(
+      { certificate, folder, files },
+      "the settings do not name this certificate any more: it is not renewed, and its files stay; remove them, and those that were written from them, once nothing uses them",
+    );
+  }
+}
+
+function isOpenToAll(file: string): boolean {
+  try {
+    return (statSync(file).mode & 0o004) !== 0;
+  } catch {
+    return false; // It may come later. Who reads it says why it cannot be read.
+  }
+}

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { endsWithParent } from "./ends-with-parent.ts";
 import { threadSeconds } from "./process-cpu.ts";
 import { processStatus } from "./process-status.ts";
+import { signetProgram } from "./signet-program.ts";
 
 /** A server in a separate process, on a free port. Disposing kills it. */
 export interface ServerProcess extends AsyncDisposable {
@@ -27,7 +28,7 @@ export interface ServerProcess extends AsyncDisposable {
 }
 
 export interface ServerProcessOptions {
-  /** The program's file. Default: the checkout's. */
+  /** The program's file. Default: `signetProgram`. */
   readonly main?: string;
   readonly flags?: readonly string[];
   /** Of Node.js. */
@@ -48,7 +49,7 @@ const root = join(import.meta.dirname, "..");
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
-  { main = "src/main.js", flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
+  { main = signetProgram, flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });

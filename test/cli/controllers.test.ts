@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ServerFront } from "../agent/server-front.ts";
 import {
@@ -17,8 +17,6 @@ import {
 } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
-
-const main = join(import.meta.dirname, "../../src/main.js");
 
 const signerConfiguration = (authority: string): string => `apiVersion: signet.platform.io/v1
 kind: SignerConfiguration
@@ -75,7 +73,7 @@ describe("signet controllers", () => {
     const address = ["--metrics-bind-address", "127.0.0.1:0"];
     const program = spawn(
       process.execPath,
-      [main, "controllers", "--kubeconfig", server.kubeconfigFile, ...address, ...flags],
+      [signetProgram, "controllers", "--kubeconfig", server.kubeconfigFile, ...address, ...flags],
       { stdio: ["ignore", "ignore", "pipe"] },
     );
     try {
@@ -115,7 +113,7 @@ describe("signet controllers", () => {
       writeFileSync(generated, signerConfiguration("{ generate: { commonName: A } }"));
       const refused = spawn(
         process.execPath,
-        [main, "controllers", "--kubeconfig", server.kubeconfigFile, "--signer-config", generated],
+        [signetProgram, "controllers", "--kubeconfig", server.kubeconfigFile, "--signer-config", generated],
         { stdio: ["ignore", "ignore", "pipe"] },
       );
       const [complaint, [status]] = await Promise.all([text(refused.stderr), once(refused, "exit")]);
@@ -139,7 +137,7 @@ describe("signet controllers", () => {
     const kubeconfig = folder.file("front.kubeconfig");
     const direct = readFileSync(server.kubeconfigFile, "utf8");
     writeFileSync(kubeconfig, direct.replaceAll(server.url, front.url), { mode: 0o600 });
-    const program = spawn(process.execPath, [main, "controllers", "--kubeconfig", kubeconfig], {
+    const program = spawn(process.execPath, [signetProgram, "controllers", "--kubeconfig", kubeconfig], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     try {

@@ -4,14 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { failureReport } from "../../src/cli/failure-report.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
-
-const program = join(import.meta.dirname, "../../src/main.js");
 
 /** Makes a function of `node:fs` fail as on a disk that cannot be written any more. */
 const failing = (name: string): string =>
@@ -36,7 +35,7 @@ describe("a restore to a disk that fails", () => {
   /** How the program explains itself. The first words are a shell's: not bash, which warns of a locale that the
    * machine lacks. */
   function restore(first: string, ...flags: string[]): { readonly status: number | null; readonly stderr: string } {
-    const words = [process.execPath, ...flags, program, "restore", file, "--data-dir", target];
+    const words = [process.execPath, ...flags, signetProgram, "restore", file, "--data-dir", target];
     const { status, stderr } = spawnSync("sh", ["-c", `${first} exec "$@"`, "sh", ...words], { encoding: "utf8" });
     rmSync(target, { recursive: true, force: true });
     return { status, stderr };

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -201,10 +202,11 @@ describe("signet keys, beside a server that runs", () => {
   });
 
   it("leave a consistent state, whenever they are killed", async () => {
-    const main = join(import.meta.dirname, "../../src/main.js");
     for (let kill = 0; kill < 4; kill += 1) {
       const before = await stored();
-      const child = spawn(process.execPath, [main, "keys", "rotate", "--data-dir", dataDirectory], { stdio: "ignore" });
+      const child = spawn(process.execPath, [signetProgram, "keys", "rotate", "--data-dir", dataDirectory], {
+        stdio: "ignore",
+      });
       // From before it has opened the store to after it has written.
       await Promise.race([once(child, "exit"), delay(200 + 100 * kill)]);
       child.kill("SIGKILL");

@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { text } from "node:stream/consumers";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
@@ -29,8 +30,6 @@ import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 import { UnhelpfulServers } from "./unhelpful-servers.ts";
-
-const main = join(import.meta.dirname, "../../src/main.js");
 
 describe("a command that writes files", { concurrency: 1 }, () => {
   let server: TestServer;
@@ -302,7 +301,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
   it("ends with the code for an output that cannot be written when a backup does not fit", async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), "signet-output-data-"));
     await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();
-    const backup = `"${process.execPath}" "${main}" backup --data-dir "${dataDirectory}" "${join(folder, "b")}"`;
+    const backup = `"${process.execPath}" "${signetProgram}" backup --data-dir "${dataDirectory}" "${join(folder, "b")}"`;
     // Files that may not grow fail like on a full disk.
     const { status, stderr } = spawnSync("sh", ["-c", `ulimit -f 1; ${backup}`], { encoding: "utf8" });
     rmSync(dataDirectory, { recursive: true });
@@ -312,7 +311,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
   });
 
   it("reports in one line that standard output is on a full disk, and ends quietly when its reader has gone", () => {
-    const help = `"${process.execPath}" "${main}" --help`;
+    const help = `"${process.execPath}" "${signetProgram}" --help`;
     const run = (script: string): string => spawnSync("sh", ["-c", script], { encoding: "utf8" }).stderr;
     const line =
       "signet: cannot write to standard output: no space is left on the disk, or none for more files (df -i); make room\n";

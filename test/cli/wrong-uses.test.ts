@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { after, before, describe, it } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import type { ExitName } from "../../src/machinery/command-line/command-failure.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -429,7 +430,7 @@ describe(
     });
 
     it("with standard output that is full", async () => {
-      const program = `"${process.execPath}" "${join(import.meta.dirname, "../../src/main.js")}"`;
+      const program = `"${process.execPath}" "${signetProgram}"`;
       const list = `${program} clusterrole list -o json --kubeconfig "${admin}"`;
       const { stderr } = await promisify(execFile)("sh", ["-c", `${list} >/dev/full; echo $? >&2`]);
       assert.equal(

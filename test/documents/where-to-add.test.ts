@@ -59,7 +59,7 @@ function apply({ files, changes }: Addition, copy: string): void {
 
 /** Runs Node.js in the copy and returns what it printed; fails when it fails. */
 async function run(copy: string, ...args: readonly string[]): Promise<string> {
-  const { NODE_TEST_CONTEXT: _ofThisRun, ...environment } = process.env;
+  const { NODE_TEST_CONTEXT: _ofThisRun, SIGNET_TEST_PROGRAM: _withoutTheAdditions, ...environment } = process.env;
   const child = spawn(process.execPath, args, { cwd: copy, env: environment, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));

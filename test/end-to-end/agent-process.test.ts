@@ -5,9 +5,10 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "n
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
@@ -150,7 +151,7 @@ describe("the process of an agent", () => {
   it("works and ends although a hook fills its output, which nobody reads", async (context) => {
     const { folder, config, configure } = scene(context);
     configure(onChange("yes"));
-    const words = [process.execPath, resolve(import.meta.dirname, "../../src/main.js"), "agent", "--config", config];
+    const words = [process.execPath, signetProgram, "agent", "--config", config];
     // As a hook of an earlier run may have left it: the pipe is full from the start.
     const line = '{ yes | head -c 65536; exec "$@" 2>&1; } | sleep 1000';
     const shell = spawn("/bin/sh", ["-c", line, "sh", ...words], { stdio: "ignore", detached: true });

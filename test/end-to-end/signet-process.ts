@@ -1,17 +1,15 @@
-import { resolve } from "node:path";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { ProgramProcess } from "./program-process.ts";
-
-const main = resolve(import.meta.dirname, "../../src/main.js");
 
 /** A `signet` command that runs in a separate process. */
 export class SignetProcess extends ProgramProcess {
   constructor(...args: readonly string[]) {
-    super([process.execPath, main, ...args]);
+    super([process.execPath, signetProgram, ...args]);
   }
 
   /** With more variables in its environment. */
   static in(environment: NodeJS.ProcessEnv, ...args: readonly string[]): ProgramProcess {
-    return new ProgramProcess([process.execPath, main, ...args], { env: { ...process.env, ...environment } });
+    return new ProgramProcess([process.execPath, signetProgram, ...args], { env: { ...process.env, ...environment } });
   }
 
   /** Runs a command to its end and returns what it prints. Rejects when it fails. */

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
 import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { signetProgram } from "../../bench/signet-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
@@ -47,15 +48,7 @@ describe(
       const [program = "", ...words] = [
         ...endsWithParent,
         ...["python3", join(import.meta.dirname, "service-manager.py")],
-        ...[
-          process.execPath,
-          join(root, "src/main.js"),
-          "serve",
-          "--data-dir",
-          join(folder, "data"),
-          "--secure-port",
-          "1",
-        ],
+        ...[process.execPath, signetProgram, "serve", "--data-dir", join(folder, "data"), "--secure-port", "1"],
       ];
       const manager = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"] });
       const lines = createInterface({ input: manager.stdout })[Symbol.asyncIterator]();
@@ -80,7 +73,7 @@ describe(
     });
 
     it("refuses a passed socket with several workers, in one line", () => {
-      const words = [process.execPath, join(root, "src/main.js"), "serve", "--workers", "2", "--data-dir", "/nowhere"];
+      const words = [process.execPath, signetProgram, "serve", "--workers", "2", "--data-dir", "/nowhere"];
       const { stdout, stderr } = spawnSync("python3", [join(import.meta.dirname, "service-manager.py"), ...words], {
         encoding: "utf8",
         env: { ...process.env, LC_ALL: "C" }, // a shell on the way may warn of a locale that is not installed

@@ -20,6 +20,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { startTestServerProcess } from "../test-server-process.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
@@ -45,7 +46,7 @@ after(() => {
 
 /** Starts `signet` without runtime flags that would help it. */
 const signet = (args: readonly string[]): ChildProcess => {
-  const child = spawn(process.execPath, [join(root, "src/main.js"), ...args], {
+  const child = spawn(process.execPath, [signetProgram, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: root,
   });
@@ -277,7 +278,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
 describe("a server whose output is not read", () => {
   const shellServer = async (prepareOutput: string): Promise<void> => {
     const data = newData();
-    const line = `${prepareOutput}; exec "${process.execPath}" src/main.js serve "--data-dir=${data}" --secure-port=0 --log-level=debug --audit-log-path=-`;
+    const line = `${prepareOutput}; exec "${process.execPath}" "${signetProgram}" serve "--data-dir=${data}" --secure-port=0 --log-level=debug --audit-log-path=-`;
     const child = spawn("bash", ["-c", line], { stdio: "ignore", cwd: root });
     const ended = once(child, "exit");
     const config = await until(() => {

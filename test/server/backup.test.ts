@@ -23,6 +23,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import type { Clock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
@@ -43,7 +44,6 @@ import { InProcess } from "./in-process.ts";
 const folder = mkdtempSync(join(tmpdir(), "signet-backup-"));
 const locationOf = (directory: string) => parseServerConfig({ commandLine: { "data-dir": directory }, file: {} });
 const signal = new AbortController().signal;
-const main = join(import.meta.dirname, "../../src/main.js");
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const file = join(folder, "backup.gz");
 /** The first line of a backup that a test makes up. */
@@ -447,7 +447,7 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "killed-while-it-waits");
     mkdirSync(directory, { mode: 0o700 });
     const member = joinFolder(directory);
-    const restore = spawn(process.execPath, [main, "restore", file, "--data-dir", directory]);
+    const restore = spawn(process.execPath, [signetProgram, "restore", file, "--data-dir", directory]);
     const ended = new AbortController();
     restore.once("exit", () => ended.abort());
     for await (const { filename } of watch(directory, { signal: ended.signal }))

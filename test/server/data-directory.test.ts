@@ -19,10 +19,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { signetProgram } from "../../bench/signet-program.ts";
 import { HostedSignet } from "../cli/hosted-signet.ts";
 import { startTestServer } from "../test-server.ts";
 
-const main = join(import.meta.dirname, "../../src/main.js");
 const isRoot = process.getuid?.() === 0;
 const someoneElse = 65_534;
 
@@ -56,7 +56,9 @@ const serve = (directory: string, flags: readonly string[] = []): string[] => [
 ];
 
 function start(directory: string, flags: readonly string[] = []): Started {
-  const child = spawn(process.execPath, [main, ...serve(directory, flags)], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [signetProgram, ...serve(directory, flags)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   running.push(child);
   let said = "";
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
@@ -236,7 +238,7 @@ describe("a data directory", () => {
       chownSync(closed, someoneElse, someoneElse);
       const asSomeoneElse = ["--reuid", String(someoneElse), "--regid", String(someoneElse), "--clear-groups"];
       for (const directory of [join(data, "theirs"), closed]) {
-        const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
+        const words = [process.execPath, signetProgram, "serve", "--secure-port=0", "--data-dir", directory];
         const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
         assert.equal(status, 2, stderr);
         assert.match(stderr, /^signet: .+ cannot be used: this user has no permission; [^\n]+\n$/);

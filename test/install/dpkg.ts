@@ -7,8 +7,11 @@ import { run } from "./run.ts";
 /** dpkg gives up when another one works. Tests run at the same time, so one waits for the other. */
 const words = [join(tmpdir(), "signet-test-dpkg.lock"), "dpkg", "--force-unsafe-io"];
 
-/** Returns what it prints. Throws an Error with that when it fails. */
-export const dpkg = (...args: readonly string[]): string => run("flock", ...words, ...args);
+/**
+ * Returns what it prints. Throws an Error with that when it fails. Other packages' triggers wait for `purge`: man-db's reads
+ * all manuals of the machine, which takes longer than the rest.
+ */
+export const dpkg = (...args: readonly string[]): string => run("flock", ...words, "--no-triggers", ...args);
 
 /** Runs a maintainer script of an installed package, such as `signet.postinst configure`, where systemd refuses a command. */
 export function runWhereSystemdRefuses(
@@ -23,7 +26,12 @@ export function runWhereSystemdRefuses(
   return { status, stderr };
 }
 
-/** Removes a package with its settings and data, if it is installed. */
+/** Removes a package with its settings and data, if it is installed, and runs the triggers that wait. */
 export function purge(name: string): void {
-  spawnSync("flock", [...words, "--purge", name], { timeout: 600_000 });
+  for (const args of [
+    ["--no-triggers", "--purge", name],
+    ["--triggers-only", "--pending"],
+  ]) {
+    spawnSync("flock", [...words, ...args], { timeout: 600_000 });
+  }
 }

@@ -77,6 +77,29 @@ describe("several processes on one LMDB file", () => {
     }
   });
 
+  it("reuse pages again after a compaction when one was killed while it read", async () => {
+    const directory = temporaryDirectory();
+    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const environment = openEnvironment({ directory: directory.path, profile: "platform" });
+    try {
+      await put(store, "/a", "1");
+      const killed = `
+        import { openEnvironment } from ${JSON.stringify(environmentModule)};
+        openEnvironment({ directory: ${JSON.stringify(directory.path)}, profile: "platform" });
+        process.kill(process.pid, "SIGKILL");`;
+      const { pid, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", killed]);
+      assert.equal(signal, "SIGKILL");
+      const readers = (): string => environment.root.readerList();
+      assert.match(readers(), new RegExp(`^ *${pid} .* \\d+$`, "mu"));
+      await store.compact(store.latestRevision());
+      assert.doesNotMatch(readers(), new RegExp(`^ *${pid} `, "mu"));
+    } finally {
+      await closeEnvironment(environment);
+      await store.close();
+      directory.remove();
+    }
+  });
+
   it("lose nothing that was acknowledged when one is killed", async () => {
     const directory = temporaryDirectory();
     try {

@@ -159,9 +159,12 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
     eventTurnBatching: false,
   });
   silenceCommitErrors(root);
-  root.readerCheck(); // the slots of processes that were killed would keep old pages alive
+  freeReaders(root);
   return root;
 }
+
+/** Frees the slots of processes that were killed while they read: all pages of that time would stay, and the file would grow with each write. */
+export const freeReaders = (root: RootDatabase<Buffer, Buffer>): void => void root.readerCheck();
 
 function openTables(
   root: RootDatabase<Buffer, Buffer>,

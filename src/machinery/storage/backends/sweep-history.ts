@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { noBytes } from "../../api/no-bytes.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
-import { counterOf } from "./lmdb-environment.ts";
+import { counterOf, freeReaders } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeRevision } from "./lmdb-records.ts";
 import type { LogHead } from "./lmdb-records.ts";
@@ -34,6 +34,8 @@ export interface SweepOptions {
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
   const { root } = environment;
+  // A command may have been killed since the store was opened.
+  freeReaders(root);
   const marked = await raiseCompacted(environment, revision);
   onMarked();
   for (;;) {

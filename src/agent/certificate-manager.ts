@@ -269,7 +269,7 @@ export class CertificateManager {
 
   /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Resolves with what was done. */
   async #request(reason: RequestCause, signal: AbortSignal): Promise<string> {
-    const { name, requestClient, clock, store, log, onInstalled, lifetimeSeconds } = this.#options;
+    const { name, requestClient, log } = this.#options;
     const specification = this.#specification;
     if (specification === undefined) return "nothing is wanted yet";
     try {
@@ -299,17 +299,7 @@ export class CertificateManager {
       this.#pendingRequest = undefined;
       if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);
-      const digest = wantedDigest(specification.wanted, lifetimeSeconds);
-      store.install(pair, { now: clock.now(), wantedDigest: digest });
-      this.#digest = digest;
-      this.#answeredRecall = Math.max(this.#answeredRecall, answered);
-      this.#use(pair);
-      this.#renewal = undefined;
-      onInstalled(pair);
-      const state = this.#state(specification);
-      // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
-      const fault = state === "early" ? "not valid yet" : `already ${state}`;
-      if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${fault}`);
+      this.#install(pair, { specification, answered });
       this.#failure = undefined;
       this.#wasRefused = false;
       this.#failureLog.succeeded();
@@ -321,6 +311,28 @@ export class CertificateManager {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
       throw error;
     }
+  }
+
+  /**
+   * Takes a certificate that was issued into use; `answered` is the recall that its request answers, or 0. Throws
+   * RequestRefused for one that would be replaced at once.
+   */
+  #install(
+    pair: KeyPair,
+    { specification, answered }: { readonly specification: CertificateSpecification; readonly answered: number },
+  ): void {
+    const { clock, store, onInstalled, lifetimeSeconds } = this.#options;
+    const digest = wantedDigest(specification.wanted, lifetimeSeconds);
+    store.install(pair, { now: clock.now(), wantedDigest: digest });
+    this.#digest = digest;
+    this.#answeredRecall = Math.max(this.#answeredRecall, answered);
+    this.#use(pair);
+    this.#renewal = undefined;
+    onInstalled(pair);
+    const state = this.#state(specification);
+    // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
+    const fault = state === "early" ? "not valid yet" : `already ${state}`;
+    if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${fault}`);
   }
 
   /**

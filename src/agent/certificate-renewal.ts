@@ -84,7 +84,7 @@ export function certificateState(question: CertificateQuestion): CertificateStat
 const toleratedSkewMilliseconds = 5 * 60_000;
 
 /** What was issued to take the place of a good certificate. */
-export interface CertificateReplacement {
+interface CertificateReplacement {
   readonly current: Certificate;
   readonly issued: Certificate;
   readonly wanted: WantedCertificate;
@@ -92,7 +92,7 @@ export interface CertificateReplacement {
 }
 
 /** Why it may not. worse: programs would fail with it. early: it is not valid yet, and the current one is, or will be sooner. */
-export interface ReplacementFault {
+interface ReplacementFault {
   readonly type: "worse" | "early";
   readonly text: string;
 }

@@ -84,7 +84,7 @@ export function certificateState(question: CertificateQuestion): CertificateStat
 const toleratedSkewMilliseconds = 5 * 60_000;
 
 /** What was issued to take the place of a good certificate. */
-interface CertificateReplacement {
+interface Replacement {
   readonly current: Certificate;
   readonly issued: Certificate;
   readonly wanted: WantedCertificate;
@@ -97,12 +97,7 @@ interface ReplacementFault {
   readonly text: string;
 }
 
-export function replacementFault({
-  current,
-  issued,
-  wanted,
-  now,
-}: CertificateReplacement): ReplacementFault | undefined {
+export function replacementFault({ current, issued, wanted, now }: Replacement): ReplacementFault | undefined {
   const asWanted = { isSpecificationChanged: false, isRevoked: false, isRefused: false };
   const never = { renewAt: Infinity, recallAt: Infinity };
   const state = certificateState({ certificate: issued, wanted, now, ...asWanted, ...never });

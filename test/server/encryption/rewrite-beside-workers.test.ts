@@ -13,6 +13,7 @@ import { openReadableStore } from "../../../src/server/encryption/readable-store
 import { surveyEncryption } from "../../../src/server/encryption/stored-encryption.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
+import { ProgramProcess } from "../../end-to-end/program-process.ts";
 import { SignetProcess } from "../../end-to-end/signet-process.ts";
 import { clientOf } from "../../reliability/client-of.ts";
 import { LedgerWriter } from "../../reliability/ledger-writer.ts";
@@ -63,11 +64,18 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
 
   /** Runs the command until it is killed in one of its transactions. */
   async function signetKilled(action: string, { inWrite }: { readonly inWrite: number }): Promise<void> {
-    const environment = {
-      NODE_OPTIONS: `--import=${join(import.meta.dirname, "killed-in-write.ts")}`,
-      SIGNET_KILLED_IN_WRITE: String(inWrite),
-    };
-    const command = SignetProcess.in(environment, "encryption", action, "--data-dir", dataDirectory);
+    // The sources: the program's bundle would have a lock of its own, which the preloaded module does not change.
+    const words = [
+      join(import.meta.dirname, "../../../src/main.js"),
+      "encryption",
+      action,
+      "--data-dir",
+      dataDirectory,
+    ];
+    const preloaded = `--import=${join(import.meta.dirname, "killed-in-write.ts")}`;
+    const command = new ProgramProcess([process.execPath, preloaded, ...words], {
+      env: { ...process.env, SIGNET_KILLED_IN_WRITE: String(inWrite) },
+    });
     assert.equal(await command.ended(), null, command.output);
   }
 

@@ -226,8 +226,9 @@ function createHttpsServer(
 }
 
 /**
- * An idle client loses little: it connects again. A busy one loses its answers, but those without a name, and one user with more than its
- * share, could hold all places. A handshake under way loses as much: if it lost less, whoever opens connections fast could end each of them.
+ * An idle client loses little: it connects again. A busy one loses its answers, but those without a name, and one user with more than
+ * its share, could hold all places. A handshake under way loses as much: if it lost less, whoever opens connections fast could end
+ * each of them.
  */
 function lossOf(socket: Socket, { served, handshakes }: Pick<ListenerParts, "served" | "handshakes">): Loss {
   const connection = served.get(endsOf(socket));

@@ -163,7 +163,10 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
   return root;
 }
 
-/** Frees the slots of processes that were killed while they read: all pages of that time would stay, and the file would grow with each write. */
+/**
+ * Frees the slots of processes that were killed while they read: all pages of that time would stay, and the file would grow with
+ * each write.
+ */
 export const freeReaders = (root: RootDatabase<Buffer, Buffer>): void => void root.readerCheck();
 
 function openTables(

@@ -7,10 +7,14 @@ import { PkiError } from "./pki-error.ts";
 /** Whether a certificate names itself as its issuer: a root, or a self-issued CA in the place of one (RFC 5280 section 3.2). */
 export const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
-/** Many clients decide by these where Signet does not: by policies, and by names of other kinds (RFC 5280 section 4.2.1). */
+/**
+ * Some clients decide by these where Signet does not: by policies, by names of other kinds (RFC 5280 section 4.2.1), and OpenSSL by
+ * the others that it knows (`X509_supported_extension`).
+ */
 const extensionsForClients: ReadonlySet<string> = new Set([
   ...[oids.policyConstraints, oids.policyMappings],
   ...[oids.nameConstraints, oids.subjectAltName],
+  ...[oids.netscapeCertificateType, oids.ipAddressBlocks, oids.autonomousSystems, oids.ocspNoCheck],
 ]);
 
 /**

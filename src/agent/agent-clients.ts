@@ -47,7 +47,10 @@ export class AgentClients {
   readonly node: ApiClient;
   readonly bootstrap: ApiClient;
   readonly #options: AgentClientsOptions;
+  /** The server's last answer to it was 401. */
   #refused: KeyPair | undefined;
+  /** The same, until the bootstrap credential is refused too. */
+  #avoided: KeyPair | undefined;
 
   constructor(options: AgentClientsOptions) {
     this.#options = options;
@@ -68,9 +71,9 @@ export class AgentClients {
       onSend: () => {
         const pair = clientCertificate();
         return ({ status }) => {
-          const isNews = status === 401 && pair !== this.#refused;
-          if (status === 401) this.#refused = pair;
-          else if (pair === this.#refused) this.#refused = undefined;
+          const isNews = status === 401 && pair !== this.#avoided;
+          if (status === 401) this.#refused = this.#avoided = pair;
+          else if (pair === this.#refused) this.#refused = this.#avoided = undefined;
           if (isNews) onRefused?.();
         };
       },
@@ -87,7 +90,7 @@ export class AgentClients {
       ...("token" in bootstrap && { bearerToken: bootstrap.token }),
       // Both credentials are refused: try the certificate again too, since the server may have been wrong for a moment.
       onSend: () => (response) => {
-        if (response.status === 401) this.#refused = undefined;
+        if (response.status === 401) this.#avoided = undefined;
       },
       explain: (error) => refusalText(error, { ...bootstrap, isOfKnownNode: clientCertificate() !== undefined }),
     });
@@ -102,6 +105,11 @@ export class AgentClients {
   /** Whether the server's last answer to a client certificate was 401. */
   isRefused(pair: KeyPair | undefined): boolean {
     return pair !== undefined && pair === this.#refused;
+  }
+
+  /** Whether to use the bootstrap credential in the place of a refused client certificate: they are tried in turn. */
+  isAvoided(pair: KeyPair | undefined): boolean {
+    return pair !== undefined && pair === this.#avoided;
   }
 
   close(): void {

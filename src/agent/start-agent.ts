@@ -75,7 +75,12 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
     now: serverClock.now(),
-    certificates: certificates.map(({ manager, published }) => ({ ...manager.status, fileFault: published.fault })),
+    certificates: certificates.map(({ manager, published }) => ({
+      ...manager.status,
+      // Also while it is tried again, because the bootstrap credential is refused too.
+      ...(identity.isRefused(manager.current) && { state: "refused" }),
+      fileFault: published.fault,
+    })),
     trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
     outages: failureLogs.flatMap(({ present }) => present ?? []),
     hookFaults: hooks.faults(),
@@ -188,7 +193,7 @@ function runBundleHook(
 function ownedCertificates(context: AgentContext, identity: NodeIdentity): AgentCertificates {
   const client = managedCertificate(context, {
     name: "client",
-    isRefused: (pair) => identity.isRefused(pair),
+    isRefused: (pair) => identity.isAvoided(pair),
     requestClient: () => identity.requestClient(),
     onInstalled: (pair) => identity.useCertificate(pair),
   });

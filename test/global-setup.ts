@@ -1,19 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { bundleProgram } from "../tools/package/program-bundle.ts";
 
-/** In node_modules, since the bundle imports packages. */
-const cache = join(import.meta.dirname, "../node_modules/.cache");
-let folder = "";
+/** In node_modules, since the bundle imports packages. Each run of the tests has its own: a bundle that is replaced breaks starts. */
+const folder = join(import.meta.dirname, `../node_modules/.cache/program-${process.pid}`);
 
 /**
  * Runs once before all test files, which inherit the environment. Hundreds of processes run `signet`: as the bundle that is
- * installed, each starts with less than half of the processor time that it takes with the sources. Each run of the tests has a bundle of
- * its own: another one that replaced it would break starts meanwhile.
+ * installed, each starts with less than half of the processor time that it takes with the sources.
  */
 export async function globalSetup(): Promise<void> {
-  mkdirSync(cache, { recursive: true });
-  folder = mkdtempSync(join(cache, "program-"));
   await bundleProgram(folder);
   process.env["SIGNET_TEST_PROGRAM"] = join(folder, "main.js");
 }

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { storedEntry } from "../../src/machinery/storage/stored-entries.ts";
 import { refuseRunningServer } from "../../src/server/refuse-running-server.ts";
 
-const key = "/registry/leases/platform-system/signet-controllers";
+const key = "/registry/leases.coordination.platform.io/platform-system/signet-controllers";
 
 describe("a command that no server may run beside", () => {
   let store: MemoryStore;

@@ -62,8 +62,7 @@ export const systemSchedule: Schedule = (callback, milliseconds) => {
   const timer = setTimeout(callback, Math.min(Math.trunc(milliseconds), longestTimerMilliseconds)).unref();
   return () => {
     // Node.js has a list for each duration. It frees the empty list of a timer that it waits for, but keeps that of any other timer
-    // until the
-    // duration has passed: cancelled watches would fill the memory for an hour.
+    // until the duration has passed: cancelled watches would fill the memory for an hour.
     timer.ref();
     clearTimeout(timer);
   };

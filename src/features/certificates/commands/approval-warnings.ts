@@ -10,7 +10,7 @@ import { namesNotOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 import { hostNamesOf, serverNamesIn } from "../signers/server-names.ts";
-import { isAuthorityUsage } from "../signers/usages.ts";
+import { authorityUsages } from "../signers/usages.ts";
 
 export interface ApprovalWarningInput {
   readonly names: Names;
@@ -98,9 +98,7 @@ function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   return [
     ...request.ambiguities.map((why) => `other programs may read another request: ${why}`),
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
-    ...usages
-      .filter((usage) => isAuthorityUsage(usage) && usage !== "any")
-      .map((usage) => `the usage "${usage}" is for CAs only`),
+    ...usages.filter((usage) => authorityUsages.includes(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
     ...(usages.includes("ocsp signing")
       ? ['with the usage "ocsp signing" the holder says which certificates of the CA are revoked']

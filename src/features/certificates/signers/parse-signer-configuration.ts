@@ -15,7 +15,7 @@ import { validateSignerName } from "../signer-name-validation.ts";
 import type { NamePatterns } from "./alternative-name-requirements.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { revocationUrlFault } from "../settings.ts";
-import { certificateUsagesOf, isAuthorityUsage } from "./usages.ts";
+import { authorityUsages, certificateUsagesOf } from "./usages.ts";
 
 const apiVersion = "signet.platform.io/v1";
 const kind = "SignerConfiguration";
@@ -188,7 +188,7 @@ function parseUsages(fields: PatternFields, usages: readonly string[] = defaultU
 }
 
 function usageFault(usage: string): string | undefined {
-  if (isAuthorityUsage(usage)) return `${usage} is only for CA certificates`;
+  if (usage === "any" || authorityUsages.includes(usage)) return `${usage} is only for CA certificates`;
   return certificateUsagesOf([usage]).unrecognized.length > 0 ? `unknown usage ${JSON.stringify(usage)}` : undefined;
 }
 

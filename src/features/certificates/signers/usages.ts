@@ -36,11 +36,11 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
   ["netscape sgc", "netscapeServerGatedCrypto"],
 ]);
 
-/** The usages of CAs, of those who say what is revoked for one (RFC 6960 section 4.2.2.2), and for every purpose. */
-export const powerfulUsages: readonly string[] = ["cert sign", "crl sign", "ocsp signing", "any"];
+/** The usages of CAs. */
+export const authorityUsages: readonly string[] = ["cert sign", "crl sign"];
 
-/** Whether a usage makes a certificate valid for every purpose, or for signing others. */
-export const isAuthorityUsage = (usage: string): boolean => usage !== "ocsp signing" && powerfulUsages.includes(usage);
+/** Those, the usage of who says what is revoked for a CA (RFC 6960 section 4.2.2.2), and the one for every purpose. */
+export const powerfulUsages: readonly string[] = [...authorityUsages, "ocsp signing", "any"];
 
 const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
 

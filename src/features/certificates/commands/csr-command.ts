@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
@@ -17,7 +17,7 @@ import { certificateRequestSummary } from "../requests/certificate-request-state
 import { createCertificateRequest } from "./csr-create.ts";
 import { submitCertificateRequest } from "./csr-submit.ts";
 import { approveCertificateRequests, denyCertificateRequests } from "./csr-decide.ts";
-import { describeCertificateRequest, requestName } from "./csr-describe.ts";
+import { describeCertificateRequest, requestName, requestsOf } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
 
@@ -34,8 +34,6 @@ export const csr = (): Command =>
     .addCommand(approveCertificateRequests())
     .addCommand(denyCertificateRequests())
     .addCommand(get());
-
-const requestsOf = ({ client, names }: ServerConnection) => client.resource(certificateSigningRequestResource(names));
 
 const createdAt = ({ metadata }: CertificateSigningRequest): string => metadata.creationTimestamp ?? "";
 

@@ -14,9 +14,7 @@ import { conditionOf } from "../requests/certificate-request-state.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
-import { reportFor, requestName } from "./csr-describe.ts";
-
-const requestsOf = ({ client, names }: ServerConnection) => client.resource(certificateSigningRequestResource(names));
+import { reportFor, requestName, requestsOf } from "./csr-describe.ts";
 
 interface DecisionFlags extends ConnectionFlags, OutputFlags {
   readonly reason: string;

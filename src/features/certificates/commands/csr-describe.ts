@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -24,6 +25,10 @@ import { printable } from "../../../machinery/command-line/printable.ts";
 /** Reads the name of a request. */
 export const requestName = nameWithoutKind("certificatesigningrequest");
 
+/** The certificate requests of a server. */
+export const requestsOf = ({ client, names }: ServerConnection): ResourceClient<CertificateSigningRequest> =>
+  client.resource(certificateSigningRequestResource(names));
+
 export const describeCertificateRequest = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
@@ -32,7 +37,7 @@ export const describeCertificateRequest = (): Command =>
       .action((name: string, flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);
-          const report = await reportFor(connection, await connection.client.resource(type).get(name));
+          const report = await reportFor(connection, await requestsOf(connection).get(name));
           print(report, { flags, text: () => certificateRequestText(report), names: [objectName(type, name)] });
         }),
       ),

@@ -18,6 +18,7 @@ import { startServer } from "./start-server.ts";
 import type { StartOptions } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
+import type { Serving } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
 import { shellWord } from "../machinery/command-line/shell-word.ts";
 
@@ -25,15 +26,6 @@ import { shellWord } from "../machinery/command-line/shell-word.ts";
 const graceMilliseconds = 10_000;
 /** Time after the grace period for closing the store. Writes that wait for other processes are refused earlier. */
 const closingMilliseconds = 15_000;
-
-/** A running server: in this process, or as several worker processes. */
-interface Serving {
-  readonly url: string;
-  readonly kubeconfigFile: string;
-  /** Reads the files that settings name again, where they have changed, and changes how much the workers log. */
-  reload(logLevel: string): void;
-  stop(options: { readonly graceMilliseconds: number }): Promise<void>;
-}
 
 /** Runs a server until SIGTERM or SIGINT. Prints its address, and when it is ready. */
 export async function serveUntilStopped(config: ServerConfig, readSettings: () => SettingValues): Promise<void> {

@@ -20,12 +20,13 @@ interface WorkerPoolOptions {
   readonly graceMilliseconds: number;
 }
 
-interface WorkerPool {
+/** A server that serves: in one process, or as several workers. */
+export interface Serving {
   readonly url: string;
   readonly kubeconfigFile: string;
-  /** Changes how much the workers log, and lets them read changed files again. */
+  /** Changes how much the workers log, and reads the files again that settings name, where they have changed. */
   reload(logLevel: string): void;
-  /** Stops all workers. Kills those that take longer than the grace period and a little more. */
+  /** Stops requests, then the processes. Workers that take longer than the grace period and a little more are killed. */
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
@@ -54,7 +55,7 @@ export class WorkerFailed extends Error {
  * kills workers that hang (see WorkerWatchdog), replaces workers that die (see WorkerRestarter), notifies workers of the others' writes,
  * and lets the oldest one run the controllers. Rejects with WorkerFailed when a worker cannot start.
  */
-export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
+export async function startWorkerPool(options: WorkerPoolOptions): Promise<Serving> {
   const { count, host, port, log, graceMilliseconds } = options;
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
   // Not where another program listens: the workers would share the port with it.

@@ -5,7 +5,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ApiObject } from "../machinery/api/object-meta.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Informer } from "../machinery/loops/informer.ts";
-import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
+import { unreachableBackoff } from "../machinery/loops/backoff.ts";
 import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
@@ -46,8 +46,8 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     mostWatchedBytes: largestAnswerBytes,
     onError: (error) => outage.failed(error, { ...source }),
     onHeard: () => outage.succeeded(),
-    backoffMilliseconds: (failures) =>
-      backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
+    backoff: unreachableBackoff,
+    random,
   });
   await informer.start(signal);
   const wake = new WakeSignal();

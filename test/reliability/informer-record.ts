@@ -49,7 +49,7 @@ export class InformerRecord {
 
   constructor(client: ApiClient, { reference, namespace }: { reference: ResourceType; namespace: string }) {
     this.#resource = new RecordedResource(client, { type: reference, namespace });
-    this.informer = new Informer(this.#resource, { backoffMilliseconds: () => 20 });
+    this.informer = new Informer(this.#resource, { backoff: { firstMilliseconds: 20, longestMilliseconds: 20 } });
     this.informer.addHandler({
       onAdd: (object) => this.#learn(object, { isNew: true }),
       onUpdate: (object) => this.#learn(object, { isNew: false }),

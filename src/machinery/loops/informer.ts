@@ -1,12 +1,14 @@
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import { monotonicClock, unreferencedSleep } from "../api/clock.ts";
-import type { Clock } from "../api/clock.ts";
+import type { Clock, Sleep } from "../api/clock.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { EndlessList, listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { WatchEvent } from "../client/watch-events.ts";
 import type { ResourceType } from "../api/resource-type.ts";
+import { backoffMilliseconds } from "./backoff.ts";
+import type { Backoff } from "./backoff.ts";
 import { ObjectBudget } from "./object-budget.ts";
 
 /** Handles the changes of a resource. Each function is called synchronously, in the order of the changes. */
@@ -51,8 +53,11 @@ export interface InformerOptions {
   readonly onError?: (error: unknown) => void;
   /** Called after each complete list, when a watch begins, and after each event of it: the server can be followed. */
   readonly onHeard?: () => void;
-  /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
-  readonly backoffMilliseconds?: (failures: number) => number;
+  /** The pauses between watches, which grow while watches fail. Default: from 100 ms to 10 s. */
+  readonly backoff?: Backoff;
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
+  readonly random?: () => number;
+  readonly sleep?: Sleep;
   /** A clock that is never set. */
   readonly monotonic?: Clock;
   /**
@@ -67,6 +72,8 @@ export interface InformerOptions {
   /** What all objects are counted in. One that has no room fails the list or the watch with TooManyObjects. Default: no limit. */
   readonly budget?: ObjectBudget;
 }
+
+const defaultBackoff: Backoff = { firstMilliseconds: 100, longestMilliseconds: 10_000 };
 
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
 const shortestWatchMilliseconds = 1000;
@@ -156,8 +163,8 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
 
   /** A watch that keeps ending immediately must not become a busy loop: every round except the first waits. */
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
-    const backoff = this.#options.backoffMilliseconds ?? ((n: number) => Math.min(10_000, 100 * 2 ** n));
-    await unreferencedSleep(backoff(failures), signal);
+    const { backoff = defaultBackoff, random = Math.random, sleep = unreferencedSleep } = this.#options;
+    await sleep(backoffMilliseconds(backoff, { failures: failures + 1, random: random() }), signal);
   }
 
   async #relist(signal: AbortSignal): Promise<string> {

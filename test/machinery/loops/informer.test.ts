@@ -1,16 +1,24 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import type { Backoff } from "../../../src/machinery/loops/backoff.ts";
 import { Informer } from "../../../src/machinery/loops/informer.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { startCuttableProxy } from "../../reliability/cuttable-proxy.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { startTestServer } from "../../test-server.ts";
+
+/** The same pause after each failure. */
+const always = (milliseconds: number): Backoff => ({
+  firstMilliseconds: milliseconds,
+  longestMilliseconds: milliseconds,
+});
 
 const { configMaps } = resourceReferences(platformNames);
 
@@ -72,7 +80,7 @@ test("an informer keeps no more objects than it may, and follows again when ther
     const informer = new Informer(objects, {
       mostObjects: 2,
       onError: (error) => errors.push(error),
-      backoffMilliseconds: () => 10,
+      backoff: always(10),
     });
     const started = informer.start(stopping.signal);
     const names = () => [...informer.list()].map(({ metadata }) => metadata.name ?? "").sort();
@@ -112,7 +120,7 @@ test("an informer lists again after watched events of more bytes than it may kee
   const informer: Informer<ApiObject> = new Informer(client.resource<ApiObject>(configMaps), {
     mostWatchedBytes: 5000,
     onError: (error) => errors.push(error),
-    backoffMilliseconds: () => 0,
+    backoff: always(0),
   });
   await informer.start(stopping.signal);
   await eventually("the third list", () => keptBeforeList.length >= 3);
@@ -145,7 +153,7 @@ test("an informer continues after a handler that throws, and tells the other han
   const errors: string[] = [];
   const informer = new Informer(client.resource(configMaps), {
     onError: (error) => void errors.push(String(error)),
-    backoffMilliseconds: () => 60_000,
+    backoff: always(60_000),
   });
   const heard: string[] = [];
   const broken = (): never => {
@@ -167,11 +175,11 @@ test("an informer continues after a handler that throws, and tells the other han
 });
 
 const endings = [
-  { milliseconds: 999, pauses: [0, 1, 2, 3] },
-  { milliseconds: 1000, pauses: [0, 0, 0, 0] },
+  { milliseconds: 999, pauses: [100, 200, 400, 800] },
+  { milliseconds: 1000, pauses: [100, 100, 100, 100] },
 ];
 for (const { milliseconds, pauses } of endings) {
-  test(`the pauses of an informer whose watches end after ${milliseconds} ms and a bookmark are of ${pauses.join()} failures`, async (context) => {
+  test(`the pauses of an informer whose watches end after ${milliseconds} ms and a bookmark are of ${pauses.join()} ms`, async (context) => {
     const stopping = new AbortController();
     context.after(() => stopping.abort());
     let now = 0;
@@ -184,9 +192,10 @@ for (const { milliseconds, pauses } of endings) {
     const enough = Promise.withResolvers<void>();
     const informer = new Informer(client.resource(configMaps), {
       monotonic: { now: () => now },
-      backoffMilliseconds(failures) {
-        if (heard.push(failures) === pauses.length) enough.resolve();
-        return 0;
+      random: () => 1,
+      async sleep(pause) {
+        if (heard.push(pause) === pauses.length) enough.resolve();
+        await nextTurn();
       },
     });
     await informer.start(stopping.signal);
@@ -214,7 +223,7 @@ for (const [what, { tokens, failure }] of Object.entries({
     const errors: string[] = [];
     const informer = new Informer(client.resource(configMaps), {
       onError: (error) => void errors.push(String(error)),
-      backoffMilliseconds: () => 0,
+      backoff: always(0),
     });
     await informer.start(stopping.signal);
     assert.deepEqual(errors, [`UnreadableAnswer: ${failure}`]);
@@ -289,7 +298,7 @@ test("an informer that is let in again says so, also when nothing changes for lo
   const informer = new Informer(client.resource(configMaps, "default"), {
     onHeard: () => heard.push("heard"),
     onError: () => heard.push("refused"),
-    backoffMilliseconds: () => 1,
+    backoff: always(1),
   });
   await informer.start(stopping.signal);
   if (!stopping.signal.aborted) await once(stopping.signal, "abort");

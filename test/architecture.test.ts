@@ -39,6 +39,16 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api", "pki/ip-address", "pki/parse-url"],
   "machinery/http2": ["machinery/api/byte-accumulator", "machinery/api/no-bytes"],
+  // What brings requests and takes answers knows nothing of what happens between.
+  "machinery/http/connections": [
+    "machinery/api",
+    "machinery/http2",
+    "machinery/logging",
+    "machinery/scheduling",
+    "machinery/http/plain-text",
+    "machinery/http/response",
+    "machinery/http/sent-header",
+  ],
   "machinery/http": [
     "machinery/api",
     "machinery/http2",

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { ConnectionRoom } from "../machinery/http/connection-room.ts";
-import { PipeliningBound } from "../machinery/http/pipelining-bound.ts";
-import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
-import { probeAnswer } from "../machinery/http/probe-answer.ts";
-import type { ProbedProgram } from "../machinery/http/probe-answer.ts";
+import { ConnectionRoom } from "../machinery/http/connections/connection-room.ts";
+import { PipeliningBound } from "../machinery/http/connections/http1/pipelining-bound.ts";
+import { closeServer, sendAnswer } from "../machinery/http/connections/http1/node-http.ts";
+import { probeAnswer } from "../machinery/http/routes/probe-answer.ts";
+import type { ProbedProgram } from "../machinery/http/routes/probe-answer.ts";
 import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";

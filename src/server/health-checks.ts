@@ -1,4 +1,4 @@
-import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import type { HealthCheck } from "../machinery/http/routes/health-routes.ts";
 import { waitAtMost } from "../machinery/scheduling/wait-at-most.ts";
 import type { Store } from "../machinery/storage/store.ts";
 

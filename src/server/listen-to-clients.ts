@@ -1,7 +1,7 @@
 import type { Handler } from "../machinery/api/http-message.ts";
 import { urlHost } from "../machinery/api/url-host.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
-import { createListener } from "../machinery/http/listener.ts";
+import { createListener } from "../machinery/http/connections/listener.ts";
 import { openAdministrator } from "./administrator.ts";
 import type { ServerState } from "./compose-handler.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";

@@ -8,7 +8,7 @@ import {
   apiGroupSchema,
   apiResourceListSchema,
   apiVersionsSchema,
-} from "../../src/machinery/http/discovery-schemas.ts";
+} from "../../src/machinery/http/routes/discovery-schemas.ts";
 import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";

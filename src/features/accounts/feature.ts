@@ -12,7 +12,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { kind } from "../../machinery/registry/kind.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import type { PathRoutes } from "../../machinery/http/path-routes.ts";
+import type { PathRoutes } from "../../machinery/http/routes/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { generateName } from "../../machinery/registry/requested-name.ts";
 import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";

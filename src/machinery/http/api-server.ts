@@ -1,21 +1,21 @@
 import type { Handler } from "../api/http-message.ts";
 import { createRequestChain } from "./request-chain.ts";
 import type { ChainOptions } from "./request-chain.ts";
-import { discoveryRoutes } from "./discovery-routes.ts";
+import { discoveryRoutes } from "./routes/discovery-routes.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { addHealthMetrics, isHealthMetric } from "./metrics/health-metrics.ts";
-import { healthRoutes } from "./health-routes.ts";
-import type { HealthCheck } from "./health-routes.ts";
+import { healthRoutes } from "./routes/health-routes.ts";
+import type { HealthCheck } from "./routes/health-routes.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { AuditCounts, MetricsOptions } from "./metrics/metrics.ts";
-import { openApiRoutes } from "./openapi-routes.ts";
+import { openApiRoutes } from "./routes/openapi-routes.ts";
 import type { ApiDescription } from "../schema/openapi.ts";
 import type { RequestAudit } from "./request-audit.ts";
-import { withIndex } from "./path-routes.ts";
-import type { PathRoute } from "./path-routes.ts";
+import { withIndex } from "./routes/path-routes.ts";
+import type { PathRoute } from "./routes/path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
-import { versionRoutes } from "./version-routes.ts";
+import { versionRoutes } from "./routes/version-routes.ts";
 import { WatchBound } from "./watch-bound.ts";
 
 export interface ApiServerOptions extends Omit<

@@ -6,7 +6,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
-import type { HealthCheck } from "../../machinery/http/health-routes.ts";
+import type { HealthCheck } from "../../machinery/http/routes/health-routes.ts";
 import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
 import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../machinery/storage/encryption/encryption-rules.ts";

@@ -1,8 +1,8 @@
 import type { SecureContext } from "node:tls";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import { createNamedContext } from "../../machinery/http/serving-context.ts";
-import type { TlsProtocol } from "../../machinery/http/serving-context.ts";
+import { createNamedContext } from "../../machinery/http/connections/serving-context.ts";
+import type { TlsProtocol } from "../../machinery/http/connections/serving-context.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { namedKeyPairsFlag, serverNamePattern } from "./named-key-pairs.ts";

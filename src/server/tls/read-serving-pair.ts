@@ -5,7 +5,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
-import type { ServingCertificate } from "../../machinery/http/serving-context.ts";
+import type { ServingCertificate } from "../../machinery/http/connections/serving-context.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parsePrivateKeyPem } from "../../pki/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";

@@ -1,4 +1,4 @@
-import type { TlsProtocol } from "../../machinery/http/serving-context.ts";
+import type { TlsProtocol } from "../../machinery/http/connections/serving-context.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
 

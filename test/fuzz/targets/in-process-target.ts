@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { Profile } from "../../../src/machinery/api/names.ts";
-import { headersOf } from "../../../src/machinery/http/http1-head.ts";
+import { headersOf } from "../../../src/machinery/http/connections/http1/http1-head.ts";
 import { readBodyOf } from "../../read-body-of.ts";
 import { startTemporaryServer } from "../../test-server.ts";
 import type { FuzzRequest } from "../fuzz-request.ts";

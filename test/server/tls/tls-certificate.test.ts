@@ -11,7 +11,7 @@ import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
 import type { AuthorityInFiles } from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
-import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
+import type { ServingCertificate } from "../../../src/machinery/http/connections/serving-context.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";

@@ -1,6 +1,6 @@
 import type { VerificationKey } from "./token-key.ts";
 import { routeAccepts } from "../../../machinery/http/accept-header.ts";
-import type { PathRoute, PathRoutes } from "../../../machinery/http/path-routes.ts";
+import type { PathRoute, PathRoutes } from "../../../machinery/http/routes/path-routes.ts";
 
 /** A document that relying parties read. */
 interface DiscoveryDocument {

@@ -19,11 +19,11 @@ import { recordOwnCertificate } from "../inventory/certificate-record.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
+import type { PathRoutes } from "../../../machinery/http/routes/path-routes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { pageNotFound } from "../../../machinery/http/plain-text.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
-import type { PlainListener } from "../../../machinery/http/plain-listener.ts";
+import type { PlainListener } from "../../../machinery/http/connections/plain-listener.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import { configMapResource } from "../../core/index.ts";
 import { revocationResource } from "../../revocation/index.ts";
@@ -90,7 +90,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     keepRecordOf: (shown, revocation) => keepRecordOf(shown, { ...options, revocation }),
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;
-      const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
+      const { startPlainListener } = await import("../../../machinery/http/connections/plain-listener.ts");
       const listener = await startPlainListener({
         ...revocationAddress,
         isPortShared,

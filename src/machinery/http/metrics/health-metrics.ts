@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { addCollectedMetric } from "./collected-metric.ts";
 import type { Sample } from "./collected-metric.ts";
-import type { HealthCheckResult } from "../health-routes.ts";
+import type { HealthCheckResult } from "../routes/health-routes.ts";
 
 /** The metrics that `/metrics/slis` shows. */
 export const isHealthMetric = (name: string): boolean => name.startsWith("kubernetes_healthcheck");

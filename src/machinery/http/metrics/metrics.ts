@@ -10,7 +10,7 @@ import { mergeMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
 import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
-import { pathOfAddress } from "../client-address.ts";
+import { pathOfAddress } from "../connections/client-address.ts";
 import { dryRunLabel, requestLabelNames, scopeLabel, verbLabel } from "./request-labels.ts";
 import type { RequestLabel, RequestLabels } from "./request-labels.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";

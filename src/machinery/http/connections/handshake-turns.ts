@@ -1,0 +1,172 @@
+import type { Socket } from "node:net";
+import { RoundRobinQueue } from "../../scheduling/round-robin-queue.ts";
+import { pathOfAddress } from "./client-address.ts";
+import { endsOf } from "./ends-of.ts";
+
+/** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */
+const takenInTurn = 16;
+
+/** The second half takes half a millisecond. */
+const readInTurn = 2;
+
+/**
+ * A turn that has read an expensive chain of certificates takes longer than this. OpenSSL checks the signatures of what clients bring: for
+ * 0.7 seconds with the RSA keys that take longest. Node.js has no bound for a chain: OpenSSL takes 100 KiB, and they are read in one turn.
+ */
+const longTurnMilliseconds = 20;
+
+/**
+ * While a handshake is not read, nothing tells that its client has sent more: it is read again after a pause, which is this part of the
+ * time since it began. So a client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake
+ * is over.
+ */
+const partOfTimeTaken = 1 / 8;
+
+/** What Node.js has of a socket that only it can read. */
+interface SocketHandle {
+  readStart(): void;
+  readStop(): void;
+}
+
+/** A handshake that has begun and not ended. */
+interface Handshake {
+  /** The one below TLS. */
+  readonly socket: Socket;
+  readonly ends: string;
+  readonly begunAtMilliseconds: number;
+}
+
+type RunLater = (task: () => void, milliseconds: number) => void;
+
+/** Kept before a test replaces it to move the clock: its clients' handshakes take real time. */
+const realTimeout = setTimeout;
+
+interface HandshakeTurnsOptions {
+  readonly secondsForFirstBytes: number;
+  readonly runLater?: RunLater;
+}
+
+/**
+ * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn: hundreds of
+ * clients come back together after an outage, and one that is hostile can make each handshake expensive. Addresses take turns.
+ *
+ * A handshake begins when its first bytes have come: a client of TLS 1.2 can send its chain with them. What the client sends next, only
+ * the kernel knows of: each handshake is read for a turn, and then not for a while.
+ */
+export class HandshakeTurns {
+  /** Each begins a handshake, or reads one that has begun. Some may have closed. */
+  readonly #waiting = new RoundRobinQueue<() => void>();
+  readonly #secondsForFirstBytes: number;
+  readonly #runLater: RunLater;
+
+  readonly #underWay = new Map<string, Handshake>();
+  /** The handshakes that are read in this turn. The others are not read. */
+  readonly #read = new Set<Handshake>();
+  #isGivingTurns = false;
+
+  constructor({
+    secondsForFirstBytes,
+    runLater = (task, milliseconds) => void realTimeout(task, milliseconds).unref(),
+  }: HandshakeTurnsOptions) {
+    this.#secondsForFirstBytes = secondsForFirstBytes;
+    this.#runLater = runLater;
+  }
+
+  /** Calls `begin`, after which others care for the socket, or ends the connection: it has closed, failed, or sent nothing in time. */
+  add(socket: Socket, begin: () => void): void {
+    const destroy = (): void => void socket.destroy();
+    socket.on("error", destroy);
+    socket.setTimeout(this.#secondsForFirstBytes * 1000, destroy);
+    socket.once("readable", () => {
+      socket.setTimeout(0, destroy);
+      this.#addStep(socket, () => {
+        if (socket.destroyed || socket.readableLength === 0) return destroy();
+        socket.off("error", destroy);
+        begin();
+        this.#begin(socket);
+      });
+    });
+  }
+
+  /** Whether the client of a connection has begun its handshake, which has not ended. `socket`: the one below TLS. */
+  hasBegun(socket: Socket): boolean {
+    return socket.readableLength > 0 || this.#underWay.has(endsOf(socket));
+  }
+
+  /** The handshake of this connection has ended: from now on it is read as it comes. `socket`: of TLS, or below it. */
+  hasEnded(socket: Socket): void {
+    const handshake = this.#underWay.get(endsOf(socket));
+    if (handshake === undefined) return;
+    this.#remove(handshake);
+    handleOf(handshake.socket)?.readStart();
+  }
+
+  #begin(socket: Socket): void {
+    const ends = endsOf(socket);
+    const handshake = { socket, ends, begunAtMilliseconds: performance.now() };
+    this.#underWay.set(ends, handshake);
+    socket.once("close", () => this.#remove(handshake));
+    // Node.js reads the first bytes, and begins to read the connection, when what runs now has ended.
+    process.nextTick(() => this.#readLater(handshake));
+  }
+
+  #isUnderWay(handshake: Handshake): boolean {
+    return this.#underWay.get(handshake.ends) === handshake;
+  }
+
+  #remove(handshake: Handshake): void {
+    this.#read.delete(handshake);
+    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.ends);
+  }
+
+  #readLater(handshake: Handshake): void {
+    if (!this.#isUnderWay(handshake)) return;
+    const { socket, begunAtMilliseconds } = handshake;
+    handleOf(socket)?.readStop();
+    const read = (): void => {
+      if (!this.#isUnderWay(handshake)) return;
+      handleOf(socket)?.readStart();
+      this.#read.add(handshake);
+    };
+    const takenMilliseconds = performance.now() - begunAtMilliseconds;
+    this.#runLater(() => this.#addStep(socket, read), takenMilliseconds * partOfTimeTaken);
+  }
+
+  #addStep(socket: Socket, step: () => void): void {
+    this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), step);
+    if (this.#isGivingTurns) return;
+    this.#isGivingTurns = true;
+    setImmediate(this.#giveTurn);
+  }
+
+  readonly #giveTurn = (): void => {
+    const startedAt = performance.now();
+    let taken = 0;
+    const isLong = (): boolean => performance.now() - startedAt >= longTurnMilliseconds;
+    const takeNext = (): void => {
+      const mayTake = taken < takenInTurn && this.#read.size < readInTurn && (taken === 0 || !isLong());
+      const next = mayTake ? this.#waiting.take() : undefined;
+      if (next !== undefined) {
+        taken++;
+        next.item();
+        // After Node.js has read the first bytes.
+        return process.nextTick(takeNext);
+      }
+      this.#isGivingTurns = taken > 0;
+      // Before it runs immediates, Node.js reads what is read in this turn.
+      if (this.#isGivingTurns) setImmediate(endTurn);
+    };
+    const endTurn = (): void => {
+      for (const handshake of this.#read) this.#readLater(handshake);
+      this.#read.clear();
+      // After a long turn, those who have connections get as much time.
+      if (isLong()) this.#runLater(this.#giveTurn, performance.now() - startedAt);
+      else setImmediate(this.#giveTurn);
+    };
+    takeNext();
+  };
+}
+
+/** Undefined: the socket is closed. A socket that TLS reads cannot be paused otherwise: Node.js offers nothing for that. */
+const handleOf = (socket: Socket): SocketHandle | undefined =>
+  Reflect.get(socket, "_handle") as SocketHandle | undefined; // what Node.js keeps there, since its first versions

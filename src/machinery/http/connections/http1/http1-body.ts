@@ -1,0 +1,90 @@
+import type { IncomingMessage } from "node:http";
+import { bodyTooLarge } from "../../../api/api-error.ts";
+import { ByteAccumulator } from "../../../api/byte-accumulator.ts";
+import { incompleteBody } from "../exchange.ts";
+import type { RequestBodyReader } from "../exchange.ts";
+import { takeBody } from "./node-http.ts";
+import type { WaitingRequests } from "../waiting-requests.ts";
+
+/** How much of a body is kept before it is read: as much as of a stream of HTTP/2. The connection is then not read. */
+const maximumUnreadBytes = 64 * 1024;
+
+/**
+ * The body of a request over HTTP/1.1. It takes memory for its bytes, however small the parts are in which it comes.
+ */
+export class Http1Body {
+  readonly #request: IncomingMessage;
+  readonly #waiting: () => WaitingRequests;
+  readonly #bytes = new ByteAccumulator();
+  #reader: RequestBodyReader | undefined;
+  #isWhole = false;
+  #isBroken = false;
+  #isDropped = false;
+  /** Set while the connection is not read because too much of the body is unread. */
+  #readOn: (() => void) | undefined;
+
+  /** `waiting`: what can keep the connection from being read. */
+  constructor(request: IncomingMessage, waiting: () => WaitingRequests) {
+    this.#request = request;
+    this.#waiting = waiting;
+    takeBody(request, (part) => (part === null ? this.#end() : this.#receive(part)));
+    request.on("close", () => this.#fail());
+  }
+
+  /** Reads all of it. Call it once. */
+  read(reader: RequestBodyReader): void {
+    this.#reader = reader;
+    this.#check(reader);
+    this.#goOn();
+  }
+
+  /** Nobody will read it: what still comes is dropped. */
+  drop(): void {
+    this.#isDropped = true;
+    this.#reader = undefined;
+    this.#bytes.take();
+    this.#goOn();
+  }
+
+  /** What comes next is malformed: the rest of the body, or what follows it. */
+  breakOff(): void {
+    if (!this.#request.complete) this.#fail();
+  }
+
+  #fail(): void {
+    if (this.#isWhole) return;
+    this.#isBroken = true;
+    this.#reader?.failed(incompleteBody());
+    this.#goOn();
+  }
+
+  #receive(part: Buffer): void {
+    if (!this.#isDropped) this.#bytes.add(part);
+    if (this.#reader !== undefined) this.#check(this.#reader);
+    else if (this.#bytes.length > maximumUnreadBytes) this.#waitForReader();
+  }
+
+  #end(): void {
+    this.#isWhole = true;
+    if (this.#reader !== undefined) this.#check(this.#reader);
+    this.#goOn();
+  }
+
+  #check({ maximumBytes, whole, failed }: RequestBodyReader): void {
+    if (this.#bytes.length > maximumBytes) {
+      failed(bodyTooLarge(maximumBytes));
+      this.drop();
+    } else if (this.#isWhole) whole(this.#bytes.take());
+    else if (this.#isBroken) failed(incompleteBody());
+  }
+
+  #waitForReader(): void {
+    if (this.#readOn === undefined)
+      void this.#waiting().unreadUntil(new Promise((resolve) => (this.#readOn = resolve)));
+  }
+
+  #goOn(): void {
+    this.#readOn?.();
+    this.#readOn = undefined;
+  }
+}

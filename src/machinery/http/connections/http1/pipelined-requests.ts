@@ -1,0 +1,30 @@
+import type { Socket } from "node:net";
+import { isPausedByServer } from "./node-http.ts";
+import { WaitingRequests } from "../waiting-requests.ts";
+
+/**
+ * The waiting requests of one HTTP/1.1 connection: those that come before the answers to earlier ones, of which one read brings thousands,
+ * and Node.js passes on all at once. And one that comes at the same time as those of many other connections.
+ */
+export class PipelinedRequests extends WaitingRequests {
+  constructor(socket: Socket) {
+    super(socket);
+    // Node.js reads on when an answer has left, and for the rest of a body.
+    socket.on("resume", () => {
+      if (this.isWaiting) socket.pause();
+    });
+  }
+
+  protected override readOn(): void {
+    if (!isPausedByServer(this.socket)) super.readOn();
+  }
+}
+
+export interface WaitingConnection {
+  /** Undefined until a request had to wait for a turn. */
+  waiting: WaitingRequests | undefined;
+}
+
+/** The waiting requests of a connection, which has none until the first one waits. */
+export const pipelinedRequests = (connection: WaitingConnection, socket: Socket): WaitingRequests =>
+  (connection.waiting ??= new PipelinedRequests(socket));

@@ -1,0 +1,96 @@
+import type { HttpResponse } from "../../api/http-message.ts";
+
+interface Answer {
+  /** Ends it immediately, half sent as it may be. */
+  destroy(): void;
+}
+
+/** An answer that is written over time. */
+interface Stream extends Answer {
+  readonly isStream: boolean;
+  /** How many bytes the client has not taken yet. */
+  bufferedBytes(): number;
+  /** The last second in which the client read, or had read everything. */
+  readAtSecond(nowSecond: number): number;
+}
+
+/** A stream whose client reads is never ended: so long its client may take to read. */
+const patienceSeconds = 2;
+
+/** What an answer takes besides its head and body: what the connection knows of it. */
+const answerOverheadBytes = 4096;
+
+type WholeResponse = Pick<HttpResponse, "headers"> & { readonly body: string | Buffer };
+
+/** A client can make a head long, with a long Audit-ID. */
+function headBytes(headers: HttpResponse["headers"]): number {
+  let bytes = 0;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === "string") bytes += value.length;
+    else if (value !== undefined) for (const one of value) bytes += one.length;
+  }
+  return bytes;
+}
+
+/**
+ * The answers that are in memory because their clients have not taken all of them yet, and what waits of streams. Beyond a limit the
+ * oldest answers end, whose clients have had the most time to read, and streams that were not read for the longest time.
+ */
+export class UnsentAnswers {
+  readonly #maximumBytes: number;
+  readonly #onEnded: () => void;
+  /** In the order in which they were made, with what they take. */
+  readonly #answers = new Map<Answer, number>();
+  #bytes = 0;
+
+  constructor({ maximumBytes, onEnded }: { readonly maximumBytes: number; readonly onEnded: () => void }) {
+    this.#maximumBytes = maximumBytes;
+    this.#onEnded = onEnded;
+  }
+
+  /** Call it before an answer is sent. The newest answer stays, however long it is. */
+  add(answer: Answer, { headers, body }: WholeResponse): void {
+    const bytes = headBytes(headers) + body.length + answerOverheadBytes;
+    this.#answers.set(answer, bytes);
+    this.#bytes += bytes;
+    if (this.#bytes <= this.#maximumBytes) return;
+    for (const [oldest] of this.#answers) {
+      if (this.#bytes <= this.#maximumBytes || oldest === answer) return;
+      this.remove(oldest);
+      oldest.destroy();
+      this.#onEnded();
+    }
+  }
+
+  /**
+   * Ends streams that their clients do not read while they and the answers are too large together: first those that were not read for
+   * the longest time. To its client each looks like a lost connection, after which a watch resumes. Call it every second.
+   */
+  endUnread(exchanges: Iterable<Stream>, nowSecond: number): void {
+    const unread: { readonly stream: Stream; readonly readAtSecond: number; readonly bytes: number }[] = [];
+    let bytes = this.#bytes;
+    for (const stream of exchanges) {
+      if (!stream.isStream) continue;
+      const readAtSecond = stream.readAtSecond(nowSecond);
+      const waitingBytes = stream.bufferedBytes();
+      bytes += waitingBytes;
+      if (waitingBytes > 0 && nowSecond - readAtSecond >= patienceSeconds)
+        unread.push({ stream, readAtSecond, bytes: waitingBytes });
+    }
+    if (bytes <= this.#maximumBytes) return;
+    unread.sort((left, right) => left.readAtSecond - right.readAtSecond);
+    for (const { stream, bytes: freedBytes } of unread) {
+      if (bytes <= this.#maximumBytes) return;
+      bytes -= freedBytes;
+      stream.destroy();
+      this.#onEnded();
+    }
+  }
+
+  /** The answer is sent, or has ended otherwise. Does nothing for one that was not added. */
+  remove(answer: Answer): void {
+    this.#bytes -= this.#answers.get(answer) ?? 0;
+    this.#answers.delete(answer);
+  }
+}

@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import { FairShare } from "../../scheduling/fair-share.ts";
+import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
+import type { SharePath } from "../../scheduling/share-path.ts";
+import { pathOfConnection } from "./client-address.ts";
+
+/**
+ * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
+ * its client some twenty bytes. An address may have three quarters of the places that the others leave,
+ * and a connection three quarters of those that the others of its address leave.
+ */
+const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
+
+/**
+ * The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. Nor is
+ * it read while a body waits for its reader, or for a turn because it comes in many parts.
+ */
+export class WaitingRequests {
+  protected readonly socket: Socket;
+  readonly #path: SharePath;
+  #waiting = 0;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    this.#path = pathOfConnection(socket);
+  }
+
+  /** Whether one more may wait: it is in memory as soon as it is parsed. */
+  get hasRoom(): boolean {
+    return share.mayTake(this.#path);
+  }
+
+  /** Whether a request waits, or bytes that were not read yet: they may be one. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** Resolves when the next request may begin. */
+  async turn(): Promise<void> {
+    share.take(this.#path);
+    await this.unreadUntil(requestTurnOfAddress(this.#path));
+    share.release(this.#path);
+  }
+
+  /** Has the connection read on when its address has its next turn. */
+  readInTurn(): void {
+    if (!this.isWaiting) void this.unreadUntil(requestTurnOfAddress(this.#path));
+  }
+
+  /** Keeps the connection from being read until then. */
+  async unreadUntil(event: Promise<void>): Promise<void> {
+    this.#waiting++;
+    this.socket.pause();
+    await event;
+    if (--this.#waiting === 0) this.readOn();
+  }
+
+  protected readOn(): void {
+    this.socket.resume();
+  }
+}

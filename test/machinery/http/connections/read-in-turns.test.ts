@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { Socket } from "node:net";
+import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { readInTurns } from "../../../../src/machinery/http/connections/read-in-turns.ts";
+import { WaitingRequests } from "../../../../src/machinery/http/connections/waiting-requests.ts";
+import { takeTurnForEachLook, turnsOfTest } from "../../../turns-during.ts";
+
+/** Connections of which each has sent three parts, and what is read of them until all is. */
+async function readAll(
+  turnsSoFar: () => number,
+): Promise<{ readonly turns: readonly number[]; readonly texts: readonly string[] }> {
+  // What came in the test before was in another turn.
+  await nextTurn();
+  const turns: number[] = [];
+  const texts: string[] = Array.from({ length: 30 }, () => "");
+  await Promise.all(
+    texts.map((_, at) => {
+      const socket = new Socket();
+      const waiting = new WaitingRequests(socket);
+      return new Promise<void>((resolve) => {
+        readInTurns(socket, {
+          waiting: () => waiting,
+          read: (bytes) => {
+            turns.push(turnsSoFar());
+            texts[at] += String(bytes);
+            if (texts[at] === "abc") resolve();
+          },
+        });
+        for (const part of "abc") socket.push(part);
+      });
+    }),
+  );
+  return { turns, texts };
+}
+
+describe("what comes on connections", () => {
+  it("is read at once as long as that takes less than a turn", async (t) => {
+    takeTurnForEachLook(t).allInOneTurn();
+    const { turns, texts } = await readAll(turnsOfTest(t));
+    assert.deepEqual(new Set(texts), new Set(["abc"]));
+    assert.equal(new Set(turns).size, 1);
+  });
+
+  it("is read in several turns of the event loop, in its order", async (t) => {
+    takeTurnForEachLook(t);
+    const { turns, texts } = await readAll(turnsOfTest(t));
+    assert.deepEqual(new Set(texts), new Set(["abc"]));
+    // In each turn, one part is read at once, and one that has waited.
+    assert.ok(new Set(turns).size >= 45, `${new Set(turns).size}`);
+  });
+});

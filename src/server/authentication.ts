@@ -5,24 +5,23 @@ import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import type { ConnectedFederation } from "../features/federation/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
+import { unauthorized } from "../machinery/api/api-error.ts";
+import { anonymousUsername } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
 import {
   refuseUsers,
   refuseUsersOfTokens,
   createAuthentication,
 } from "../machinery/authentication/create-authentication.ts";
-import type {
-  RefusalOfUser,
-  Authenticate,
-  ObservedAuthentication,
-} from "../machinery/authentication/create-authentication.ts";
-import type { HttpRequest } from "../machinery/api/http-message.ts";
-import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-token.ts";
+import type { ObservedAuthentication } from "../machinery/authentication/create-authentication.ts";
+import { bearerToken, bearerTokenWarnings, webSocketToken } from "../machinery/authentication/bearer-token.ts";
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
+import { credentialWarnings } from "../machinery/authentication/presented-credential.ts";
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
+import type { ChainOptions } from "../machinery/http/request-chain.ts";
 
 interface AuthenticationParts {
   readonly log: Log;
@@ -36,12 +35,11 @@ interface AuthenticationParts {
 }
 
 interface ServerAuthentication {
-  readonly authenticate: Authenticate;
+  /** What the request chain asks of it. */
+  readonly steps: Pick<ChainOptions, "authenticate" | "refuseRevoked" | "withoutIdentity" | "identityWarnings">;
   readonly reviewToken: ReviewToken;
-  /** Why a user whose credential was good is refused now; undefined for all others. */
-  readonly refusalOf: RefusalOfUser;
-  /** The request without the headers that carry or claim an identity. */
-  withoutIdentity(request: HttpRequest): HttpRequest;
+  /** Whether a user whose credential was good is refused now. */
+  isRefused(user: UserInfo): boolean;
 }
 
 /** Every credential and every type of token, in the order of evaluation. The order is a security decision. */
@@ -77,15 +75,25 @@ export function openAuthentication({
     bearerToken(verifyToken, apiAudiences),
     webSocketToken(verifyToken, apiAudiences),
   ];
+  const isRefused = (user: UserInfo): boolean => refusalOf(user) !== undefined;
   return {
-    authenticate: createAuthentication({
-      credentials,
-      mayBeAnonymous: (request) => access.mayBeAnonymous() && federation.mayBeAnonymous(request),
-      onOutcome,
-      onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
-    }),
+    steps: {
+      authenticate: createAuthentication({
+        credentials,
+        mayBeAnonymous: (request) => access.mayBeAnonymous() && federation.mayBeAnonymous(request),
+        onOutcome,
+        onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
+      }),
+      refuseRevoked(user) {
+        if (isRefused(user)) throw unauthorized();
+      },
+      withoutIdentity: identityHeaderRemover([impersonationHeaders, ...credentials.map(({ headers }) => headers)]),
+      identityWarnings: (request, user) =>
+        user === undefined || user.username === anonymousUsername
+          ? bearerTokenWarnings(request.headers)
+          : credentialWarnings(user),
+    },
     reviewToken: tokenReviewer(verifyToken, apiAudiences),
-    refusalOf,
-    withoutIdentity: identityHeaderRemover([impersonationHeaders, ...credentials.map(({ headers }) => headers)]),
+    isRefused,
   };
 }

@@ -1,9 +1,4 @@
 import { certificateIdentity } from "../features/access/credentials/client-certificate.ts";
-import { unauthorized } from "../machinery/api/api-error.ts";
-import { anonymousUsername } from "../machinery/api/user-info.ts";
-import type { UserInfo } from "../machinery/api/user-info.ts";
-import { credentialWarnings } from "../machinery/authentication/presented-credential.ts";
-import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
 import type { ExchangeMetrics } from "../machinery/http/metrics/metrics.ts";
@@ -15,6 +10,9 @@ import { openAuthentication } from "./authentication.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { shutdownCheck, storeChecks } from "./health-checks.ts";
 import { storeDirectory } from "./lock-data-directory.ts";
+import { addDecisionCounter } from "./observation/authorization-observer.ts";
+import { authorityEnds } from "./observation/authority-ends.ts";
+import { addDomainMetrics } from "./observation/domain-metrics.ts";
 import type { OpenedServer } from "./open-server.ts";
 import { discovered, reviewDefinitions, servedReviews } from "./served-kinds.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -75,23 +73,14 @@ export async function composeHandler(
       }),
     (sinks) => sinks?.close(),
   );
-  const isRefused = (user: UserInfo): boolean => authentication.refusalOf(user) !== undefined;
-  const streams = new OpenStreams(isRefused);
+  const streams = new OpenStreams(authentication.isRefused);
   actOnRevocations(streams, { opened, connected });
   const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
     waitForFreshCache: (request) => stores.waitForFreshCache(request),
-    authenticate: authentication.authenticate,
-    refuseRevoked(user) {
-      if (isRefused(user)) throw unauthorized();
-    },
+    ...authentication.steps,
     impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,
-    withoutIdentity: authentication.withoutIdentity,
-    identityWarnings: (request, user) =>
-      user === undefined || user.username === anonymousUsername
-        ? bearerTokenWarnings(request.headers)
-        : credentialWarnings(user),
     handleResource: createResourceHandler({
       registries: stores.registries,
       reviews,
@@ -133,21 +122,22 @@ function actOnRevocations(
 
 /** Adds the metrics that are read from the parts of the server when somebody asks for them. */
 function addMetrics(
-  { dataDirectory }: ServerConfig,
+  { names, dataDirectory }: ServerConfig,
   { opened, connected }: Pick<ComposeHandlerOptions, "opened" | "connected">,
 ): void {
-  const { shared, usesEtcd, store, observation, stores, quota, authorities, certificate } = opened;
-  observation.addMetrics({
+  const { shared, usesEtcd, store, observation, stores, quota } = opened;
+  const { registry, queueCounts, signerLabel } = observation;
+  addDecisionCounter(registry, connected.authorizers.counts);
+  addDomainMetrics({
+    registry,
+    clock: shared.clock,
     stores,
     store,
     quota,
-    decisions: connected.authorizers.counts,
+    queueCounts,
+    signerLabel,
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
     unusableFiles: () => shared.followed.unusable(),
-    authorities: () => ({
-      server: authorities.own.server.current().certificate,
-      serving: certificate.current().cert,
-      signing: authorities.signing.authorityFor,
-    }),
+    authorityEnds: () => authorityEnds(names, opened),
   });
 }

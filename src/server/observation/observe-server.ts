@@ -14,16 +14,11 @@ import type { ObservedWrite } from "../../machinery/registry/resource-registry.t
 import { refusedWriteText } from "../../machinery/registry/store-failures.ts";
 import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
-import { addDomainMetrics } from "./domain-metrics.ts";
-import type { DomainMetricsOptions } from "./domain-metrics.ts";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
-import type { DecisionCount } from "../authorizers.ts";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
 import { policyObserver } from "./policy-observer.ts";
 import { outsideKeyObserver } from "./outside-key-observer.ts";
-import { addDecisionCounter, authorizationObserver } from "./authorization-observer.ts";
+import { authorizationObserver } from "./authorization-observer.ts";
 import { authenticationObserver, countedReviews } from "./authentication-observer.ts";
 import { writeObserver } from "./write-observer.ts";
 import { domainCounters } from "./domain-counters.ts";
@@ -34,24 +29,6 @@ export interface ServerObservationOptions {
   readonly clock: Clock;
   /** The signers of `--signer-config`, as the file is now. */
   readonly configuredSigners: () => readonly ConfiguredSigner[];
-}
-
-/** The certificates that a server cannot do without. */
-interface NeededCertificates {
-  /** The CA of the server's own certificate. */
-  readonly server: Certificate;
-  /** PEM of what the listener shows. */
-  readonly serving: string;
-  /** The CA of a signer. */
-  readonly signing: (signerName: string) => { readonly certificate: Certificate } | undefined;
-}
-
-interface ServerMetricsOptions extends Pick<
-  DomainMetricsOptions,
-  "stores" | "store" | "quota" | "storedBytes" | "unusableFiles"
-> {
-  readonly decisions: () => Iterable<DecisionCount>;
-  readonly authorities: () => NeededCertificates;
 }
 
 /** Observes each place where something is decided, and makes log lines and metrics of it. */
@@ -68,7 +45,8 @@ export interface ServerObservation {
   /** What the loops' queues count. */
   readonly queueCounts: QueueCounts;
   readonly policies: PolicyObserver;
-  addMetrics(options: ServerMetricsOptions): void;
+  /** The label of a signer's name: one of the signers that the server knows, or `other`. */
+  signerLabel(signerName: string): string;
 }
 
 export function observeServer(options: ServerObservationOptions): ServerObservation {
@@ -110,27 +88,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     outsideKeys: outsideKeyObserver(registry, clock),
     queueCounts,
     policies: policyObserver(registry),
+    signerLabel,
     counted: (review) => countedReviews(review, counters),
-    addMetrics({ authorities, decisions, ...metrics }) {
-      addDecisionCounter(registry, decisions);
-      addDomainMetrics({
-        ...metrics,
-        registry,
-        queueCounts,
-        clock,
-        signerLabel,
-        authorityEnds() {
-          const { server, serving, signing } = authorities();
-          const ends = new Map([["server CA", server.notAfter]]);
-          const add = (name: string, certificate: Certificate | undefined): void => {
-            if (certificate !== undefined) ends.set(name, certificate.notAfter);
-          };
-          add("serving certificate", parseCertificatesPem(serving)[0]);
-          for (const name of wellKnownNames) add(`CA of ${name}`, signing(name)?.certificate);
-          for (const signer of configuredSigners()) add(`CA of ${signer.name}`, signer.authority()?.certificate);
-          return ends;
-        },
-      });
-    },
   };
 }

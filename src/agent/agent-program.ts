@@ -1,19 +1,17 @@
-import { sleep, timestamp } from "../machinery/api/clock.ts";
+import { sleep } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
-import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
+import { statusText } from "./agent-status-text.ts";
 import { agentFaults } from "./agent-status.ts";
-import { approvalAdvice } from "./certificate-manager.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { checkAgent } from "./check-agent.ts";
 import { runAgentUntilStopped } from "./run-agent-until-stopped.ts";
 import type { SettingsSource } from "./run-agent-until-stopped.ts";
 import { startAgent } from "./start-agent.ts";
-import { counted } from "../machinery/command-line/counted.ts";
 
 /** A command of `signet agent`. */
 export type AgentProgram = AgentSource &
@@ -88,49 +86,3 @@ const isUpToDate = (status: AgentStatus): boolean =>
   !status.hasPendingHooks &&
   status.certificates.every(({ state, isUnfinished }) => state === "current" && !isUnfinished) &&
   status.trustBundles.every(({ anchors }) => anchors !== undefined);
-
-/** What `signet agent status` shows. */
-export function statusText({
-  nodeName,
-  now,
-  certificates,
-  trustBundles,
-  outages,
-  hookFaults,
-  hasPendingHooks,
-}: AgentStatus): string {
-  const time = (milliseconds: number | undefined): string =>
-    milliseconds === undefined ? "-" : timestamp(milliseconds);
-  const isUnanswered =
-    outages.length === 0 && certificates.some(({ name, state }) => name === "client" && state === "unknown");
-  const rows = certificates.map(({ name, state, notAfter, renewAt }) => [
-    name,
-    notAfter !== undefined && now > notAfter ? "expired" : state,
-    time(notAfter),
-    time(renewAt),
-  ]);
-  const others = [
-    ...certificates.flatMap(({ name, failure, fileFault, pendingRequest, signerName = "" }) => [
-      ...(pendingRequest === undefined
-        ? []
-        : [
-            `${name}: waits for request ${pendingRequest}; unless it is approved, ${approvalAdvice(signerName, pendingRequest)}`,
-          ]),
-      ...(failure === undefined ? [] : [`${name}: ${failure}`]),
-      ...(fileFault === undefined ? [] : [`${name}: ${fileFault}`]),
-    ]),
-    ...trustBundles.map(
-      ({ file, anchors, fault }) =>
-        `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`,
-    ),
-    ...outages,
-    ...(isUnanswered ? ["no server has answered yet"] : []),
-    ...hookFaults,
-    ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),
-  ];
-  return [
-    `node ${nodeName}`,
-    textTable(rows, { header: ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], width: terminalWidth() }),
-    ...others.map(printable),
-  ].join("\n");
-}

@@ -9,6 +9,7 @@ import type { Backoff } from "../machinery/loops/backoff.ts";
 import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
+import { approvalAdvice } from "./approval-advice.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import { certificateState, nextStep, recallTime, renewalTime, replacementFault } from "./certificate-renewal.ts";
@@ -426,6 +427,3 @@ function waitingText(request: CertificateSigningRequest): string {
     ? `the request is approved, and still waits for the signer ${spec.signerName}: is there such a signer, and does its controller run?`
     : `the request still waits for approval: ${approvalAdvice(spec.signerName, metadata.name ?? "")}`;
 }
-
-export const approvalAdvice = (signerName: string, request: string): string =>
-  `a user who may "approve" for the signer ${signerName} can run: signet csr approve ${request}`;

@@ -4,7 +4,7 @@ import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
-import { approvalAdvice } from "./certificate-manager.ts";
+import { approvalAdvice } from "./approval-advice.ts";
 import { obtainCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";
 import { logSkew, ServerClock, setsClock } from "./server-clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { statusText } from "../../src/agent/agent-program.ts";
+import { statusText } from "../../src/agent/agent-status-text.ts";
 import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentStatus } from "../../src/agent/agent-status.ts";
 

@@ -1,0 +1,53 @@
+import { timestamp } from "../machinery/api/clock.ts";
+import { counted } from "../machinery/command-line/counted.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
+import type { AgentStatus } from "./agent-status.ts";
+import { approvalAdvice } from "./approval-advice.ts";
+
+/** What `signet agent status` shows: a table of the certificates, and a line for each thing that people should know. */
+export const statusText = (status: AgentStatus): string =>
+  [
+    `node ${status.nodeName}`,
+    textTable(
+      status.certificates.map((certificate) => certificateRow(certificate, status.now)),
+      { header: ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], width: terminalWidth() },
+    ),
+    ...[...notes(status)].map(printable),
+  ].join("\n");
+
+type CertificateStatus = AgentStatus["certificates"][number];
+
+const certificateRow = ({ name, state, notAfter, renewAt }: CertificateStatus, now: number): string[] => [
+  name,
+  notAfter !== undefined && now > notAfter ? "expired" : state,
+  timeCell(notAfter),
+  timeCell(renewAt),
+];
+
+const timeCell = (milliseconds: number | undefined): string =>
+  milliseconds === undefined ? "-" : timestamp(milliseconds);
+
+function* notes(status: AgentStatus): Generator<string> {
+  const { certificates, trustBundles, outages, hookFaults, hasPendingHooks } = status;
+  for (const certificate of certificates) yield* certificateNotes(certificate);
+  for (const { file, anchors, fault } of trustBundles) {
+    yield `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`;
+  }
+  yield* outages;
+  if (outages.length === 0 && certificates.some(({ name, state }) => name === "client" && state === "unknown")) {
+    yield "no server has answered yet";
+  }
+  yield* hookFaults;
+  if (hasPendingHooks && hookFaults.length === 0) yield "a hook runs";
+}
+
+function* certificateNotes(certificate: CertificateStatus): Generator<string> {
+  const { name, failure, fileFault, pendingRequest, signerName = "" } = certificate;
+  if (pendingRequest !== undefined) {
+    const advice = approvalAdvice(signerName, pendingRequest);
+    yield `${name}: waits for request ${pendingRequest}; unless it is approved, ${advice}`;
+  }
+  if (failure !== undefined) yield `${name}: ${failure}`;
+  if (fileFault !== undefined) yield `${name}: ${fileFault}`;
+}

@@ -4,7 +4,7 @@ import { requestedPauseMilliseconds } from "../machinery/api/api-error.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
-import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/backoff.ts";
+import { unreachableBackoff } from "../machinery/loops/backoff.ts";
 import type { Backoff } from "../machinery/loops/backoff.ts";
 import { WakeSignal } from "../machinery/scheduling/wake-signal.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
@@ -12,12 +12,14 @@ import { serialNumberHex } from "../pki/certificate.ts";
 import { approvalAdvice } from "./approval-advice.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
-import { certificateState, nextStep, recallTime, renewalTime, replacementFault } from "./certificate-renewal.ts";
+import { CertificateRecall } from "./certificate-recall.ts";
+import { certificateState, nextStep, renewalTime, replacementFault } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
+import { RetryPause } from "./retry-pause.ts";
 import { wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -95,17 +97,10 @@ export class CertificateManager {
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
   #renewAt = 0;
-  /** Before which time the signer has recalled its certificates; 0: none. */
-  #recalledBefore = 0;
-  /** When the pair in use is renewed because of that; Infinity: it is not. */
-  #recallAt = Infinity;
-  /** The last recall that a request has followed: its certificate is left alone, whatever its signer writes into it. */
-  #answeredRecall = 0;
+  readonly #recall = new CertificateRecall();
   /** The server says that it is revoked. */
   #revoked: KeyPair | undefined;
-  #retryAt = 0;
-  /** How many tries in a row each kind of failure has ended: an outage says nothing about how soon people act. */
-  readonly #failures = new Map<Backoff, number>();
+  readonly #pause: RetryPause;
   #failure: string | undefined;
   /** The last request was denied or failed: the line that says so names it, and so will the one about the next. */
   #wasRefused = false;
@@ -120,6 +115,7 @@ export class CertificateManager {
     this.#options = options;
     const { store, log, name } = options;
     this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
+    this.#pause = new RetryPause(options);
     store.forgetUsedKey();
     this.#digest = store.wantedDigest;
     this.#use(
@@ -158,16 +154,13 @@ export class CertificateManager {
 
   /**
    * The signer wants its certificates renewed that were issued before this time, in milliseconds since the epoch. One such certificate
-   * is renewed once, at a point of its own in the half hour from six minutes after that time. A later time does not put off a turn that
-   * an earlier one has given: else whoever moves the time every few minutes would put it off for ever.
+   * is renewed once, at a point of its own in the half hour from six minutes after that time.
    */
   recall(issuedBefore: number): void {
-    if (issuedBefore === this.#recalledBefore) return;
-    this.#recalledBefore = issuedBefore;
-    const turn = this.#recallTurn();
-    this.#recallAt = turn === Infinity ? turn : Math.min(turn, this.#recallAt);
+    if (issuedBefore === this.#recall.issuedBefore) return;
+    this.#recall.move(issuedBefore);
     const { name, log } = this.#options;
-    if (this.#recallAt < this.#renewAt) {
+    if (this.#recall.renewAt < this.#renewAt) {
       const times = {
         issuedBefore: new Date(issuedBefore).toISOString(),
         renewAt: new Date(this.#dueAt).toISOString(),
@@ -195,7 +188,7 @@ export class CertificateManager {
 
   /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
   renewNow(): void {
-    this.#retryAt = 0;
+    this.#pause.end();
     this.#wake.wake();
     this.#demandNewKey();
   }
@@ -229,14 +222,13 @@ export class CertificateManager {
   }
 
   #nextStep(): RenewalStep {
-    const { clock, monotonic } = this.#options;
     if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
     return nextStep({
       certificate: this.#state(this.#specification),
-      dueInMilliseconds: this.#dueAt - clock.now(),
+      dueInMilliseconds: this.#dueAt - this.#options.clock.now(),
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
-      retryInMilliseconds: Math.max(0, this.#retryAt - monotonic.now()),
+      retryInMilliseconds: this.#pause.leftMilliseconds,
     });
   }
 
@@ -253,19 +245,13 @@ export class CertificateManager {
       isRevoked: this.#current !== undefined && this.#current === this.#revoked,
       isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
-      recallAt: this.#recallAt,
+      recallAt: this.#recall.renewAt,
       now: this.#options.clock.now(),
     });
   }
 
-  #recallTurn(): number {
-    return this.#recalledBefore <= this.#answeredRecall
-      ? Infinity
-      : recallTime(this.#current?.certificate, this.#recalledBefore);
-  }
-
   get #dueAt(): number {
-    return Math.min(this.#renewAt, this.#recallAt);
+    return Math.min(this.#renewAt, this.#recall.renewAt);
   }
 
   /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Resolves with what was done. */
@@ -278,7 +264,7 @@ export class CertificateManager {
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
       if (reason === "refused") this.#giveUpKey();
       this.#beginRenewal();
-      const recall = reason === "recalled" ? this.#recalledBefore : 0;
+      const recall = reason === "recalled" ? this.#recall.issuedBefore : 0;
       let answered = 0;
       const pair = await requestCertificate(
         {
@@ -305,8 +291,8 @@ export class CertificateManager {
       this.#wasRefused = false;
       this.#failureLog.succeeded();
       // What takes the place of such a certificate may be refused too: the next one must not follow without a pause.
-      if (reason === "revoked" || reason === "refused") this.#pause(refusedBackoff);
-      else this.#failures.clear();
+      if (reason === "revoked" || reason === "refused") this.#pause.begin(refusedBackoff);
+      else this.#pause.forgetFailures();
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
@@ -326,7 +312,7 @@ export class CertificateManager {
     const digest = wantedDigest(specification.wanted, lifetimeSeconds);
     store.install(pair, { now: clock.now(), wantedDigest: digest });
     this.#digest = digest;
-    this.#answeredRecall = Math.max(this.#answeredRecall, answered);
+    this.#recall.answer(answered);
     this.#use(pair);
     this.#renewal = undefined;
     onInstalled(pair);
@@ -386,7 +372,7 @@ export class CertificateManager {
     const { certificate } = pair;
     const { notBefore, notAfter } = certificate;
     this.#renewAt = renewalTime(certificate, { random: random(), share: renewalShare });
-    this.#recallAt = this.#recallTurn();
+    this.#recall.use(certificate);
     const fields = {
       certificate: name,
       serialNumber: serialNumberHex(certificate),
@@ -404,19 +390,12 @@ export class CertificateManager {
     this.#wasRefused = error instanceof RequestRefused;
     if (this.#wasRefused) this.#pendingRequest = undefined;
     const backoff = this.#wasRefused ? refusedBackoff : unreachableBackoff;
-    const wait = this.#pause(backoff, Math.min(requestedPauseMilliseconds(error), longestRequestedPauseMilliseconds));
+    const wait = this.#pause.begin(
+      backoff,
+      Math.min(requestedPauseMilliseconds(error), longestRequestedPauseMilliseconds),
+    );
     this.#failureLog.failed(error, { certificate: name, retryInSeconds: Math.ceil(wait / 1000) });
     onFailed(error);
-  }
-
-  /** Counts a failure, and lets no try begin for a while. Returns for how many milliseconds. */
-  #pause(backoff: Backoff, atLeastMilliseconds = 0): number {
-    const { monotonic, random } = this.#options;
-    const failures = (this.#failures.get(backoff) ?? 0) + 1;
-    this.#failures.set(backoff, failures);
-    const wait = Math.max(atLeastMilliseconds, backoffMilliseconds(backoff, { failures, random: random() }));
-    this.#retryAt = monotonic.now() + wait;
-    return wait;
   }
 }
 

@@ -1,28 +1,24 @@
-import { createHash, randomBytes } from "node:crypto";
-import { existsSync, lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { computedOnce } from "../machinery/api/computed-once.ts";
 import {
-  isUnfinishedFile,
   checkReplaceable,
-  flushFolder,
   ownershipFault,
   removeUnfinished,
-  replaceLink,
   writeFileAtomically,
 } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { checkParentFolders } from "../machinery/files/check-parent-folders.ts";
-import { linkTarget } from "../machinery/files/link-target.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
-import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { encodeJavaKeyStore } from "../pki/java-key-store.ts";
 import { encodePkcs12 } from "../pki/pkcs12.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { checkFolder, hasLinks, writeVersion } from "./versioned-folder.ts";
 
 /** What a file of a folder contains, each as PEM. */
 export type FolderPart = "key" | "certificate" | "chain" | "fullChain";
@@ -45,10 +41,6 @@ export type CertificateOutput = { readonly ownership: FileOwnership } & (
       readonly names: Readonly<Partial<Record<FolderPart, string>>>;
     }
 );
-
-/** The name of the link to the newest version, as in the volumes of Kubernetes. */
-const currentLink = "..data";
-const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
 
 /** The file or folder that people know an output by. */
 export const outputPath = (output: CertificateOutput): string =>
@@ -138,8 +130,10 @@ export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair)
     [...contents].some(([file, bytes]) => !isWritten(file, { bytes, ownership: output.ownership })) ||
     (output.type === "folder" && !hasLinks(output.folder, Object.values(output.names)));
   if (isChanged) checkPlace(output);
-  if (isChanged && output.type === "folder") writeVersion(output, contents);
-  else if (isChanged) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
+  if (isChanged && output.type === "folder") {
+    const byName = new Map([...contents].map(([file, bytes]) => [relative(output.folder, file), bytes]));
+    writeVersion(output.folder, { contents: byName, ownership: output.ownership });
+  } else if (isChanged) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
   const digest = createHash("sha256");
   for (const [file, bytes] of contents) digest.update(file).update("\0").update(bytes);
   return { digest: digest.digest("hex"), isChanged };
@@ -164,65 +158,4 @@ function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
   writeFileAtomically(file, { contents: bytes, ...ownership, isOwnershipKept: true });
   removeUnfinished(file); // they hold keys
-}
-
-const hasLinks = (folder: string, names: readonly string[]): boolean =>
-  names.every((name) => linkTarget(join(folder, name)) === `${currentLink}/${name}`);
-
-/** Writes all files into a new folder, then makes it the current one, then removes older ones but the last. */
-function writeVersion(
-  { folder, ownership, names }: Extract<CertificateOutput, { readonly type: "folder" }>,
-  contents: ReadonlyMap<string, Buffer>,
-): void {
-  try {
-    makeFolder(folder, { mode: 0o755 });
-    checkFolder(folder);
-    for (const name of Object.values(names)) checkReplaceable(join(folder, name));
-    const previous = linkTarget(join(folder, currentLink));
-    const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
-    try {
-      makeFolder(join(folder, version), { mode: 0o755 });
-      for (const [file, bytes] of contents) {
-        const place = join(folder, version, file.slice(folder.length + 1));
-        writeFileAtomically(place, { contents: bytes, ...ownership, isOwnershipKept: true, knownAs: file });
-      }
-      replaceLink(join(folder, currentLink), version);
-    } catch (error) {
-      // Each retry makes another one, and they hold keys.
-      if (linkTarget(join(folder, currentLink)) !== version) {
-        rmSync(join(folder, version), { recursive: true, force: true });
-      }
-      throw error;
-    }
-    const wanted = new Set(Object.values(names));
-    for (const name of wanted) {
-      const target = `${currentLink}/${name}`;
-      const link = join(folder, name);
-      if (lstatSync(link, { throwIfNoEntry: false }) === undefined) symlinkSync(target, link);
-      else if (linkTarget(link) !== target) replaceLink(link, target);
-    }
-    for (const name of readdirSync(folder)) {
-      const isOldVersion = versionPattern.test(name) && name !== version && name !== previous;
-      const isOldLink = linkTarget(join(folder, name))?.startsWith(`${currentLink}/`) === true && !wanted.has(name);
-      if (isOldVersion || isOldLink || isUnfinishedFile(name)) {
-        rmSync(join(folder, name), { recursive: true, force: true });
-      }
-    }
-    flushFolder(folder);
-  } catch (error) {
-    if (error instanceof UnusableFile) throw error;
-    throw new UnusableFile(`cannot write to ${folder}: ${fileFailureReason(error)}`, { cause: error });
-  }
-}
-
-/** Refuses a folder that another user can write to: that user could choose where the key is written. */
-function checkFolder(folder: string): void {
-  const { uid, mode } = statSync(folder);
-  const user = process.getuid?.();
-  if (user === undefined) return; // Windows has no file modes
-  if ((uid !== user && uid !== 0) || (mode & 0o022) !== 0) {
-    throw new UnusableFile(
-      `${folder} can be changed by other users: it must belong to the agent's user, with mode 0755 or less`,
-    );
-  }
 }

@@ -58,7 +58,7 @@ const uptimeClock: Clock = { now: () => uptime() * 1000 };
  */
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
   const { context, failureLogs } = openContext(settings, options);
-  const { log, metrics, hooks, serverClock, certificateInstalled } = context;
+  const { log, metrics, hooks, certificateInstalled } = context;
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) log.warn({}, withoutProxy);
   const identity = new NodeIdentity({
@@ -72,20 +72,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   removeUnfinishedFiles(certificatesFolder(settings));
   checkStart(identity, context);
   const bundles = new Map<string, TrustBundleState>();
-  const status = (): AgentStatus => ({
-    nodeName: settings.nodeName,
-    now: serverClock.now(),
-    certificates: certificates.map(({ manager, published }) => ({
-      ...manager.status,
-      // Also while it is tried again, because the bootstrap credential is refused too.
-      ...(identity.isRefused(manager.current) && { state: "refused" }),
-      fileFault: published.fault,
-    })),
-    trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
-    outages: failureLogs.flatMap(({ present }) => present ?? []),
-    hookFaults: hooks.faults(),
-    hasPendingHooks: !hooks.isIdle,
-  });
+  const status = (): AgentStatus => statusOf({ context, identity, certificates, bundles, failureLogs });
   const listener = await openAgentListener({
     address: settings.listenAddress,
     port: settings.port,
@@ -165,6 +152,30 @@ function openContext(
   };
   return { context, failureLogs };
 }
+
+interface StatusSources {
+  readonly context: AgentContext;
+  readonly identity: NodeIdentity;
+  readonly certificates: readonly ManagedCertificate[];
+  /** By the names of the files. */
+  readonly bundles: ReadonlyMap<string, TrustBundleState>;
+  readonly failureLogs: readonly FailureLog[];
+}
+
+const statusOf = ({ context, identity, certificates, bundles, failureLogs }: StatusSources): AgentStatus => ({
+  nodeName: context.settings.nodeName,
+  now: context.serverClock.now(),
+  certificates: certificates.map(({ manager, published }) => ({
+    ...manager.status,
+    // Also while it is tried again, because the bootstrap credential is refused too.
+    ...(identity.isRefused(manager.current) && { state: "refused" }),
+    fileFault: published.fault,
+  })),
+  trustBundles: context.settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
+  outages: failureLogs.flatMap(({ present }) => present ?? []),
+  hookFaults: context.hooks.faults(),
+  hasPendingHooks: !context.hooks.isIdle,
+});
 
 /** Lets the listener use the serving certificate that is there, and each one that comes. */
 function present(

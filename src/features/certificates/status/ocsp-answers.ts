@@ -15,6 +15,7 @@ import { backdateMilliseconds } from "../backdate.ts";
 import { authorityId } from "./addresses.ts";
 import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
+import { SignatureBudget } from "./signature-budget.ts";
 
 export type OcspResult =
   /** The answer to every client that asks the same, until it expires. */
@@ -34,10 +35,6 @@ export interface OcspAnswersOptions {
 const validityMilliseconds = 3_600_000;
 const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;
-/** Each costs some 50 µs. Whatever strangers ask, a process signs no more. */
-const signaturesPerSecond = 1000;
-/** How many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
-const reservedSignatures = signaturesPerSecond / 2;
 /** How long the list of CAs is kept: to make it, files are looked at. */
 const pollMilliseconds = 1000;
 /** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
@@ -54,7 +51,7 @@ export class OcspAnswers {
   /** By CertID, which names the CA by its name and key: a renewed certificate of the same CA changes nothing. */
   readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
-  #budget = { at: 0, signatures: 0 };
+  readonly #budget = new SignatureBudget();
 
   constructor(options: OcspAnswersOptions) {
     this.#options = options;
@@ -79,30 +76,20 @@ export class OcspAnswers {
   }
 
   async #answer({ certificateIds, nonce }: OcspRequest): Promise<OcspResult> {
-    const [first] = certificateIds;
-    const answering = first && this.#authorities().find(({ authority }) => isIssuer(authority.certificate, first));
-    const issuer = answering?.authority.certificate;
     const now = this.#options.clock.now();
-    if (first === undefined || answering === undefined || issuer === undefined || issuer.notAfter <= now)
-      return failed("unauthorized");
-    // One signature cannot speak for several CAs.
-    if (!certificateIds.every((id) => isIssuer(issuer, id))) return failed("unauthorized");
-
+    const answering = this.#authorityOf(certificateIds, now);
+    if (answering === undefined) return failed("unauthorized");
     await this.#options.statuses.ready();
-    const statuses = await this.#statusesOf(certificateIds, issuer);
-    const [status] = statuses;
-    // Otherwise strangers could fill the memory with serial numbers that were never issued.
-    const canBeKept = certificateIds.length === 1 && status !== undefined && status.type !== "unknown";
-    const kept = this.#keptAnswer(certificateIds, { statuses, now });
-    const left = this.#signaturesLeft(now);
-    const hasPlenty = left > reservedSignatures;
-    const hasNonce =
-      nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
+    const statuses = await this.#statusesOf(certificateIds, answering.authority.certificate);
+
+    const key = keptAs(certificateIds, statuses);
+    const kept = key === undefined ? undefined : this.#keptAnswer(key, { status: statuses[0], now });
+    const hasPlenty = this.#budget.hasPlenty(now);
     // Who insists on a nonce asks again; all others get an answer even now.
-    const isRepeated = hasNonce && hasPlenty;
-    if (kept !== undefined && !isRepeated) return kept;
-    if (canBeKept ? left < 1 : !hasPlenty) return failed("tryLater");
-    this.#budget.signatures -= 1;
+    const repeated = hasPlenty ? repeatable(nonce) : undefined;
+    if (kept !== undefined && repeated === undefined) return kept;
+    if (key === undefined ? !hasPlenty : !this.#budget.hasSome(now)) return failed("tryLater");
+    this.#budget.spend();
 
     const responder = await this.#options.responders.of(answering);
     const signedAt = Math.floor(now / 1000) * 1000;
@@ -113,11 +100,20 @@ export class OcspAnswers {
     }));
     // As certificates and lists: the verifier's clock may be behind.
     const times = { thisUpdate: signedAt - backdateMilliseconds, nextUpdate: expiresAt };
-    if (isRepeated) return { der: signOcspResponse({ responses, ...times, nonce }, responder) };
+    if (repeated !== undefined) return { der: signOcspResponse({ responses, ...times, nonce: repeated }, responder) };
     const der = signOcspResponse({ responses, ...times }, responder);
     const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };
-    if (canBeKept) this.#kept.set(keyOf(first), { result, status });
+    const [status] = statuses;
+    if (key !== undefined && status !== undefined) this.#kept.set(key, { result, status });
     return result;
+  }
+
+  /** The CA that all these certificates are of: one signature cannot speak for several. Undefined: it is not here, or has ended. */
+  #authorityOf(certificateIds: readonly CertificateId[], now: number): AnsweringAuthority | undefined {
+    const found = this.#authorities().find(({ authority }) =>
+      certificateIds.every((id) => isIssuer(authority.certificate, id)),
+    );
+    return found !== undefined && found.authority.certificate.notAfter > now ? found : undefined;
   }
 
   /** A subject may have tens of thousands of revocations, and a request may name many of its certificates. */
@@ -139,24 +135,15 @@ export class OcspAnswers {
 
   /** The answer that was signed before, while it says what is still true. */
   #keptAnswer(
-    certificateIds: readonly CertificateId[],
-    asked: { readonly statuses: readonly CertificateStatus[]; readonly now: number },
+    key: string,
+    present: { readonly status: CertificateStatus | undefined; readonly now: number },
   ): Kept["result"] | undefined {
-    const [id] = certificateIds;
-    if (id === undefined || certificateIds.length > 1) return undefined;
-    const kept = this.#kept.get(keyOf(id));
+    const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
     const { result, status } = kept;
-    const ageMilliseconds = asked.now - result.signedAt;
-    const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && asked.now < result.expiresAt;
-    return isYoung && isSame(status, asked.statuses[0]) ? result : undefined;
-  }
-
-  #signaturesLeft(now: number): number {
-    const passedSeconds = Math.abs(now - this.#budget.at) / 1000;
-    const signatures = Math.min(signaturesPerSecond, this.#budget.signatures + passedSeconds * signaturesPerSecond);
-    this.#budget = { at: now, signatures };
-    return signatures;
+    const ageMilliseconds = present.now - result.signedAt;
+    const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && present.now < result.expiresAt;
+    return isYoung && isSame(status, present.status) ? result : undefined;
   }
 }
 
@@ -182,7 +169,23 @@ function isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, iss
   return own !== undefined && own.name.equals(issuerNameHash) && own.key.equals(issuerKeyHash);
 }
 
-const keyOf = ({ der }: CertificateId): string => der.toString("latin1");
+/**
+ * The key under which the answer to a question is kept. Undefined: it is not, because it is about several certificates, or about a serial
+ * number that was never issued, and with those strangers could fill the memory.
+ */
+function keptAs(
+  [first, ...others]: readonly CertificateId[],
+  [status]: readonly CertificateStatus[],
+): string | undefined {
+  if (first === undefined || others.length > 0 || status === undefined || status.type === "unknown") return undefined;
+  return first.der.toString("latin1");
+}
+
+/** The nonce of a question, if its length is one that answers repeat. */
+const repeatable = (nonce: Buffer | undefined): Buffer | undefined =>
+  nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum
+    ? nonce
+    : undefined;
 
 const failed = (failure: OcspFailure): OcspResult => ({ der: encodeOcspFailure(failure) });
 

@@ -140,28 +140,44 @@ async function checkEviction(attributes: NodeAttributes, { findPod }: NodeRestri
 function checkNode(attributes: NodeAttributes, names: Names): void {
   const { object, oldObject, node } = attributes;
   const requested = attributes.name || (object?.metadata.name ?? "");
-  const quoted = JSON.stringify(node);
   if (requested !== node) {
-    throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify node ${JSON.stringify(requested)}`);
+    const [own, other] = [JSON.stringify(node), JSON.stringify(requested)];
+    throw admissionForbidden(attributes, `node ${own} is not allowed to modify node ${other}`);
   }
   if (object === undefined) return;
   const labels = forbiddenNodeLabels(names, { next: object.metadata.labels, previous: oldObject?.metadata.labels });
-  const { spec } = asNode(object);
-  if (oldObject === undefined) {
-    if (spec.configSource !== undefined) {
-      throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
-    }
-    if (labels.length > 0) {
-      throw admissionForbidden(
-        attributes,
-        `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`,
-      );
-    }
-    if ((object.metadata.ownerReferences ?? []).length > 0) {
-      throw admissionForbidden(attributes, `node ${quoted} is not allowed to set ownerReferences`);
-    }
-    return;
+  if (oldObject === undefined) checkNewNode(attributes, { object, labels });
+  else checkChangedNode(attributes, { object, oldObject, labels });
+}
+
+interface WrittenNode {
+  readonly object: ApiObject;
+  /** Those that the write sets or changes, and a node may not. */
+  readonly labels: readonly string[];
+}
+
+function checkNewNode(attributes: NodeAttributes, { object, labels }: WrittenNode): void {
+  const quoted = JSON.stringify(attributes.node);
+  if (asNode(object).spec.configSource !== undefined) {
+    throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
   }
+  if (labels.length > 0) {
+    throw admissionForbidden(
+      attributes,
+      `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`,
+    );
+  }
+  if ((object.metadata.ownerReferences ?? []).length > 0) {
+    throw admissionForbidden(attributes, `node ${quoted} is not allowed to set ownerReferences`);
+  }
+}
+
+function checkChangedNode(
+  attributes: NodeAttributes,
+  { object, oldObject, labels }: WrittenNode & { readonly oldObject: ApiObject },
+): void {
+  const quoted = JSON.stringify(attributes.node);
+  const { spec } = asNode(object);
   const previous = asNode(oldObject).spec;
   // Where there was none, an empty one is new too.
   const isSameSource =

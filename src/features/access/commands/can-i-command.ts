@@ -67,7 +67,7 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
   const review = await postReview<{ readonly status?: Partial<AccessReviewStatus> }>(client, {
     group: names.group("authorization"),
     kind: "SelfSubjectAccessReview",
-    spec: await specOf(connection, question),
+    spec: question.resource.startsWith("/") ? pathSpec(question) : await resourceSpec(connection, question),
   });
   const { allowed = false, reason = "", evaluationError = "" } = review.status ?? {};
   const details = [reason, evaluationError].filter((text) => text !== "").join("; ");
@@ -76,16 +76,17 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
   if (!allowed) process.exitCode = exitCodes.refused.code;
 }
 
-async function specOf(connection: ServerConnection, { verb, resource, name, flags }: Question): Promise<object> {
-  const { subresource, allNamespaces } = flags;
-  const isPath = resource.startsWith("/");
-  warnOfUnknownVerbs([verb], { areOfResources: !isPath, areOfPaths: isPath });
-  if (isPath) {
-    if (name !== undefined || subresource !== undefined) {
-      throw new UsageError("a path has neither a name nor a subresource; ask about the path alone");
-    }
-    return { nonResourceAttributes: { path: resource, verb } };
+function pathSpec({ verb, resource: path, name, flags }: Question): object {
+  warnOfUnknownVerbs([verb], { areOfResources: false, areOfPaths: true });
+  if (name !== undefined || flags.subresource !== undefined) {
+    throw new UsageError("a path has neither a name nor a subresource; ask about the path alone");
   }
+  return { nonResourceAttributes: { path, verb } };
+}
+
+async function resourceSpec(connection: ServerConnection, { verb, resource, name, flags }: Question): Promise<object> {
+  warnOfUnknownVerbs([verb], { areOfResources: true, areOfPaths: false });
+  const { subresource, allNamespaces } = flags;
   const [type = "", nameInType, ...rest] = resource.split("/");
   if (rest.length > 0 || (nameInType !== undefined && name !== undefined)) {
     throw new UsageError("name one object: RESOURCE/NAME, or RESOURCE NAME; --subresource is for subresources");

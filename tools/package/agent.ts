@@ -51,7 +51,9 @@ function debianPackage(): Promise<string> {
           write(`usr/share/man/man1/${page}.gz`, gzipSync(text, { level: 9 }));
         }
         write("usr/share/doc/signet-agent/copyright", notice);
-        write("usr/share/doc/signet-agent/node-agent.md", readFileSync(join(root, "docs/node-agent.md")));
+        for (const page of ["node-agent.md", "agent-reference.md"]) {
+          write(`usr/share/doc/signet-agent/${page}`, readFileSync(join(root, "docs", page)));
+        }
       },
     },
     output,

@@ -11,7 +11,7 @@ interface Reading {
   readonly hasFlags: boolean;
 }
 
-/** Reads the text of a kubeconfig. Throws KubeconfigError. */
+/** Reads the text of a kubeconfig, in UTF-8 or, as Windows PowerShell writes what `>` redirects, in UTF-16. Throws KubeconfigError. */
 export function readConfig(path: string, { isPipeRefused, hasFlags }: Reading): string {
   try {
     // A device may never end. A pipe that is read once may be `<(command)`.
@@ -25,11 +25,18 @@ export function readConfig(path: string, { isPipeRefused, hasFlags }: Reading): 
     if (status.isCharacterDevice() || status.size > largestBytes) {
       throw new KubeconfigError(`kubeconfig ${path} is a device, or larger than 16 MiB; name a kubeconfig`);
     }
-    return readFileSync(path, "utf8");
+    return decoded(readFileSync(path));
   } catch (cause) {
     if (cause instanceof KubeconfigError) throw cause;
     throw new KubeconfigError(`cannot read kubeconfig ${path}: ${reasonFor(cause, { hasFlags })}`, { cause });
   }
+}
+
+/** A byte-order mark says which UTF-16 it is (YAML 1.2, section 5.2). */
+function decoded(bytes: Buffer): string {
+  const mark = bytes.toString("latin1", 0, 2);
+  const encoding = mark === "\xff\xfe" ? "utf-16le" : mark === "\xfe\xff" ? "utf-16be" : undefined;
+  return encoding === undefined ? bytes.toString("utf8") : new TextDecoder(encoding).decode(bytes);
 }
 
 /** Relative names are relative to the kubeconfig. */

@@ -190,6 +190,17 @@ test("the files of $KUBECONFIG are merged: the first one with a value wins, and 
   assert.throws(() => readKubeconfig(), /^KubeconfigError: cannot read kubeconfig .*loop: /);
 });
 
+test("a kubeconfig is read in UTF-16 too, as Windows PowerShell writes what a command prints", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "config");
+  const littleEndian = Buffer.from(`\ufeff${inline("token: ü")}`, "utf16le");
+  for (const bytes of [littleEndian, Buffer.from(littleEndian).swap16(), Buffer.from(`\ufeff${inline("token: ü")}`)]) {
+    writeFileSync(file, bytes);
+    assert.equal(readKubeconfig({ file }).transport.server, "https://h");
+  }
+});
+
 test("another context than the current one can be chosen", () => {
   const text = certificateUser.replace("current-context: signet", "current-context: other");
   assert.equal(parseKubeconfig(text, { path: "x", context: "signet" }).namespace, "team");

@@ -63,7 +63,7 @@ it("a followed kubeconfig gives the next request its new certificate or token; o
       "{",
       kubeconfig({ ...ofAdmin, as: "ann" }),
       kubeconfig(ofAdmin, { "tls-server-name": "other" }),
-      kubeconfig(ofAdmin, { "insecure-skip-tls-verify": true }),
+      kubeconfig(ofAdmin, { "certificate-authority-data": undefined, "insecure-skip-tls-verify": true }),
     ];
     for (const unusable of unusables) {
       writeFileSync(file("kubeconfig"), unusable);

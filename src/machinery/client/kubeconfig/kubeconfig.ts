@@ -227,12 +227,19 @@ function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOption
   const fault = serverUrlFault(server);
   if (fault !== undefined) throw new KubeconfigError(`${where}: the server ${fault}`);
   const caCertificates = pemOf(cluster, "certificate-authority");
+  const skipsServerVerification = cluster.fields["insecure-skip-tls-verify"] === true;
+  // Upstream's clients refuse this too: who names a CA wants the server to be verified.
+  if (caCertificates !== undefined && skipsServerVerification) {
+    throw new KubeconfigError(
+      `${where}: the cluster has a certificate-authority, but insecure-skip-tls-verify: true leaves the server unverified; remove one of them`,
+    );
+  }
   const serverName = nonEmpty(cluster.fields["tls-server-name"]);
   return {
     server,
     ...(caCertificates !== undefined && { caCertificates }),
     ...(serverName !== undefined && { serverName }),
-    ...(cluster.fields["insecure-skip-tls-verify"] === true && { skipsServerVerification: true }),
+    ...(skipsServerVerification && { skipsServerVerification }),
     ...proxyOf(cluster, where),
   };
 }

@@ -111,6 +111,18 @@ test("the error for a kubeconfig lists its contexts, and names an unknown login 
   assert.throws(() => bearerToken?.(), /the user's token is empty, or has spaces or line breaks/);
 });
 
+test("a kubeconfig that names a CA, but leaves the server unverified, is refused", () => {
+  const cluster = `server: https://h, certificate-authority-data: ${Buffer.from(pem("CA")).toString("base64")}`;
+  const read = (flag: string) =>
+    parseKubeconfig(inline("token: t", `${cluster}, insecure-skip-tls-verify: ${flag}`), { path: "x" });
+  assert.throws(() => read("true"), {
+    name: "KubeconfigError",
+    message:
+      /^kubeconfig x: the cluster has a certificate-authority, but insecure-skip-tls-verify: true .*; remove one/,
+  });
+  assert.equal(read("false").transport.skipsServerVerification, undefined);
+});
+
 test("whom a kubeconfig's user acts as is said with every request", () => {
   const acting = `as: Zoë, as-uid: "7", as-groups: [a, b], as-user-extra: {example.com/Team(1): [x, y]}`;
   assert.deepEqual(parseKubeconfig(inline(acting), { path: "x" }).transport.headers, {

@@ -52,19 +52,18 @@ interface NamedFile {
 /** At least one. */
 function certificatesIn(pem: string, { flag, file }: NamedFile): readonly Certificate[] {
   const advice = "name a PEM file with the server's certificate and its chain behind it";
-  const chain = readable(() => parseCertificatesPem(pem), `--${flag}: ${file} holds a damaged certificate; ${advice}`);
+  const chain = orPkiError(() => parseCertificatesPem(pem));
+  if (chain instanceof PkiError) {
+    const message = `--${flag}: ${file} holds a certificate that cannot be used: ${chain.message}; ${advice}`;
+    throw new UsageError(message, { cause: chain });
+  }
   if (chain.length > 0) return chain;
   throw new UsageError(`--${flag}: ${file} holds no certificate; ${advice}`);
 }
 
-const keyIn = (pem: string, { flag, file }: NamedFile): KeyObject =>
-  readable(
-    () => parsePrivateKeyPem(pem),
-    `--${flag}: ${file} holds no private key that can be read; name a PEM file with a key without a passphrase`,
-  );
-
-function readable<T>(parse: () => T, message: string): T {
-  const parsed = orPkiError(parse);
-  if (parsed instanceof PkiError) throw new UsageError(message, { cause: parsed });
-  return parsed;
+function keyIn(pem: string, { flag, file }: NamedFile): KeyObject {
+  const key = orPkiError(() => parsePrivateKeyPem(pem));
+  if (!(key instanceof PkiError)) return key;
+  const message = `--${flag}: ${file} holds no private key that can be read; name a PEM file with a key without a passphrase`;
+  throw new UsageError(message, { cause: key });
 }

@@ -77,7 +77,7 @@ describe("the serving certificate's files", () => {
       [
         write("damaged.crt", damaged),
         key,
-        `--tls-cert-file: ${folder}/damaged.crt holds a damaged certificate; ${chain}`,
+        `--tls-cert-file: ${folder}/damaged.crt holds a certificate that cannot be used: x509: malformed certificate; ${chain}`,
       ],
       [key, certificate, `--tls-cert-file: ${key} holds no certificate; ${chain}`],
       [certificate, write("text.key", "no PEM"), `--tls-private-key-file: ${folder}/text.key ${noKey}`],

@@ -61,7 +61,7 @@ function configurationOf(root: Fields, folder: string): AgentConfiguration {
   });
   const hook = parseHook(root, "onChange");
   root.refuseOthers();
-  refuseRepeated(root, { name: "certificates", items: certificates, keyOf: ({ name }) => name });
+  root.refuseSameNames("certificates", certificates);
   const configuration = { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
   root.faults.push(...sharedFileFaults({ flags, configuration, trustBundlesOfFlags: [] }));
   return configuration;
@@ -173,16 +173,4 @@ function bounded<T>(
 ): readonly T[] {
   if (list.length > maximumEntries) root.fault(name, `must have at most ${maximumEntries}`);
   return list.slice(0, maximumEntries);
-}
-
-function refuseRepeated<T>(
-  root: Fields,
-  { name, items, keyOf }: { readonly name: string; readonly items: readonly T[]; readonly keyOf: (item: T) => string },
-): void {
-  const first = new Map<string, number>();
-  for (const [index, item] of items.entries()) {
-    const same = first.get(keyOf(item));
-    if (same === undefined) first.set(keyOf(item), index);
-    else root.fault(`${name}[${index}]`, `is the same as ${name}[${same}]: ${keyOf(item)}`);
-  }
 }

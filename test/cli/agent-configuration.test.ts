@@ -136,7 +136,7 @@ more: true
         "certificates[2].keyType: must be one of",
         "certificates[2].renewAtPercent: must be",
         "certificates[2].hook.command: is required",
-        "certificates[2]: is the same as certificates[1]: x",
+        "certificates[2].name: must be unique, but certificates[1] has the same name",
         "more: unknown field",
       ]) {
         assert.ok(error.message.includes(fault), `${fault}\n${error.message}`);
@@ -253,7 +253,7 @@ certificates:
 });
 
 test("a repeated field is refused, and a reference to another part of the file is read as that part", () => {
-  assert.throws(() => parseAgentConfiguration(`${header}nodeName: a\nnodeName: b\n`, "/"), /unique/);
+  assert.throws(() => parseAgentConfiguration(`${header}nodeName: a\nnodeName: b\n`, "/"), /has a field twice/);
   assert.throws(
     () => parseAgentConfiguration(`${header}dnsNames: &names [a]\nservers: *names\n`, "/"),
     /servers\[0\]: "a" is not a URL/,

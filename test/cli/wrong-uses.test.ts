@@ -399,7 +399,7 @@ describe(
         ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read .+: there is no such file; name another/],
         ["an invalid certificate for TLS", serve("--tls-cert-file", noPem, "--tls-private-key-file", noPem), "usage", /--tls-cert-file: .+tls holds no certificate; name a PEM file with the server's certificate and its chain behind it$/m],
         ["an audit policy that is no YAML", serve("--audit-log-path", file("log"), "--audit-policy-file", noYaml), "usage", /--audit-policy-file: .+: it is not YAML: .* at line 1, column 5$/m],
-        ["settings in two documents", serve("--config", write("two", "log-level: info\n---\nlog-level: debug\n")), "usage", /--config: .+two: it holds several documents, with --- between them; leave one$/m],
+        ["settings in two documents", serve("--config", write("two", "log-level: info\n---\nlog-level: debug\n")), "usage", /--config: .+two: it holds several documents, with --- between them \(line 2\); leave one$/m],
         ["signers that are no YAML", serve("--signer-config", noYaml), "usage", /--signer-config: .+: it is not YAML: .* at line 1, column 5$/m],
         ["rules that are no YAML", serve("--approval-policy", noYaml), "usage", /--approval-policy: .+: it is not YAML: .* at line 1, column 5$/m],
         ["static tokens that are none", serve("--token-auth-file", noPem), "usage", /--token-auth-file: .+tls: token file line 1: token, user and uid are required; write them with commas between$/m],

@@ -123,6 +123,16 @@ export class Fields {
     });
   }
 
+  /** Refuses the entries of a list whose name another has. */
+  refuseSameNames(list: string, entries: readonly { readonly name: string }[]): void {
+    const first = new Map<string, number>();
+    for (const [index, { name }] of entries.entries()) {
+      const same = first.get(name);
+      if (same === undefined) first.set(name, index);
+      else this.fault(`${list}[${index}].name`, `must be unique, but ${this.pathOf(list)}[${same}] has the same name`);
+    }
+  }
+
   refuseOthers(): void {
     for (const name of this.#values.keys()) {
       if (!this.#known.has(name)) this.fault(name, `unknown field${didYouMean(name, this.#known)}`);

@@ -1,6 +1,7 @@
 import { parseDocument } from "yaml";
 import { longestTimerMilliseconds } from "../../machinery/api/clock.ts";
 import { parseDuration } from "../../machinery/api/duration.ts";
+import { yamlContentFault, yamlPlace } from "../../machinery/api/parse-yaml.ts";
 import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
 import { socketPathFault, socketScheme } from "../../machinery/grpc/connect-socket.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
@@ -66,10 +67,7 @@ function parseYaml(text: string): unknown {
   const document = parseDocument(text, { merge: true, logLevel: "error" });
   const [error] = document.errors;
   // Messages of the parser may quote the file, and the file holds keys.
-  if (error !== undefined) {
-    const line = error.linePos?.[0].line;
-    throw new Error(`it is not YAML${line === undefined ? "" : ` (line ${line})`}`);
-  }
+  if (error !== undefined) throw new Error(`it ${yamlContentFault(error) ?? `is not YAML${yamlPlace(error)}`}`);
   try {
     return document.toJS();
   } catch {

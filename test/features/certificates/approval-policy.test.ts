@@ -257,7 +257,9 @@ rules:
     }
     const rule = "{ name: a, action: deny, match: { signers: [x] } }";
     assert.deepEqual(faultsOf(`rules: [${rule}]`), []);
-    assert.match(faultsOf(`rules: [${rule}, ${rule}]`).join(), /used twice/);
+    assert.deepEqual(faultsOf(`rules: [${rule}, ${rule}]`), [
+      "rules[1].name: must be unique, but rules[0] has the same name",
+    ]);
     assert.match(
       faultsOf("rules: [{ name: a, action: deny, match: { signers: [x] }, require: {} }]").join(),
       /is not allowed in a rule with action deny/,

@@ -9,6 +9,14 @@ describe("a file of settings", () => {
     assert.deepEqual(parseYamlSettings(text), { first: rule, second: rule, third: { ...rule, signer: "b" } });
   });
 
+  it("is refused with a field that is there twice, and with several documents, each with its line", () => {
+    assert.throws(() => parseYamlSettings("a: 1\nb: 2\na: 3"), /^Error: it has a field twice \(line 3\); remove one$/);
+    assert.throws(
+      () => parseYamlSettings("a: 1\n---\na: 1"),
+      /^Error: it holds several documents, with --- between them \(line 2\); leave one$/,
+    );
+  });
+
   it("is refused with an alias that has no anchor, and with aliases that grow without end", () => {
     assert.throws(() => parseYamlSettings("a: *b"), /^Error: it is not YAML: Unresolved alias .+ b$/);
     const copies = (name: string): string => `[${`*${name}, `.repeat(9)}]`;

@@ -7,7 +7,7 @@ export function settingsFaults(parse: () => unknown): readonly string[] {
     return [];
   } catch (error) {
     if (error instanceof InvalidSettings) return error.faults;
-    if (error instanceof Error && /^it (?:is not YAML: |holds several documents)/.test(error.message))
+    if (error instanceof Error && /^it (?:is not YAML: |holds several documents|has a field twice)/.test(error.message))
       return [error.message];
     throw error;
   }

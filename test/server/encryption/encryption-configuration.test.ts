@@ -89,6 +89,7 @@ resources:
       `secret: *${secret.replace(/=*$/, "")}`,
       /: it is not YAML \(an alias without its anchor/,
     ],
+    ["with a field twice", `secret: a\nsecret: ${secret}`, /: it has a field twice \(line 2\); remove one$/],
     ["that is no YAML", `secret: "${secret}`, /: it is not YAML \(line 1\)$/],
     [
       "of another version",

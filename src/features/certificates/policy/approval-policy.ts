@@ -103,10 +103,7 @@ export function parseApprovalPolicy(text: string): ApprovalPolicy {
   const rules = root.list("rules", (value, path) => parseRule(value, { path, faults })) ?? [];
   root.refuseOthers();
   if (rules.length === 0 && faults.length === 0) faults.push("rules: at least one rule is required");
-  const names = rules.map(({ name }) => name);
-  for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
-    faults.push(`rules: the name ${JSON.stringify(name)} is used twice`);
-  }
+  root.refuseSameNames("rules", rules);
   refuseFaults(faults);
   return { rules };
 }

@@ -60,12 +60,7 @@ export function parseSignerConfiguration(text: string, file: string): readonly S
   if (!root.has("signers")) root.fault("signers", "is required: a list, which may be empty");
   if (signers.length > maximumSigners) root.fault("signers", `must have at most ${maximumSigners} entries`);
   root.refuseOthers();
-  const firstOf = new Map<string, number>();
-  for (const [index, { name }] of signers.entries()) {
-    const first = firstOf.get(name);
-    if (first === undefined) firstOf.set(name, index);
-    else faults.push(`signers[${index}].name: must be unique, but signers[${first}] has the same name`);
-  }
+  root.refuseSameNames("signers", signers);
   refuseFaults(faults);
   return signers;
 }

@@ -3,8 +3,7 @@ import { statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
-import { YAMLParseError } from "yaml";
-import { parseYaml } from "../../api/parse-yaml.ts";
+import { parseYaml, yamlContentFault, yamlPlace } from "../../api/parse-yaml.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -130,21 +129,13 @@ export function parseSource(yaml: string, path: string): Source {
   try {
     parsed = parseYaml(yaml);
   } catch (cause) {
-    throw new KubeconfigError(`kubeconfig ${path} ${yamlFault(cause)}`, { cause });
+    const fault = yamlContentFault(cause) ?? `is not YAML${yamlPlace(cause)}; correct it, or name another`;
+    throw new KubeconfigError(`kubeconfig ${path} ${fault}`, { cause });
   }
   if (parsed !== null && !isJsonObject(parsed)) {
     throw new KubeconfigError(`kubeconfig ${path} holds no clusters, users and contexts; name another file`);
   }
   return { path, fields: jsonFields(parsed) };
-}
-
-/** Quotes nothing: a kubeconfig holds secrets. */
-function yamlFault(error: unknown): string {
-  const { code, linePos } = error instanceof YAMLParseError ? error : {};
-  const place = linePos === undefined ? "" : ` (line ${linePos[0].line})`;
-  if (code === "MULTIPLE_DOCS") return `holds several documents, with --- between them${place}; leave one`;
-  if (code === "DUPLICATE_KEY") return `has a field twice${place}; remove one`;
-  return `is not YAML${place}; correct it, or name another`;
 }
 
 /** The entries of one of the lists `clusters`, `users` and `contexts`. */

@@ -3,7 +3,7 @@ import type { CertificateSettings } from "./features/certificates/settings.ts";
 import type { KeyStore } from "./machinery/keys/key-records.ts";
 import type { ServerConfig } from "./server/server-config.ts";
 
-const keyStore = () => import("./server/open-key-store.ts");
+const keyStore = () => import("./server/store/open-key-store.ts");
 const tokenKeyPrograms = () => import("./features/accounts/keys/token-key-programs.ts");
 const authorityPrograms = () => import("./features/certificates/authorities/authority-programs.ts");
 const storagePrograms = () => import("./server/backup/storage-programs.ts");
@@ -49,7 +49,7 @@ export const programs: Programs = {
     list: (config, flags) => onTokenKeys(config, (programs, keys) => programs.runListTokenKeys(keys, flags)),
     rotate: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRotateTokenKey(keys, options)),
     retire: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRetireTokenKey(keys, options)),
-    reseal: async (config, confirm) => (await import("./server/reseal-keys.ts")).runResealKeys(config, confirm),
+    reseal: async (config, confirm) => (await import("./server/store/reseal-keys.ts")).runResealKeys(config, confirm),
   },
   authorities: {
     list: (config, flags) =>

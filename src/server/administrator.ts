@@ -22,7 +22,7 @@ import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
-import { administratorFile } from "./lock-data-directory.ts";
+import { administratorFile } from "./data-directory/data-directory-places.ts";
 import { loadOrIssueCertificate } from "./load-or-issue-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 

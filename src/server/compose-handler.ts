@@ -9,7 +9,7 @@ import { storeBytes } from "../machinery/storage/backends/lmdb-files.ts";
 import { openAuthentication } from "./authentication.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { shutdownCheck, storeChecks } from "./health-checks.ts";
-import { storeDirectory } from "./lock-data-directory.ts";
+import { storeDirectory } from "./data-directory/data-directory-places.ts";
 import { addDecisionCounter } from "./observation/authorization-observer.ts";
 import { authorityEnds } from "./observation/authority-ends.ts";
 import { addDomainMetrics } from "./observation/domain-metrics.ts";

@@ -17,8 +17,8 @@ import { connectNodes } from "../features/nodes/feature.ts";
 import { admissionRules, openAdmission } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";
 import type { OpenedServer } from "./open-server.ts";
-import { markInEtcd } from "./moved-store.ts";
-import { checkReplicaIdentity } from "./replica-identity.ts";
+import { markInEtcd } from "./data-directory/moved-store.ts";
+import { checkReplicaIdentity } from "./store/replica-identity.ts";
 import { pendingQuestions } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
 

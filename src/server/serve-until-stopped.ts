@@ -9,7 +9,7 @@ import { openProcessLog, openProcessOutput } from "../machinery/files/process-lo
 import { passedSocket, serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
-import { lockDataDirectory } from "./lock-data-directory.ts";
+import { lockDataDirectory } from "./data-directory/lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";

@@ -37,7 +37,7 @@ import { examineEtcdAlarms, examineEtcdClocks } from "../../src/server/doctor/ex
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
-import { withKeyStore } from "../../src/server/open-key-store.ts";
+import { withKeyStore } from "../../src/server/store/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd } from "../machinery/storage/fake-etcd.ts";

@@ -13,7 +13,7 @@ import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { WriteOutcomeUnknown } from "../../src/machinery/storage/store.ts";
-import { openStore } from "../../src/server/open-store.ts";
+import { openStore } from "../../src/server/store/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";

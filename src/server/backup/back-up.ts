@@ -5,14 +5,13 @@ import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts"
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
-import { refuseUnfinishedRestore } from "../lock-data-directory.ts";
-import { checkOwner } from "../with-server-store.ts";
-import { openExistingStore } from "../open-store.ts";
-import type { StoreLocation } from "../open-store.ts";
+import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
+import { openExistingStore } from "../store/open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { verifyBackupFile, writeBackupFile } from "./backup-file.ts";
 import type { BackupItem } from "./backup-format.ts";
-import { dataDirectoryFiles, readEntry } from "./data-directory-files.ts";
+import { dataDirectoryFiles, readEntry } from "../data-directory/data-directory-files.ts";
 
 export interface BackUpOptions {
   readonly file: string;
@@ -43,8 +42,7 @@ const maximumAttempts = 3;
  * file of that name is there still.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
-  checkOwner(location.dataDirectory);
-  refuseUnfinishedRestore(location.dataDirectory);
+  checkDataDirectory(location.dataDirectory);
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
   const { file, signal, clock } = options;

@@ -7,14 +7,16 @@ import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";
-import { lockForRestore, refuseUnfinishedRestore, storeDirectory, unfinishedRestore } from "../lock-data-directory.ts";
-import { markInEtcd } from "../moved-store.ts";
-import { openImportTarget } from "../open-store.ts";
-import type { StoreLocation } from "../open-store.ts";
+import { lockForRestore } from "../data-directory/lock-data-directory.ts";
+import { refuseUnfinishedRestore } from "../data-directory/check-data-directory.ts";
+import { storeDirectory, unfinishedRestore } from "../data-directory/data-directory-places.ts";
+import { markInEtcd } from "../data-directory/moved-store.ts";
+import { openImportTarget } from "../store/open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
 import { largestRevision } from "./backup-format.ts";
 import type { BackupHeader } from "./backup-format.ts";
-import { writeEntry } from "./data-directory-files.ts";
+import { writeEntry } from "../data-directory/data-directory-files.ts";
 
 export interface RestoreOptions {
   readonly file: string;

@@ -8,11 +8,11 @@ import { fileFailureReason, namesPath, unreadableFileReason } from "../../machin
 import { TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
-import type { StoreLocation } from "../open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
-import type { EtcdSettings } from "../etcd-tls-files.ts";
+import type { EtcdSettings } from "../store/etcd-tls-files.ts";
 import { isOpenToTheNetwork } from "../storage-settings.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { join } from "node:path";
-import { namesIn } from "../backup/data-directory-files.ts";
+import { namesIn } from "../data-directory/data-directory-files.ts";
 
 const folders = ["", generatedAuthoritiesFolder, "store"];
 

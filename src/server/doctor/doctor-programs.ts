@@ -14,7 +14,7 @@ import type { Finding } from "./finding.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
-import { openExistingStore } from "../open-store.ts";
+import { openExistingStore } from "../store/open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { dataDirectoryPaths } from "./data-directory-paths.ts";
 import { counted } from "../../machinery/command-line/counted.ts";

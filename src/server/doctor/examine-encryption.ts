@@ -4,7 +4,7 @@ import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import { StoreDamaged } from "../../machinery/storage/store.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { objectsOf, surveyEncryption } from "../encryption/stored-encryption.ts";
-import type { StoreLocation } from "../open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { counted } from "../../machinery/command-line/counted.ts";

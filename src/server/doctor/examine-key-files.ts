@@ -12,7 +12,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { readKeyHolders, sealedKeys } from "../sealed-keys.ts";
+import { readKeyHolders, sealedKeys } from "../store/sealed-keys.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 

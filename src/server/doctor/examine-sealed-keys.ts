@@ -1,7 +1,7 @@
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { readKeyHolders, sealedKeys } from "../sealed-keys.ts";
+import { readKeyHolders, sealedKeys } from "../store/sealed-keys.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,9 +1,9 @@
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
-import { namesOfStore } from "../open-store.ts";
-import { checkOwner, isThere } from "../with-server-store.ts";
-import type { StoreLocation } from "../open-store.ts";
+import { namesOfStore } from "../store/open-store.ts";
+import { checkOwner, isThere } from "../data-directory/check-data-directory.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
 import { examineEtcdAlarms, examineEtcdClocks } from "./examine-etcd.ts";

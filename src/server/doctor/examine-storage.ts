@@ -1,6 +1,6 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { openExistingStore, openStore, profileOfStore } from "../open-store.ts";
-import type { StoreLocation } from "../open-store.ts";
+import { openExistingStore, openStore, profileOfStore } from "../store/open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 

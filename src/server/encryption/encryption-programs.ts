@@ -9,7 +9,8 @@ import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
 import { openFileLock } from "../../machinery/files/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
-import { checkDataDirectory, withServerStore } from "../with-server-store.ts";
+import { hasDataDirectory, withServerStore } from "../store/with-server-store.ts";
+import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
 import type { EncryptionAction } from "../encryption-settings.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
@@ -188,7 +189,7 @@ async function changingOwnKeys(
   change: (config: ServerConfig, own: OwnKeys) => Promise<void>,
 ): Promise<void> {
   // Before the lock: one of another user would be in the way of the server's.
-  checkDataDirectory(config);
+  if (hasDataDirectory(config)) checkDataDirectory(config.dataDirectory);
   const { file } = ownKeys(config);
   const lock = openFileLock(`${file}.lock`);
   try {

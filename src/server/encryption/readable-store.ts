@@ -1,8 +1,8 @@
 import pino from "pino";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { openExistingStore } from "../open-store.ts";
-import type { StoreLocation } from "../open-store.ts";
+import { openExistingStore } from "../store/open-store.ts";
+import type { StoreLocation } from "../store/open-store.ts";
 import { openEncryption } from "./open-encryption.ts";
 
 /** The store of a server, for a command: it makes no keys and logs nothing. */

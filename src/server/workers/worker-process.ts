@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { joinFolder } from "../../machinery/files/owned-folder.ts";
-import { endingProcess, openStore } from "../open-store.ts";
+import { endingProcess, openStore } from "../store/open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { startServer } from "../start-server.ts";
 import type { RunningServer } from "../start-server.ts";

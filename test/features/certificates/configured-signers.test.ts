@@ -36,7 +36,7 @@ import type { Wish } from "./certificate-loop-scene.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
-import { dataDirectoryFiles, writeEntry } from "../../../src/server/backup/data-directory-files.ts";
+import { dataDirectoryFiles, writeEntry } from "../../../src/server/data-directory/data-directory-files.ts";
 import {
   abortRotation,
   prepareAuthority,

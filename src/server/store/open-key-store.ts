@@ -1,8 +1,9 @@
-import type { KeyStore } from "../machinery/keys/key-records.ts";
-import { SealingKey } from "../machinery/keys/sealing-key.ts";
+import type { KeyStore } from "../../machinery/keys/key-records.ts";
+import { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { StoreLocation } from "./open-store.ts";
 import { readSharedSealingKeyId, refuseOtherSealingKey } from "./replica-identity.ts";
-import { checkOwner, withServerStore } from "./with-server-store.ts";
+import { withServerStore } from "./with-server-store.ts";
+import { checkOwner } from "../data-directory/check-data-directory.ts";
 
 /**
  * Runs a command on the keys of a server that runs or not. A user who may use the data directory may do so: the keys are
@@ -14,7 +15,9 @@ export async function withKeyStore<T>(given: StoreLocation, run: (keys: KeyStore
   return await withServerStore(given, async ({ store, location: { names } }) => {
     const sharedId = await readSharedSealingKeyId(store);
     return await run({
-      ...{ dataDirectory, names, store },
+      dataDirectory,
+      names,
+      store,
       /** Opened when it is needed: a server that has lost it needs the commands too. */
       get sealingKey() {
         const key = SealingKey.open(dataDirectory, { makesKey: false });

@@ -1,26 +1,26 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { jsonFields } from "../machinery/api/json-object.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { parseSettingsFile } from "../machinery/command-line/settings-files.ts";
-import { fingerprintOf } from "../pki/certificate.ts";
-import { parseCertificatesPem } from "../pki/certificates-pem.ts";
+import { jsonFields } from "../../machinery/api/json-object.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { fingerprintOf } from "../../pki/certificate.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import {
   authorityFileName,
   authorityFiles,
   serverAuthorityName,
-} from "../features/certificates/authorities/data-directory-authorities.ts";
-import type { DataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
-import type { RotatableAuthority } from "../features/certificates/authorities/rotatable-authority.ts";
-import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
-import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
-import type { AccountSettings } from "../features/accounts/settings.ts";
-import type { TokenKeys } from "../features/accounts/keys/token-keys.ts";
-import { sealingKeyFile } from "../machinery/keys/sealing-key.ts";
-import type { SealingKey } from "../machinery/keys/sealing-key.ts";
-import type { Store } from "../machinery/storage/store.ts";
-import { storedEntry } from "../machinery/storage/stored-entries.ts";
+} from "../../features/certificates/authorities/data-directory-authorities.ts";
+import type { DataDirectoryAuthorities } from "../../features/certificates/authorities/data-directory-authorities.ts";
+import type { RotatableAuthority } from "../../features/certificates/authorities/rotatable-authority.ts";
+import { bySigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
+import type { SignerShortName } from "../../features/certificates/signers/well-known-signers.ts";
+import type { AccountSettings } from "../../features/accounts/settings.ts";
+import type { TokenKeys } from "../../features/accounts/keys/token-keys.ts";
+import { sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
+import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { storedEntry } from "../../machinery/storage/stored-entries.ts";
 import { serverRuns } from "./refuse-running-server.ts";
 
 /**

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { lockForRestore } from "../../src/server/lock-data-directory.ts";
-import { failAtCall } from "../machinery/files/fail-at-call.ts";
+import { lockForRestore } from "../../../src/server/data-directory/lock-data-directory.ts";
+import { failAtCall } from "../../machinery/files/fail-at-call.ts";
 
 it("a restore that cannot lock its folder, as on a full disk, leaves what was there", (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));

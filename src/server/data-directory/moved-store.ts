@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { flushFolder, writePrivateFile } from "../machinery/files/atomic-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { storeDirectory } from "./lock-data-directory.ts";
+import { flushFolder, writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { storeDirectory } from "./data-directory-places.ts";
 
 // What a move between a data directory's own store and etcd leaves there, so that no server begins with nothing, or with an old store.
 

@@ -1,39 +1,39 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { emptyRing, keyRingRecord, sealedTokenKeyName, withoutKey } from "../features/accounts/keys/key-ring.ts";
-import type { KeyRing } from "../features/accounts/keys/key-ring.ts";
+import { emptyRing, keyRingRecord, sealedTokenKeyName, withoutKey } from "../../features/accounts/keys/key-ring.ts";
+import type { KeyRing } from "../../features/accounts/keys/key-ring.ts";
 import {
   authorityRecord,
   sealedAuthorityName,
   withoutLost,
-} from "../features/certificates/authorities/authority-record.ts";
-import type { AuthorityRecord, Generation } from "../features/certificates/authorities/authority-record.ts";
-import { authorityFiles } from "../features/certificates/authorities/data-directory-authorities.ts";
-import { subjectOf } from "../features/certificates/authorities/rotate-authority.ts";
-import { systemClock, sleep } from "../machinery/api/clock.ts";
-import type { Clock } from "../machinery/api/clock.ts";
-import { commandRefused } from "../machinery/command-line/command-failure.ts";
-import { interruptible } from "../machinery/command-line/interruptible.ts";
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { changeKeyRecord } from "../machinery/keys/key-records.ts";
-import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
-import type { Store } from "../machinery/storage/store.ts";
-import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
-import { orPkiError, PkiError } from "../pki/pki-error.ts";
-import { lockDataDirectory } from "./lock-data-directory.ts";
+} from "../../features/certificates/authorities/authority-record.ts";
+import type { AuthorityRecord, Generation } from "../../features/certificates/authorities/authority-record.ts";
+import { authorityFiles } from "../../features/certificates/authorities/data-directory-authorities.ts";
+import { subjectOf } from "../../features/certificates/authorities/rotate-authority.ts";
+import { systemClock, sleep } from "../../machinery/api/clock.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import { commandRefused } from "../../machinery/command-line/command-failure.ts";
+import { interruptible } from "../../machinery/command-line/interruptible.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { changeKeyRecord } from "../../machinery/keys/key-records.ts";
+import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { loadCertificateAuthority } from "../../pki/certificate-authority.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
+import { lockDataDirectory } from "../data-directory/lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 import { refuseRunningServer } from "./refuse-running-server.ts";
 import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } from "./replica-identity.ts";
 import { readKeyHolders, sealedKeys } from "./sealed-keys.ts";
-import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
+import { withOpenStore } from "./with-server-store.ts";
+import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
 
 /** `signet keys reseal`. `confirm` is called before anything is written, and rejects to end it there. */
 export async function runResealKeys(location: StoreLocation, confirm: () => Promise<void>): Promise<void> {
   const { dataDirectory, storage } = location;
-  checkOwner(dataDirectory);
-  checkDataDirectory(location);
+  checkDataDirectory(dataDirectory);
   const isShared = storage.type !== "own";
   // Before the lock, whose files would stay in a folder of something else.
   if (isShared) await withOpenStore(location, ({ store }) => refuseOtherDataDirectory(store, dataDirectory));

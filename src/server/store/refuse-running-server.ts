@@ -1,9 +1,9 @@
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { controllersLeaseName } from "../machinery/loops/elected-controllers.ts";
-import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
-import type { Sleep } from "../machinery/api/clock.ts";
-import type { Entry, Store } from "../machinery/storage/store.ts";
-import { storedEntries, storedEntry } from "../machinery/storage/stored-entries.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { controllersLeaseName } from "../../machinery/loops/elected-controllers.ts";
+import { longestRestMilliseconds } from "../../machinery/loops/leader-election.ts";
+import type { Sleep } from "../../machinery/api/clock.ts";
+import type { Entry, Store } from "../../machinery/storage/store.ts";
+import { storedEntries, storedEntry } from "../../machinery/storage/stored-entries.ts";
 
 const lookMilliseconds = 1000;
 

@@ -1,9 +1,9 @@
-import { keyRingRecord, sealedTokenKeyName } from "../features/accounts/keys/key-ring.ts";
-import type { KeyRing } from "../features/accounts/keys/key-ring.ts";
-import { authorityRecord, sealedAuthorityName } from "../features/certificates/authorities/authority-record.ts";
-import type { AuthorityRecord } from "../features/certificates/authorities/authority-record.ts";
-import { readKeyRecord } from "../machinery/keys/key-records.ts";
-import type { Store } from "../machinery/storage/store.ts";
+import { keyRingRecord, sealedTokenKeyName } from "../../features/accounts/keys/key-ring.ts";
+import type { KeyRing } from "../../features/accounts/keys/key-ring.ts";
+import { authorityRecord, sealedAuthorityName } from "../../features/certificates/authorities/authority-record.ts";
+import type { AuthorityRecord } from "../../features/certificates/authorities/authority-record.ts";
+import { readKeyRecord } from "../../machinery/keys/key-records.ts";
+import type { Store } from "../../machinery/storage/store.ts";
 
 /** A private key in the store. */
 interface SealedKey {

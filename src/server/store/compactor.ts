@@ -1,5 +1,5 @@
-import type { Log } from "../machinery/logging/log.ts";
-import type { Change, Store } from "../machinery/storage/store.ts";
+import type { Log } from "../../machinery/logging/log.ts";
+import type { Change, Store } from "../../machinery/storage/store.ts";
 
 export interface CompactorOptions {
   readonly store: Store;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
-import { ChangeFeed } from "../../src/machinery/storage/change-feed.ts";
-import { Compactor } from "../../src/server/compactor.ts";
-import type { CompactorOptions } from "../../src/server/compactor.ts";
-import { put } from "../machinery/storage/store-contract.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import { Compactor } from "../../../src/server/store/compactor.ts";
+import type { CompactorOptions } from "../../../src/server/store/compactor.ts";
+import { put } from "../../machinery/storage/store-contract.ts";
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const fiveMinutes = 5 * 60_000;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { UsageError } from "../../src/machinery/command-line/flag.ts";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
-import { storedEntry } from "../../src/machinery/storage/stored-entries.ts";
-import { refuseRunningServer } from "../../src/server/refuse-running-server.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { storedEntry } from "../../../src/machinery/storage/stored-entries.ts";
+import { refuseRunningServer } from "../../../src/server/store/refuse-running-server.ts";
 
 const key = "/registry/leases.coordination.platform.io/platform-system/signet-controllers";
 

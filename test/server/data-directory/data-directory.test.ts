@@ -19,9 +19,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { signetProgram } from "../../bench/signet-program.ts";
-import { HostedSignet } from "../cli/hosted-signet.ts";
-import { startTestServer } from "../test-server.ts";
+import { signetProgram } from "../../../bench/signet-program.ts";
+import { HostedSignet } from "../../cli/hosted-signet.ts";
+import { startTestServer } from "../../test-server.ts";
 
 const isRoot = process.getuid?.() === 0;
 const someoneElse = 65_534;

@@ -12,8 +12,8 @@ import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import { isKeptFile } from "./backup-format.ts";
-import type { BackupFileEntry } from "./backup-format.ts";
+import { isKeptFile } from "../backup/backup-format.ts";
+import type { BackupFileEntry } from "../backup/backup-format.ts";
 
 /**
  * What a server cannot make again: its CAs, those of its signers, and the keys of its tokens. What it makes from these at

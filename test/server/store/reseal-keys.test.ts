@@ -12,30 +12,30 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
-import { readRing, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
-import { authorityFileName } from "../../src/features/certificates/authorities/data-directory-authorities.ts";
-import { bySigner } from "../../src/features/certificates/signers/well-known-signers.ts";
-import { fingerprintOf } from "../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
-import { authorityRecord } from "../../src/features/certificates/authorities/authority-record.ts";
-import type { RotatedAuthority } from "../../src/features/certificates/authorities/authority-record.ts";
+import { readRing, rotateTokenKey } from "../../../src/features/accounts/keys/rotate-token-key.ts";
+import { authorityFileName } from "../../../src/features/certificates/authorities/data-directory-authorities.ts";
+import { bySigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
+import { fingerprintOf } from "../../../src/pki/certificate.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { authorityRecord } from "../../../src/features/certificates/authorities/authority-record.ts";
+import type { RotatedAuthority } from "../../../src/features/certificates/authorities/authority-record.ts";
 import {
   abortRotation,
   prepareAuthority,
   switchAuthority,
-} from "../../src/features/certificates/authorities/rotate-authority.ts";
-import { systemClock as clock } from "../../src/machinery/api/clock.ts";
-import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
-import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
-import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
-import type { Store } from "../../src/machinery/storage/store.ts";
-import { readSharedSealingKeyId, refuseOtherDataDirectory } from "../../src/server/replica-identity.ts";
-import { resealKeys } from "../../src/server/reseal-keys.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
-import { keptStore } from "./kept-store.ts";
+} from "../../../src/features/certificates/authorities/rotate-authority.ts";
+import { systemClock as clock } from "../../../src/machinery/api/clock.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { readKeyRecord } from "../../../src/machinery/keys/key-records.ts";
+import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import type { Store } from "../../../src/machinery/storage/store.ts";
+import { readSharedSealingKeyId, refuseOtherDataDirectory } from "../../../src/server/store/replica-identity.ts";
+import { resealKeys } from "../../../src/server/store/reseal-keys.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { keptStore } from "../kept-store.ts";
 
 const certificateAuthority = "nodeagent-client-ca";
 

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-folder.ts";
+import type { OwnedFolder, OwnFolderOptions } from "../../machinery/files/owned-folder.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { removeUnsafeLock } from "../../machinery/storage/backends/lmdb-files.ts";
+import { refuseEmptiedStore, refuseUnfinishedRestore } from "./check-data-directory.ts";
+import { storeDirectory, unfinishedRestore } from "./data-directory-places.ts";
+
+/** Locks the data directory for this process, removes what kills left in it, and makes its store safe to open. Throws UsageError. */
+export function lockDataDirectory(directory: string): OwnedFolder {
+  const folder = ownDataDirectory(directory);
+  for (const part of [join(directory, generatedAuthoritiesFolder), storeDirectory(directory)]) {
+    if (existsSync(part)) removeUnfinishedFiles(part);
+  }
+  removeUnsafeLock(storeDirectory(directory));
+  return folder;
+}
+
+/**
+ * Locks the data directory for a restore, which removes its mark, the folder `unfinishedRestore`, when it is complete. The mark comes
+ * first: after a kill at any later moment, no server takes the folder for a new one. Throws UsageError, and removes what it made.
+ */
+export function lockForRestore(directory: string): OwnedFolder {
+  const mark = unfinishedRestore(directory);
+  const made = existsSync(directory) ? [] : [directory];
+  try {
+    return ownDataDirectory(directory, {
+      beforeLock() {
+        mkdirSync(mark, { mode: 0o700 });
+        made.unshift(mark);
+      },
+    });
+  } catch (error) {
+    made.forEach(removeIfEmpty);
+    throw error;
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It is not there, or another process has made something in it.
+  }
+}
+
+function ownDataDirectory(directory: string, options: OwnFolderOptions = {}): OwnedFolder {
+  try {
+    refuseUnfinishedRestore(directory);
+    refuseEmptiedStore(directory);
+    return ownFolder(directory, options);
+  } catch (error) {
+    throw error instanceof UnusableFile ? new UsageError(`--data-dir: ${error.message}`, { cause: error }) : error;
+  }
+}

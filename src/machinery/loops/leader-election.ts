@@ -77,10 +77,6 @@ export class LeaderElection {
     });
   }
 
-  get isLeading(): boolean {
-    return this.#isLeading;
-  }
-
   /** Competes for the lease until `stop`. */
   start(): void {
     this.#work = this.#work.then(() => this.#turn());

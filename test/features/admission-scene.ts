@@ -39,7 +39,7 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   pathName: more.name ?? "a",
   isDryRun: false,
   requestedVersion: "v1",
-  listener: { warn: () => {} },
+  recorder: { warn: () => {} },
   requestedGroup: more.group ?? "",
   ...more,
 });

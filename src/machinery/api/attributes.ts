@@ -70,10 +70,11 @@ export interface AdmissionAttributes {
   readonly oldObject?: ApiObject | undefined;
   readonly isDryRun: boolean;
   /** Receives the warnings and audit annotations of rules. */
-  readonly listener: AdmissionListener;
+  readonly recorder: AdmissionRecorder;
 }
 
-export interface AdmissionListener {
+/** What rules say of a write besides their verdict (upstream: `warning.Recorder`, `Attributes.AddAnnotation`). */
+export interface AdmissionRecorder {
   /** Adds a sentence to the Warning headers. */
   warn(warning: string): void;
   /** Adds annotations to the request's audit events. Absent when no audit log takes them. */

@@ -162,7 +162,7 @@ function attributesOf<T extends ApiObject>(
     object,
     oldObject,
     isDryRun: caller.isDryRun,
-    listener: caller,
+    recorder: caller,
   };
 }
 

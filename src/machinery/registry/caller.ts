@@ -1,9 +1,9 @@
-import type { AdmissionListener } from "../api/attributes.ts";
+import type { AdmissionRecorder } from "../api/attributes.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import type { UserInfo } from "../api/user-info.ts";
 
 /** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
-export interface Caller extends AdmissionListener {
+export interface Caller extends AdmissionRecorder {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
   /**

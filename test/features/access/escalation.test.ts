@@ -36,7 +36,7 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   object,
   isDryRun: false,
   requestedVersion: "v1",
-  listener: { warn: () => {} },
+  recorder: { warn: () => {} },
   ...bent,
 });
 

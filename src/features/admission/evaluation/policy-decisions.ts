@@ -140,7 +140,7 @@ export class PolicyDecisions {
         `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`,
       );
     }
-    const { namespace, listener } = written.write.attributes;
+    const { namespace, recorder } = written.write.attributes;
     const denials: Denial[] = [];
     const annotations = new Map<string, Set<string>>();
     for (const binding of inForce.bindings.map((one) => this.#readyBinding(one))) {
@@ -160,7 +160,7 @@ export class PolicyDecisions {
       }
     }
     for (const [key, values] of annotations) {
-      listener.annotate?.({ [`${policy.name}/${key}`]: [...values].join(", ") });
+      recorder.annotate?.({ [`${policy.name}/${key}`]: [...values].join(", ") });
     }
     return denials;
   }
@@ -201,14 +201,14 @@ export class PolicyDecisions {
       readonly seconds: number;
     },
   ): boolean {
-    const { listener } = written.write.attributes;
+    const { recorder } = written.write.attributes;
     const actions = binding.spec.validationActions ?? [];
     const checked = { policy: policy.name, binding: binding.name, error: failure.error, seconds };
     for (const action of actions) {
       if (action === "Deny") this.#options.observer.onChecked({ ...checked, action: "deny" });
       else if (action === "Warn") {
         const who = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
-        listener.warn(`Validation failed for ${who}: ${failure.message}`);
+        recorder.warn(`Validation failed for ${who}: ${failure.message}`);
         this.#options.observer.onChecked({ ...checked, action: "warn" });
       } else {
         const failures = [
@@ -220,7 +220,7 @@ export class PolicyDecisions {
             validationActions: actions,
           },
         ];
-        listener.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": JSON.stringify(failures) });
+        recorder.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": JSON.stringify(failures) });
         this.#options.observer.onChecked({ ...checked, action: "audit" });
       }
     }

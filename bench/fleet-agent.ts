@@ -1,10 +1,10 @@
-import { LeaseHeartbeat } from "../src/agent/lease-heartbeat.ts";
-import { registerNode } from "../src/agent/node-registration.ts";
-import type { NodeReport } from "../src/agent/node-registration.ts";
-import { nodeSystemInfo } from "../src/agent/machine.ts";
-import { requestCertificate } from "../src/agent/request-certificate.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "../src/agent/wanted-certificate.ts";
-import type { WantedCertificate } from "../src/agent/wanted-certificate.ts";
+import { LeaseHeartbeat } from "../src/agent/node/lease-heartbeat.ts";
+import { registerNode } from "../src/agent/node/node-registration.ts";
+import type { NodeReport } from "../src/agent/node/node-registration.ts";
+import { nodeSystemInfo } from "../src/agent/node/machine.ts";
+import { requestCertificate } from "../src/agent/certificates/request-certificate.ts";
+import { wantedClientCertificate, wantedServingCertificate } from "../src/agent/certificates/wanted-certificate.ts";
+import type { WantedCertificate } from "../src/agent/certificates/wanted-certificate.ts";
 import {
   certificateSigningRequestResource,
   clusterTrustBundleResource,

@@ -71,5 +71,5 @@ export const programs: Programs = {
     (await import("./server/encryption/encryption-programs.ts")).runEncryption(config, action),
   doctor: async (config) => (await doctorPrograms()).runDoctor(config),
   supportBundle: async (config, file) => (await doctorPrograms()).runSupportBundle(config, file),
-  issue: async (program) => (await import("./agent/issue-program.ts")).runIssueProgram(program),
+  issue: async (program) => (await import("./agent/issue/issue-program.ts")).runIssueProgram(program),
 };

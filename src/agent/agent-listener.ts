@@ -7,7 +7,7 @@ import { closeServer, sendAnswer } from "../machinery/http/connections/http1/nod
 import { probeAnswer } from "../machinery/http/routes/probe-answer.ts";
 import type { ProbedProgram } from "../machinery/http/routes/probe-answer.ts";
 import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
-import type { KeyPair } from "./key-pair.ts";
+import type { KeyPair } from "./certificates/key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 /** For another connection, the oldest one ends. */

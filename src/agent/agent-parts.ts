@@ -1,10 +1,10 @@
 import type { Names } from "../machinery/api/names.ts";
 import type { AgentListener } from "./agent-listener.ts";
 import type { ServiceCertificate } from "./agent-settings.ts";
-import type { BundleFileOptions } from "./bundle-file.ts";
-import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
-import type { NodeIdentity } from "./node-identity.ts";
-import type { ServerClock } from "./server-clock.ts";
+import type { BundleFileOptions } from "./files/bundle-file.ts";
+import type { CertificateContext, ManagedCertificate } from "./certificates/managed-certificate.ts";
+import type { NodeIdentity } from "./connection/node-identity.ts";
+import type { ServerClock } from "./connection/server-clock.ts";
 
 /** What all parts of an agent share. */
 export interface AgentContext extends CertificateContext {

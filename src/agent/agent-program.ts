@@ -8,7 +8,7 @@ import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { statusText } from "./agent-status-text.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
-import { checkAgent } from "./check-agent.ts";
+import { checkAgent } from "./check/check-agent.ts";
 import { runAgentUntilStopped } from "./run-agent-until-stopped.ts";
 import type { SettingsSource } from "./run-agent-until-stopped.ts";
 import { startAgent } from "./start-agent.ts";

@@ -3,7 +3,7 @@ import { counted } from "../machinery/command-line/counted.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import type { AgentStatus } from "./agent-status.ts";
-import { approvalAdvice } from "./approval-advice.ts";
+import { approvalAdvice } from "./certificates/approval-advice.ts";
 
 /** What `signet agent status` shows: a table of the certificates, and a line for each thing that people should know. */
 export const statusText = (status: AgentStatus): string =>

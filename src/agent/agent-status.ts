@@ -1,4 +1,4 @@
-import type { CertificateReport } from "./certificate-manager.ts";
+import type { CertificateReport } from "./certificates/certificate-manager.ts";
 
 /** What an agent tells people about itself. Contains nothing secret. Times are milliseconds since the epoch. */
 export interface AgentStatus {

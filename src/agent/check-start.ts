@@ -3,9 +3,9 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import type { Log } from "../machinery/logging/log.ts";
 import type { AgentContext } from "./agent-parts.ts";
 import type { AgentSettings } from "./agent-settings.ts";
-import { storedFiles } from "./certificate-store.ts";
-import { certificatesFolder } from "./managed-certificate.ts";
-import type { NodeIdentity } from "./node-identity.ts";
+import { storedFiles } from "./certificates/certificate-store.ts";
+import { certificatesFolder } from "./certificates/managed-certificate.ts";
+import type { NodeIdentity } from "./connection/node-identity.ts";
 
 /**
  * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, of a token

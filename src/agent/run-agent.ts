@@ -6,10 +6,10 @@ import type { Backoff } from "../machinery/loops/backoff.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
-import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
-import { NodeReporter } from "./node-reporter.ts";
-import { followTrustBundles } from "./trust-bundle-follower.ts";
-import { wantedClientCertificate } from "./wanted-certificate.ts";
+import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./node/lease-heartbeat.ts";
+import { NodeReporter } from "./node/node-reporter.ts";
+import { followTrustBundles } from "./files/trust-bundle-follower.ts";
+import { wantedClientCertificate } from "./certificates/wanted-certificate.ts";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { leaseResource } from "../features/core/resources.ts";
 

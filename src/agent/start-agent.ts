@@ -12,15 +12,15 @@ import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { FailureLog } from "./failure-log.ts";
-import { HookMemory } from "./hook-memory.ts";
-import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
-import { certificatesFolder, managedCertificate } from "./managed-certificate.ts";
-import type { ManagedCertificate } from "./managed-certificate.ts";
-import { NodeIdentity } from "./node-identity.ts";
+import { HookMemory } from "./files/hook-memory.ts";
+import { hookGraceMilliseconds, HookRunner } from "./files/hook-runner.ts";
+import { certificatesFolder, managedCertificate } from "./certificates/managed-certificate.ts";
+import type { ManagedCertificate } from "./certificates/managed-certificate.ts";
+import { NodeIdentity } from "./connection/node-identity.ts";
 import { runAgent } from "./run-agent.ts";
-import { logSkew, ServerClock } from "./server-clock.ts";
-import type { TrustBundleContents, TrustBundleState } from "./bundle-file.ts";
-import type { Connect } from "./agent-clients.ts";
+import { logSkew, ServerClock } from "./connection/server-clock.ts";
+import type { TrustBundleContents, TrustBundleState } from "./files/bundle-file.ts";
+import type { Connect } from "./connection/agent-clients.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 export interface StartAgentOptions {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
-import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
+import type { CertificateOutput, FolderPart } from "../agent/files/certificate-output.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import type { Fields } from "../machinery/command-line/fields.ts";
 import { dnsNameFault } from "../pki/dns-name.ts";

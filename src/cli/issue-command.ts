@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { IssueProgram } from "../agent/issue-program.ts";
+import type { IssueProgram } from "../agent/issue/issue-program.ts";
 import { lifetimeOption } from "../features/certificates/commands.ts";
 import { minimumExpirationText } from "../features/certificates/resources.ts";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
-import type { IssueProgram } from "../agent/issue-program.ts";
+import type { IssueProgram } from "../agent/issue/issue-program.ts";
 import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from "../features/access/commands.ts";
 import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AgentClients } from "../../src/agent/agent-clients.ts";
-import type { AgentClientsOptions } from "../../src/agent/agent-clients.ts";
-import { ServerClock } from "../../src/agent/server-clock.ts";
+import { AgentClients } from "../../src/agent/connection/agent-clients.ts";
+import type { AgentClientsOptions } from "../../src/agent/connection/agent-clients.ts";
+import { ServerClock } from "../../src/agent/connection/server-clock.ts";
 import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
 import { connectionTimeout } from "../../src/machinery/client/connections.ts";
 import type { ClientResponse } from "../../src/machinery/client/transport.ts";

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { keyTypeOf } from "../../src/pki/keys.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
-import type { CertificateManager } from "../../src/agent/certificate-manager.ts";
+import type { CertificateManager } from "../../src/agent/certificates/certificate-manager.ts";
 import { hour, SigningScene, wanted } from "./signing-scene.ts";
 import { settle } from "./virtual-time.ts";
 

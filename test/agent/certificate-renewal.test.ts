@@ -8,13 +8,13 @@ import {
   requestIdentity,
   refusalReason,
   renewalTime,
-} from "../../src/agent/certificate-renewal.ts";
+} from "../../src/agent/certificates/certificate-renewal.ts";
 import {
   tlsFault,
   tlsUsagesOf,
   wantedClientCertificate,
   wantedServingCertificate,
-} from "../../src/agent/wanted-certificate.ts";
+} from "../../src/agent/certificates/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { latestRecall } from "../../src/features/certificates/bundles/recall.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";

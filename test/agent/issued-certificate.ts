@@ -1,4 +1,4 @@
-import type { WantedCertificate } from "../../src/agent/wanted-certificate.ts";
+import type { WantedCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { createCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
 import { parseCertificate } from "../../src/pki/certificate.ts";
 import type { Certificate } from "../../src/pki/certificate.ts";

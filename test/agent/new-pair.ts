@@ -1,6 +1,6 @@
-import { keyPair } from "../../src/agent/key-pair.ts";
-import type { KeyPair } from "../../src/agent/key-pair.ts";
-import { wantedClientCertificate } from "../../src/agent/wanted-certificate.ts";
+import { keyPair } from "../../src/agent/certificates/key-pair.ts";
+import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
+import { wantedClientCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";

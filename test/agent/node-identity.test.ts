@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
-import { NodeIdentity } from "../../src/agent/node-identity.ts";
-import { ServerClock } from "../../src/agent/server-clock.ts";
+import { NodeIdentity } from "../../src/agent/connection/node-identity.ts";
+import { ServerClock } from "../../src/agent/connection/server-clock.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";

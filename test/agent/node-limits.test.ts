@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { signingRequest } from "../../src/agent/request-certificate.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
+import { signingRequest } from "../../src/agent/certificates/request-certificate.ts";
+import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../src/machinery/api/attributes.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LeaseHeartbeat } from "../../src/agent/lease-heartbeat.ts";
-import { nodeSystemInfo } from "../../src/agent/machine.ts";
-import type { NodeReport } from "../../src/agent/node-registration.ts";
-import { registerNode } from "../../src/agent/node-registration.ts";
+import { LeaseHeartbeat } from "../../src/agent/node/lease-heartbeat.ts";
+import { nodeSystemInfo } from "../../src/agent/node/machine.ts";
+import type { NodeReport } from "../../src/agent/node/node-registration.ts";
+import { registerNode } from "../../src/agent/node/node-registration.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";

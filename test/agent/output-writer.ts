@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { CertificateOutput } from "../../src/agent/certificate-output.ts";
-import { writeCertificateOutput } from "../../src/agent/certificate-output.ts";
+import type { CertificateOutput } from "../../src/agent/files/certificate-output.ts";
+import { writeCertificateOutput } from "../../src/agent/files/certificate-output.ts";
 import { newPair } from "./new-pair.ts";
 
 /** One output of each kind of PEM, below a folder. */

@@ -1,4 +1,4 @@
-import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
 import { newPair } from "./new-pair.ts";
 
 // Installs one pair after the other, until it is killed.

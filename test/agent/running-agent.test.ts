@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-settings.ts";
-import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
 import { revocationResource } from "../../src/features/revocation/resources.ts";

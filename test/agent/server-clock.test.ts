@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logSkew, ServerClock, setsClock } from "../../src/agent/server-clock.ts";
+import { logSkew, ServerClock, setsClock } from "../../src/agent/connection/server-clock.ts";
 import { logTo } from "./log-to.ts";
 import type { ClientResponse } from "../../src/machinery/client/transport.ts";
 

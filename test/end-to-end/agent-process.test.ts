@@ -10,7 +10,7 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { signetProgram } from "../../bench/signet-program.ts";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
-import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
 import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
 import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { startMachineServer } from "../agent/machine-server.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { signingRequest } from "../../src/agent/request-certificate.ts";
-import { wantedClientCertificate } from "../../src/agent/wanted-certificate.ts";
+import { signingRequest } from "../../src/agent/certificates/request-certificate.ts";
+import { wantedClientCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";

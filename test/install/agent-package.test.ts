@@ -5,7 +5,7 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { parseKeyPair } from "../../src/agent/key-pair.ts";
+import { parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { startMachineServer } from "../agent/machine-server.ts";
 import type { MachineServer } from "../agent/machine-server.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import pino from "pino";
-import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
 import { authorityRecord } from "../../src/features/certificates/authorities/authority-record.ts";

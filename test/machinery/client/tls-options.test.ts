@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { connect, createServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { after, before, describe, it } from "node:test";
-import { wantedServingCertificate } from "../../../src/agent/wanted-certificate.ts";
+import { wantedServingCertificate } from "../../../src/agent/certificates/wanted-certificate.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { tlsOptions } from "../../../src/machinery/client/tls-options.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";

@@ -1,0 +1,166 @@
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { replaceLink, writeFileAtomically, writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
+import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import { removeFile } from "../../machinery/files/remove-file.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { PkiError } from "../../pki/pki-error.ts";
+import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
+import type { KeyPair } from "./key-pair.ts";
+
+interface PairInUse {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The digest of what was asked for when the pair was requested. */
+  readonly wantedDigest: string;
+}
+
+/**
+ * The files of one certificate, like those of a kubelet: dated files with key and certificate, and the link
+ * `NAME-current.pem` to the one in use. Every file is written completely and then renamed, so that a kill at any point leaves
+ * a key and its own certificate. The key of a pending request is kept too, so that a restart continues to wait for it.
+ */
+export class CertificateStore {
+  readonly #directory: string;
+  readonly #name: string;
+
+  constructor(directory: string, name: string) {
+    this.#directory = directory;
+    this.#name = name;
+    makeFolder(directory, { mode: 0o700 });
+  }
+
+  /** A kill came right after the pending key and its certificate were put into use: the key must not be requested again. */
+  forgetUsedKey(): void {
+    const pending = this.pendingKey();
+    if (pending === undefined || pending === "") return;
+    if (readUnlessUnusable(this.file)?.startsWith(pending) === true) this.forgetPendingKey();
+  }
+
+  /** The file from which other programs may read the pair. Its name does not change with a renewal. */
+  get file(): string {
+    return join(this.#directory, `${this.#name}-current.pem`);
+  }
+
+  /** The pair in use, or undefined. Throws PkiError when the file holds none, UnusableFile when others can read it. */
+  read(): KeyPair | undefined {
+    const pem = readPrivateFile(this.file);
+    return pem === undefined ? undefined : parseKeyPair(pem);
+  }
+
+  /** The digest of what was asked for when the pair in use was requested. Undefined when it is not known. */
+  get wantedDigest(): string | undefined {
+    return readUnlessUnusable(this.#wantedDigestFile);
+  }
+
+  /**
+   * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it.
+   */
+  install(pair: KeyPair, when: PairInUse): void {
+    this.#write(pair, when);
+    this.forgetPendingKey();
+  }
+
+  /** Writes the pair in use again when somebody has removed its file, or all of the folder. Returns whether it was. */
+  restore(pair: KeyPair, when: PairInUse): boolean {
+    if (existsSync(this.file)) return false;
+    this.#write(pair, when);
+    return true;
+  }
+
+  #write(pair: KeyPair, { now, wantedDigest }: PairInUse): void {
+    makeFolder(this.#directory, { mode: 0o700 });
+    // There is none where an administrator has put a file there.
+    const previous = basename(linkTarget(this.file) ?? "");
+    const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
+    // Before the write: each retry of one that failed makes another file.
+    for (const file of readdirSync(this.#directory)) {
+      if (this.#isDated(file) && file !== previous) removeFile(join(this.#directory, file));
+    }
+    const contents = formatKeyPair(pair);
+    writeFileAtomically(join(this.#directory, dated), { contents, mode: 0o600, knownAs: this.file });
+    replaceLink(this.file, dated);
+    // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
+    // Most renewals change nothing here, and then a disk that is full by now keeps no pair from use.
+    if (this.wantedDigest !== wantedDigest) this.keepWantedDigest(wantedDigest);
+  }
+
+  keepWantedDigest(wantedDigest: string): void {
+    writePrivateFile(this.#wantedDigestFile, wantedDigest);
+  }
+
+  /**
+   * The key of the pending request. PEM, secret; "" when another one is to be made. A key that other users can read, or this one
+   * cannot, counts as missing.
+   */
+  pendingKey(): string | undefined {
+    return readUnlessUnusable(this.#pendingFile);
+  }
+
+  keepPendingKey(keyPem: string): void {
+    makeFolder(this.#directory, { mode: 0o700 });
+    writePrivateFile(this.#pendingFile, keyPem);
+  }
+
+  forgetPendingKey(): void {
+    removeFile(this.#pendingFile);
+  }
+
+  /** Forgets the pending key, so that another one is made: after a restart too, if that can be written. */
+  demandNewKey(): void {
+    try {
+      this.keepPendingKey("");
+    } catch {
+      this.forgetPendingKey();
+    }
+  }
+
+  get #pendingFile(): string {
+    return join(this.#directory, `${this.#name}-pending.key`);
+  }
+
+  get #wantedDigestFile(): string {
+    return join(this.#directory, `${this.#name}-wanted`);
+  }
+
+  /** Another certificate's name may begin with this one's. */
+  #isDated(file: string): boolean {
+    return file.startsWith(`${this.#name}-`) && datePattern.test(file.slice(this.#name.length + 1));
+  }
+}
+
+/** The names of the files that a folder has of each certificate, by its name. */
+export function storedFiles(directory: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const file of readdirSync(directory)) {
+    const name = filePattern.exec(file)?.[1];
+    if (name !== undefined) found.set(name, [...(found.get(name) ?? []), file]);
+  }
+  return found;
+}
+
+const date = String.raw`\d{4}(?:-\d\d){5}-\d{3}\.pem`;
+const datePattern = new RegExp(`^${date}$`);
+const filePattern = new RegExp(`^(.+)-(?:current\\.pem|pending\\.key|wanted|${date})$`);
+
+/** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
+export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {
+  try {
+    return store.read();
+  } catch (error) {
+    if (!(error instanceof PkiError || error instanceof UnusableFile)) throw error;
+    onFault(error.message);
+    return undefined;
+  }
+}
+
+/** What cannot be read counts as missing, whatever the reason: another file takes its place. */
+function readUnlessUnusable(file: string): string | undefined {
+  try {
+    return readPrivateFile(file);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+import type { CertificateReview } from "../../features/revocation/resources.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { postReview } from "../../machinery/client/post-review.ts";
+import { encodeCertificatesPem } from "../../pki/certificates-pem.ts";
+import type { CertificateManager } from "./certificate-manager.ts";
+
+/**
+ * Tells a manager when the server says that its certificate in use is revoked. A server that knows no such question says nothing. Rejects
+ * when there is no answer.
+ */
+export async function lookForRevocation(
+  manager: Pick<CertificateManager, "current" | "revoked">,
+  { names, client }: { readonly names: Names; readonly client: ApiClient },
+): Promise<void> {
+  const pair = manager.current;
+  if (pair === undefined) return;
+  const review = postReview<Partial<CertificateReview>>(client, {
+    group: names.group("signet"),
+    kind: "CertificateReview",
+    spec: { certificate: encodeCertificatesPem([pair.certificate]) },
+  });
+  if ((await ignoreCodes([403, 404], review))?.status?.revoked === true) manager.revoked(pair);
+}

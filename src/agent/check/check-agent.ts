@@ -1,0 +1,120 @@
+import { errorCode, messageOf } from "../../machinery/api/thrown-error.ts";
+import { ignoredProxy } from "../../machinery/client/proxy-agent.ts";
+import { listenFault, tryListening } from "../../machinery/command-line/listen-fault.ts";
+import { fileFailureReason, namesPath } from "../../machinery/files/unusable-file.ts";
+import { ServerUnreachable } from "../connection/explained-transport.ts";
+import { readAgentStatus } from "../agent-control.ts";
+import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "../agent-settings.ts";
+import { outputPath } from "../files/certificate-output.ts";
+import { checkAgentFolder, checkBundleFile, checkOutput, savedPair } from "./check-files.ts";
+import { faulty, notChecked, ok } from "./check-finding.ts";
+import type { CheckFinding } from "./check-finding.ts";
+import { checkBundles, checkServer } from "./check-server.ts";
+import type { CheckIdentity } from "./check-server.ts";
+import type { KeyPair } from "../certificates/key-pair.ts";
+
+export interface CheckOptions {
+  readonly print: (line: string) => void;
+  readonly version: string;
+}
+
+/**
+ * Checks what an agent with these settings needs, and changes nothing: what it makes to try a folder, it removes at once. Prints a line
+ * for each subject. Returns whether there is no fault.
+ */
+export async function checkAgent(settings: AgentSettings, { print, version }: CheckOptions): Promise<boolean> {
+  let isInOrder = true;
+  for await (const { subject, state, why } of findings(settings, version)) {
+    print(`${state}  ${subject}${why === undefined ? "" : `: ${why}`}`);
+    if (state === "FAULT") isInOrder = false;
+  }
+  return isInOrder;
+}
+
+type SubjectFinding = CheckFinding & { readonly subject: string };
+type Findings = AsyncGenerator<SubjectFinding, void>;
+
+async function* findings(settings: AgentSettings, version: string): Findings {
+  const { dataDirectory, port, certificates, trustBundles } = settings;
+  yield { subject: "the settings", ...ok };
+  let pair: KeyPair | undefined;
+  const ofPair = await foundBy(() => void (pair = savedPair(dataDirectory)));
+  const ofFolder = await foundBy(() => checkAgentFolder(dataDirectory));
+  const ofDirectory = [ofFolder, ofPair].find(({ state }) => state === "FAULT") ?? ofFolder;
+  yield { subject: `the data directory ${dataDirectory}`, ...ofDirectory };
+  if (port !== 0) yield { subject: `the port ${port}`, ...(await portFinding(settings)) };
+  for (const certificate of certificates) yield* ofOutputs(certificate);
+  for (const { file, store } of trustBundles) {
+    yield { subject: `the file ${file}`, ...(await foundBy(() => checkBundleFile(file))) };
+    if (store?.passwordFile === undefined) continue;
+    yield { subject: `the password of ${file}`, ...(await foundBy(() => void store.password())) };
+  }
+  const withoutProxy = ignoredProxy(process.env);
+  if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };
+  if (ofPair.state === "FAULT") yield* unasked(settings, notChecked("the data directory cannot be used"));
+  else yield* ofServers(settings, { pair, version });
+}
+
+async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
+  for (const output of outputs) {
+    yield { subject: `${name}: ${outputPath(output)}`, ...(await foundBy(() => checkOutput(output))) };
+  }
+  for (const output of outputs) {
+    if (!("password" in output)) continue;
+    yield { subject: `${name}: the password`, ...(await foundBy(() => void output.password())) };
+  }
+}
+
+/** Asks no server: without its certificate, it is not known who the agent is to one. */
+function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
+  for (const server of servers) yield { subject: serverSubject(server), ...finding };
+  for (const { source } of trustBundles) yield { subject: bundleSubject(source), ...finding };
+}
+
+async function* ofServers(settings: AgentSettings, agent: Omit<CheckIdentity, "settings">): Findings {
+  let answering: CheckIdentity | undefined;
+  for (const server of settings.servers) {
+    const identity = { settings: { ...settings, servers: [server] }, ...agent };
+    const finding = await foundBy(() => checkServer(identity));
+    if (finding.state === "ok") answering ??= identity;
+    yield { subject: serverSubject(server), ...finding };
+  }
+  for (const { source } of settings.trustBundles) {
+    yield { subject: bundleSubject(source), ...(await foundBy(() => checkBundles(source, answering))) };
+  }
+}
+
+/** What `check` returns, or that it failed. */
+async function foundBy(check: () => Promise<CheckFinding> | CheckFinding | void): Promise<CheckFinding> {
+  try {
+    return (await check()) ?? ok;
+  } catch (error) {
+    if (error instanceof ServerUnreachable) return faulty(error.reason);
+    return faulty(namesPath(error) ? fileFailureReason(error) : messageOf(error));
+  }
+}
+
+async function portFinding({ listenAddress, port, dataDirectory }: AgentSettings): Promise<CheckFinding> {
+  try {
+    await tryListening({ host: listenAddress, port });
+    return ok;
+  } catch (error) {
+    if (errorCode(error) === "EADDRINUSE" && (await runsAgent(dataDirectory))) {
+      return notChecked("an agent with this data directory runs");
+    }
+    return faulty(listenFault(error) ?? messageOf(error));
+  }
+}
+
+const runsAgent = (dataDirectory: string): Promise<boolean> =>
+  readAgentStatus(dataDirectory).then(
+    () => true,
+    () => false,
+  );
+
+const serverSubject = (server: string): string => `the server ${server}`;
+
+const bundleSubject = (source: TrustBundleFile["source"]): string =>
+  "bundleName" in source
+    ? `the trust bundle ${source.bundleName}`
+    : `the trust bundles of the signer ${source.signerName}`;

@@ -1,0 +1,113 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { checkReplaceable, openReplacement } from "../../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
+import { removeFile } from "../../machinery/files/remove-file.ts";
+import { fileFailureReason, linkFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { checkPlace, outputFolder } from "../files/certificate-output.ts";
+import type { CertificateOutput } from "../files/certificate-output.ts";
+import { readUsable, CertificateStore } from "../certificates/certificate-store.ts";
+import { ok } from "./check-finding.ts";
+import type { CheckFinding } from "./check-finding.ts";
+import type { KeyPair } from "../certificates/key-pair.ts";
+import { certificatesFolder } from "../certificates/managed-certificate.ts";
+
+/** What the agent makes in a folder: files of this mode and owner, and links. */
+interface Made {
+  readonly ownership: FileOwnership;
+  readonly hasLinks: boolean;
+}
+
+const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasLinks: true };
+
+/** Throws UnusableFile unless the agent can keep its files there. */
+export const checkAgentFolder = (folder: string): CheckFinding => checkFolder(folder, ownFiles);
+
+/** The client certificate of an agent that has run there. Throws UnusableFile when this user may not use the agent's files. */
+export function savedPair(dataDirectory: string): KeyPair | undefined {
+  const pki = certificatesFolder({ dataDirectory });
+  if (!existsSync(pki)) return undefined;
+  checkFolder(pki, ownFiles);
+  const store = new CertificateStore(pki, "client");
+  try {
+    return readUsable(store, () => {});
+  } catch (error) {
+    throw new UnusableFile(`${store.file}: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
+
+/** Throws UnusableFile unless the agent can write an output. */
+export function checkOutput(output: CertificateOutput): CheckFinding {
+  checkPlace(output);
+  if (output.type !== "folder") checkNotMounted(output.file);
+  const ownership = { ...output.ownership, isOwnershipKept: true };
+  return checkFolder(outputFolder(output), { ownership, hasLinks: output.type === "folder" });
+}
+
+/** Throws UnusableFile unless the agent can write trust anchors to a file. */
+export function checkBundleFile(file: string): CheckFinding {
+  checkReplaceable(file);
+  checkNotMounted(file);
+  checkParentFolders(dirname(file), {});
+  return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
+}
+
+/** Throws UnusableFile unless this can be made in a folder, or the folder can be made. */
+function checkFolder(folder: string, made: Made): CheckFinding {
+  let present = folder;
+  while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
+  if (!statSync(present).isDirectory()) throw new UnusableFile(`${present} is a file, not a folder; name another`);
+  try {
+    if (present === folder) tryMaking(made, folder);
+    else accessSync(present, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new UnusableFile(`${present}: ${fileFailureReason(error)}`, { cause: error });
+  }
+  return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
+}
+
+/** Only a try tells what a file system can do, and whom this user may give files to. Throws the system's error, or one with the reason. */
+function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
+  const tried = openReplacement(join(folder, ".signet-agent-check"), ownership);
+  tried.discard();
+  if (!hasLinks) return;
+  try {
+    symlinkSync(".", tried.temporary);
+  } catch (error) {
+    throw new UnusableFile(linkFailureReason(error), { cause: error });
+  }
+  removeFile(tried.temporary);
+}
+
+/** Throws UnusableFile for a file that is mounted by itself, as one of a container may be: no other can take its place. */
+function checkNotMounted(file: string): void {
+  if (!existsSync(file) || mountOf(file) === mountOf(realpathSync(dirname(file)))) return;
+  throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
+}
+
+/** Linux' facts about the open files of a process (proc(5)). Other systems have none. */
+const openFilesFolder = "/proc/self/fdinfo";
+/** Opens a file without the right to read it, and of a link the link itself (open(2)). Node.js has no name for O_PATH. */
+const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
+
+/** The mount that a path is in now. Undefined where the system does not tell. */
+function mountOf(path: string): string | undefined {
+  if (!existsSync(openFilesFolder)) return undefined;
+  const descriptor = openSync(path, pathOnly);
+  try {
+    return /^mnt_id:.*$/m.exec(readFileSync(`${openFilesFolder}/${descriptor}`, "utf8"))?.[0];
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,47 @@
+import { connectionFault } from "../../machinery/client/connection-fault.ts";
+import type { CaSource } from "../../machinery/client/connection-fault.ts";
+import { explainedBody } from "../../machinery/client/explained-body.ts";
+import type { ClientResponse, Transport } from "../../machinery/client/transport.ts";
+
+/** There was no answer. The message names the server, and says why and what to do. */
+export class ServerUnreachable extends Error {
+  override readonly name = "ServerUnreachable";
+  readonly reason: string;
+
+  constructor(server: string, { reason, cause }: { readonly reason: string; readonly cause?: Error }) {
+    super(`cannot reach the server ${server}: ${reason}`, { cause });
+    this.reason = reason;
+  }
+}
+
+/** A transport to a server whose failures name the server, and say what to do. */
+export const explainedTransport = (
+  transport: Transport,
+  { server, caSource }: { readonly server: string; readonly caSource: CaSource },
+): Transport => ({
+  async send(request) {
+    const explain = (error: unknown): unknown => {
+      if (!(error instanceof Error) || request.signal?.aborted === true) return error;
+      const fault = connectionFault(error, caSource);
+      return fault === undefined ? error : new ServerUnreachable(server, { reason: fault.text, cause: error });
+    };
+    try {
+      const response = await transport.send(request);
+      if (isPage(response)) {
+        for await (const _ of response.body) break; // ends the request: a page in place of a watch may be endless
+        throw new ServerUnreachable(server, { reason: pageAdvice });
+      }
+      return { ...response, body: explainedBody(response.body, explain) };
+    } catch (error) {
+      throw explain(error);
+    }
+  },
+  close: () => transport.close(),
+});
+
+/** A success or redirection of a proxy, or of a login before the network: no API server answers with one. */
+const isPage = ({ status, headers }: ClientResponse): boolean =>
+  status < 400 && /^text\/html\b/i.test(String(headers["content-type"]));
+
+const pageAdvice =
+  "a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy";

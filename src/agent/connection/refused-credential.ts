@@ -1,0 +1,91 @@
+import type { ApiError } from "../../machinery/api/api-error.ts";
+import { lacksPermission } from "../../machinery/client/lacks-permission.ts";
+import { serialNumberHex } from "../../pki/certificate.ts";
+import type { BootstrapCredential } from "../agent-settings.ts";
+import type { KeyPair } from "../certificates/key-pair.ts";
+
+/** The credential of a request. */
+type UsedCredential =
+  | (BootstrapCredential & {
+      /** The node has had a certificate, so its Node may exist. */
+      readonly isOfKnownNode: boolean;
+    })
+  | {
+      readonly type: "node certificate";
+      readonly pair: KeyPair | undefined;
+      /** Milliseconds since the epoch. */
+      readonly now: number;
+      /** What comes after a refusal, or what to do. */
+      readonly next: string;
+    };
+
+const newToken = "signet bootstrap-token create";
+const newTokenOfKnownNode = `${newToken} --allow-existing-node`;
+
+/** How to give the agent of a node that exists a token. */
+export const tokenAdvice = (bootstrap: BootstrapCredential): string =>
+  bootstrap.type === "token file"
+    ? `put a token of ${newTokenOfKnownNode} into ${bootstrap.source}`
+    : `give the agent a token of ${newTokenOfKnownNode} with --bootstrap-token-file`;
+
+/** What an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
+export function refusalText(error: ApiError, credential: UsedCredential): string {
+  const { code, reason, message } = error;
+  if (reason === undefined) return `the server answered ${code} without a reason, as a proxy does: ${message}`;
+  if (code === 401) return `the server does not accept ${nameOf(credential)} (401): ${adviceFor(credential)}`;
+  if (code === 403) {
+    return `the server accepts ${nameOf(credential)}, but does not permit the request (403): ${message}${lacksPermission(message) ? permissionAdvice(credential) : ""}`;
+  }
+  return message;
+}
+
+function nameOf(credential: UsedCredential): string {
+  switch (credential.type) {
+    case "none":
+      return "a request without a credential";
+    case "token":
+    case "token file":
+      return `${tokenName(credential.token())} of ${credential.source}`;
+    case "certificate":
+      return `the client certificate of ${credential.source}`;
+    case "node certificate": {
+      const { pair, now } = credential;
+      if (pair === undefined) return "a request without a client certificate";
+      return `the node's client certificate ${serialNumberHex(pair.certificate)}, which ${validityText(pair, now)}`;
+    }
+  }
+}
+
+/** A certificate is not valid yet when it was made while the server's clock was ahead. */
+function validityText({ certificate: { notBefore, notAfter } }: KeyPair, now: number): string {
+  const time = (milliseconds: number): string => new Date(milliseconds).toISOString();
+  if (now < notBefore) return `is only valid from ${time(notBefore)} on, and it is ${time(now)}`;
+  return `${now > notAfter ? "expired" : "is valid until"} ${time(notAfter)}`;
+}
+
+/** A bootstrap token begins with its ID, which is public. */
+function tokenName(token = ""): string {
+  const id = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token)?.[1];
+  return id === undefined ? "the token" : `the bootstrap token ${id}`;
+}
+
+function adviceFor(credential: UsedCredential): string {
+  switch (credential.type) {
+    case "none":
+      return "give the agent a bootstrap token";
+    case "token":
+    case "token file":
+      return `it is unknown, was deleted or has expired: make another one with ${credential.isOfKnownNode ? newTokenOfKnownNode : newToken}`;
+    case "certificate":
+      return "it was revoked or has expired, or its CA is not one that the server accepts for clients";
+    case "node certificate":
+      return `the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: ${credential.next}`;
+  }
+}
+
+const permissionAdvice = (credential: UsedCredential): string =>
+  "token" in credential
+    ? `: ${newToken} makes the bindings that machines need`
+    : credential.type === "certificate"
+      ? ": bind the roles of bootstrap tokens to its user or group"
+      : "";

@@ -1,0 +1,180 @@
+import { hash } from "node:crypto";
+import { dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { ClusterTrustBundle } from "../../features/certificates/resources.ts";
+import { removeUnfinished, writePublicFile } from "../../machinery/files/atomic-file.ts";
+import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
+import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { readRegularFile } from "../../machinery/files/regular-file.ts";
+import { largestAnswerBytes } from "../connection/agent-clients.ts";
+import type { TrustBundleFile } from "../agent-settings.ts";
+import type { OpenFailureLog } from "../failure-log.ts";
+import { encodeAnchors, encodingOf } from "./encode-anchors.ts";
+import { failureReason } from "../failure-reason.ts";
+import { haveSameAnchors, joinedAnchors } from "./joined-anchors.ts";
+import { ChangedFilesReport } from "./changed-files-report.ts";
+import type { Log } from "../../machinery/logging/log.ts";
+
+export interface BundleFileOptions {
+  readonly followed: TrustBundleFile;
+  readonly failureLog: OpenFailureLog;
+  readonly log: Log;
+  /** Called with the file's contents at the start, after each change, and when they are found to be right. */
+  readonly onContents: (file: string, found: TrustBundleContents) => void;
+  readonly onAnchors: (file: string, state: TrustBundleState) => void;
+}
+
+export interface TrustBundleContents {
+  readonly contents: Buffer;
+  /** Whether the file had other contents, or none, and programs may have read it so. Not when that was found at each look. */
+  readonly isRepaired: boolean;
+}
+
+export interface TrustBundleState {
+  /** How many anchors the server has for the file. */
+  readonly anchors: number;
+  /** Why the file is not written. */
+  readonly fault?: string;
+}
+
+/** The agent has written no larger file than this. A store of the shortest anchors is larger than the answer of the server. */
+const largestBundleBytes = 2 * largestAnswerBytes;
+
+/**
+ * What became of the file at a look, and how many anchors the server has. `failed`: it could not be written, or what
+ * the server has is nothing to write.
+ */
+type Outcome = { readonly anchors: number } & (
+  | { readonly state: "right" | "written"; readonly contents: Buffer }
+  | { readonly state: "absent" }
+  | { readonly state: "failed"; readonly fault: string }
+);
+
+/** `fault`: the server's answer is nothing to write, or there is no password to write it with. */
+type WantedFile = { readonly contents: Buffer; readonly anchors: number } | { readonly fault: string };
+
+/** A file of trust anchors. What a look has found is kept for the next one: many anchors take seconds to read, and to compare. */
+export class BundleFile {
+  readonly #options: BundleFileOptions;
+  readonly #changedFiles: ChangedFilesReport;
+  /** What the server has now, until it is in the file. */
+  #wanted: WantedFile | undefined;
+  /** At the last look. */
+  #encoding: ReturnType<typeof encodingOf> | undefined;
+  /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
+  #compared: { readonly digest: string | undefined; readonly isRight: boolean } | undefined;
+  #last: Outcome | undefined;
+
+  constructor(options: BundleFileOptions) {
+    this.#options = options;
+    this.#changedFiles = new ChangedFilesReport(options);
+  }
+
+  /** Whether the last look could not make the file right. */
+  get isFailing(): boolean {
+    return this.#last?.state === "failed";
+  }
+
+  /** For the hook: the agent may have been killed after it wrote the file, before the hook ran. */
+  reportSaved(): void {
+    const { followed, onContents } = this.#options;
+    const saved = savedContents(followed.file);
+    if (saved !== undefined) onContents(followed.file, { contents: saved, isRepaired: false });
+  }
+
+  /** The server has something else now. */
+  forget(): void {
+    this.#wanted = undefined;
+    this.#compared = undefined;
+  }
+
+  /** Looks at the file, and writes it when it has not the anchors that the server has. */
+  look(bundles: () => readonly ClusterTrustBundle[]): void {
+    const { file } = this.#options.followed;
+    const encoding = encodingOf(this.#options.followed);
+    if (!isDeepStrictEqual(encoding, this.#encoding)) this.forget();
+    this.#encoding = encoding;
+    const found = savedContents(file);
+    const digest = found && digestOf(found);
+    const isKnown = this.#compared !== undefined && this.#compared.digest === digest;
+    const wasRight = this.#compared?.isRight === true;
+    if (isKnown && wasRight) return this.#changedFiles.looked([]);
+    this.#wanted ??= wantedFile(bundles(), encoding);
+    const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found);
+    this.#report(outcome, { wasRight });
+    this.#last = outcome;
+    if (outcome.state === "failed") this.#compared = { digest, isRight: false };
+    else {
+      this.#compared = "contents" in outcome ? { digest: digestOf(outcome.contents), isRight: true } : undefined;
+      this.#wanted = undefined; // it may be large
+    }
+    if (wasRight) this.#changedFiles.looked(outcome.state === "written" ? [file] : []);
+  }
+
+  /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
+  #makeRight(wanted: WantedFile, found: Buffer | undefined): Outcome {
+    const { file, store } = this.#options.followed;
+    if ("fault" in wanted) return { state: "failed", anchors: 0, ...wanted };
+    const { contents, anchors } = wanted;
+    if (anchors === 0) return { state: "absent", anchors };
+    if (found !== undefined && (store === undefined ? hasSamePem(found, contents) : found.equals(contents))) {
+      return { state: "right", anchors, contents: found };
+    }
+    try {
+      checkParentFolders(dirname(file), {});
+      makeFolder(dirname(file), { mode: 0o755 });
+      writePublicFile(file, contents);
+      removeUnfinished(file);
+      return { state: "written", anchors, contents };
+    } catch (error) {
+      return { state: "failed", anchors, fault: failureReason(error) };
+    }
+  }
+
+  /** Tells the others of each look, and logs what is new. A file that somebody has changed is reported elsewhere. */
+  #report(outcome: Outcome, { wasRight }: { readonly wasRight: boolean }): void {
+    const { log, followed, onContents, onAnchors } = this.#options;
+    const { source, file } = followed;
+    const { anchors } = outcome;
+    onAnchors(file, { anchors, ...("fault" in outcome && { fault: outcome.fault }) });
+    if ("contents" in outcome) {
+      // Also where the file is right: an earlier try may have failed after it had put it there.
+      const isRepaired = outcome.state === "written" && !this.#changedFiles.foundChanges;
+      onContents(file, { contents: outcome.contents, isRepaired });
+    }
+    const last = this.#last;
+    if (outcome.state === "absent" && last?.state !== "absent") {
+      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+    }
+    if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
+      log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
+    }
+    if (outcome.state === "written" && !wasRight) {
+      log.info({ ...source, file, anchors }, "wrote the trust bundle");
+    }
+  }
+}
+
+function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: ReturnType<typeof encodingOf>): WantedFile {
+  try {
+    const { pem, count } = joinedAnchors(bundles);
+    if ("fault" in encoding) return encoding;
+    return { contents: encodeAnchors(pem, encoding), anchors: count };
+  } catch (error) {
+    return { fault: failureReason(error) };
+  }
+}
+
+/** The order of anchors means nothing, so programs need not be reloaded for another one. A store has an order of its own. */
+const hasSamePem = (found: Buffer, wanted: Buffer): boolean =>
+  haveSameAnchors(found.toString("utf8"), wanted.toString("utf8"));
+
+const digestOf = (contents: Buffer): string => hash("sha256", contents, "hex");
+
+function savedContents(file: string): Buffer | undefined {
+  try {
+    return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents;
+  } catch {
+    return undefined; // writing it tells what is wrong
+  }
+}

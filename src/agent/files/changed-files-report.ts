@@ -1,0 +1,48 @@
+import type { FailureLog, OpenFailureLog } from "../failure-log.ts";
+import type { Log } from "../../machinery/logging/log.ts";
+
+/** How often the agent looks at the files that it has written: somebody may remove or change one. */
+export const lookMilliseconds = 60_000;
+/** The wait before a failed write is tried again, for example on a full disk. */
+export const rewriteMilliseconds = 10_000;
+
+/**
+ * Tells people of files that were as the agent wrote them, and are not at its next look. Once, somebody has removed or changed them. At
+ * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written.
+ */
+export class ChangedFilesReport {
+  readonly #log: Log;
+  readonly #sharing: FailureLog;
+  /** How many looks in a row found files that something else had written. */
+  #looks = 0;
+
+  constructor({ log, failureLog }: { readonly log: Log; readonly failureLog: OpenFailureLog }) {
+    this.#log = log;
+    this.#sharing = failureLog({
+      failure: "files change between two looks",
+      recovery: "only this agent writes its files now",
+    });
+  }
+
+  /** Whether the last look found changes: something else may write the files again and again, and no hook should run each time. */
+  get foundChanges(): boolean {
+    return this.#looks > 0;
+  }
+
+  /** Says which files this look found changed, and the agent has written again. */
+  looked(files: readonly string[]): void {
+    this.#looks = files.length === 0 ? 0 : this.#looks + 1;
+    if (this.#looks === 0) return this.#sharing.succeeded();
+    if (this.#looks === 1) {
+      return this.#log.warn(
+        { files },
+        "somebody has removed or changed these files, their mode or their owner: they are written again as the settings say",
+      );
+    }
+    this.#sharing.failed(
+      new Error(
+        `something else writes ${files.join(", ")} too: does another agent have the same files? give each its own`,
+      ),
+    );
+  }
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import { lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import {
+  checkReplaceable,
+  flushFolder,
+  isUnfinishedFile,
+  replaceLink,
+  writeFileAtomically,
+} from "../../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
+import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
+
+// Several files that change at the same moment, as in the volumes of Kubernetes: each name in the folder is a link through the
+// link `..data` into a folder of the newest version, and one rename makes that link lead to the next version.
+
+const currentLink = "..data";
+const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
+
+interface VersionedFiles {
+  /** By the names of the files. */
+  readonly contents: ReadonlyMap<string, Buffer>;
+  readonly ownership: FileOwnership;
+}
+
+/** Whether these names are links into the newest version. */
+export const hasLinks = (folder: string, names: Iterable<string>): boolean =>
+  [...names].every((name) => linkTarget(join(folder, name)) === `${currentLink}/${name}`);
+
+/** Writes the next version of a folder's files. The version before it stays, for programs that are just reading it. Throws UnusableFile. */
+export function writeVersion(folder: string, files: VersionedFiles): void {
+  const names = new Set(files.contents.keys());
+  try {
+    makeFolder(folder, { mode: 0o755 });
+    checkFolder(folder);
+    for (const name of names) checkReplaceable(join(folder, name));
+    const previous = linkTarget(join(folder, currentLink));
+    const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
+    makeCurrent(folder, { ...files, version });
+    for (const name of names) makeLink(folder, name);
+    removeOthers(folder, { names, versions: [version, previous] });
+    flushFolder(folder);
+  } catch (error) {
+    if (error instanceof UnusableFile) throw error;
+    throw new UnusableFile(`cannot write to ${folder}: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
+
+function makeCurrent(
+  folder: string,
+  { version, contents, ownership }: VersionedFiles & { readonly version: string },
+): void {
+  try {
+    makeFolder(join(folder, version), { mode: 0o755 });
+    for (const [name, bytes] of contents) {
+      const options = { contents: bytes, ...ownership, isOwnershipKept: true, knownAs: join(folder, name) };
+      writeFileAtomically(join(folder, version, name), options);
+    }
+    replaceLink(join(folder, currentLink), version);
+  } catch (error) {
+    // Each retry makes another one, and they hold keys.
+    if (linkTarget(join(folder, currentLink)) !== version) {
+      rmSync(join(folder, version), { recursive: true, force: true });
+    }
+    throw error;
+  }
+}
+
+function makeLink(folder: string, name: string): void {
+  const target = `${currentLink}/${name}`;
+  const link = join(folder, name);
+  if (lstatSync(link, { throwIfNoEntry: false }) === undefined) symlinkSync(target, link);
+  else if (linkTarget(link) !== target) replaceLink(link, target);
+}
+
+/** Removes what earlier writes have left: other versions, links with other names, and unfinished files. */
+function removeOthers(
+  folder: string,
+  { names, versions }: { readonly names: ReadonlySet<string>; readonly versions: readonly (string | undefined)[] },
+): void {
+  for (const name of readdirSync(folder)) {
+    const isOldVersion = versionPattern.test(name) && !versions.includes(name);
+    const isOldLink = linkTarget(join(folder, name))?.startsWith(`${currentLink}/`) === true && !names.has(name);
+    if (isOldVersion || isOldLink || isUnfinishedFile(name)) {
+      rmSync(join(folder, name), { recursive: true, force: true });
+    }
+  }
+}
+
+/** Throws UnusableFile for a folder that another user can write to: that user could choose where a key is written. */
+export function checkFolder(folder: string): void {
+  const { uid, mode } = statSync(folder);
+  const user = process.getuid?.();
+  if (user === undefined) return; // Windows has no file modes
+  if ((uid !== user && uid !== 0) || (mode & 0o022) !== 0) {
+    throw new UnusableFile(
+      `${folder} can be changed by other users: it must belong to the agent's user, with mode 0755 or less`,
+    );
+  }
+}

@@ -15,6 +15,8 @@ export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
 /** Receives the events of a watch, in revision order. */
 export interface ObjectObserver<T extends ApiObject> {
+  /** The first call: the version whose state was asked for is reached. A watch that waits for it in vain ends without. */
+  onStart?(): void;
   /** Every observer receives the same `object` for the same change, so that its encodings can be shared. */
   onChange(type: ChangeType, object: StoredObject<T>): void;
   /** The client asked for the initial state, and it is complete. Changes after the revision follow. */
@@ -70,8 +72,7 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
   const preparing = beginsHere && selector.lookup && registry.cache.prepareLookUp(selector.lookup);
   if (preparing instanceof Promise) await preparing;
   if (resourceVersion === "") await registry.waitForFreshCache();
-  else if (beginsHere) await registry.waitForRevision(parseResourceVersion(resourceVersion));
-  else await registry.cache.prepareHistory(parseResourceVersion(resourceVersion));
+  else if (!beginsHere) await registry.cache.prepareHistory(parseResourceVersion(resourceVersion));
 }
 
 type Cache<T extends ApiObject> = ResourceRegistry<T>["cache"];
@@ -146,8 +147,13 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   }
 
   async run(): Promise<void> {
+    const registry = this.#registry;
     try {
-      await untilReady(this.#registry, this.#options);
+      const wanted = beginsWithState(this.#options) ? parseResourceVersion(this.#options.resourceVersion) : 0;
+      if (registry.cache.revision < wanted) await registry.waitForRevision(wanted);
+      if (this.#isOver) return;
+      this.#observer.onStart?.();
+      await untilReady(registry, this.#options);
       if (!this.#isOver) await this.#follow();
     } catch (error) {
       this.#end(error);

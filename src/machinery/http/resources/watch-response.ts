@@ -90,10 +90,26 @@ function startWatch<T extends ApiObject>(
   }
   const output = new WatchOutput({ sink, joinsFrames });
   const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
+  const sendBookmark = (): void => {
+    const { progress } = watch;
+    if (progress !== undefined) output.write(frames.bookmark(progress, { isInitialEventsEnd: false }));
+  };
+  let cancelTimers = (): void => {};
   const watch = watchObjects(registry, {
     user,
     options,
     observer: {
+      // As upstream: a watch whose time is shorter than the wait for a future version is told that nobody has written it.
+      onStart() {
+        const cancelBookmarks = options.allowsBookmarks
+          ? scheduleBookmarks(sendBookmark, { schedule, durationMilliseconds })
+          : undefined;
+        const cancelEnd = schedule(() => output.end(), durationMilliseconds);
+        cancelTimers = () => {
+          cancelBookmarks?.();
+          cancelEnd();
+        };
+      },
       onChange: (type, object) => output.write(frames.change(type, object)),
       onInitialEventsEnd(at) {
         if (options.allowsBookmarks) output.write(frames.bookmark(at, { isInitialEventsEnd: true }));
@@ -106,20 +122,11 @@ function startWatch<T extends ApiObject>(
       },
     },
   });
-  const sendBookmark = (): void => {
-    const { progress } = watch;
-    if (progress !== undefined) output.write(frames.bookmark(progress, { isInitialEventsEnd: false }));
-  };
-  const cancelBookmarks = options.allowsBookmarks
-    ? scheduleBookmarks(sendBookmark, { schedule, durationMilliseconds })
-    : undefined;
-  const cancelEnd = schedule(() => output.end(), durationMilliseconds);
   return () => {
     output.close();
     watch.stop();
     pace.stop();
-    cancelBookmarks?.();
-    cancelEnd();
+    cancelTimers();
   };
 }
 

@@ -475,6 +475,16 @@ describe("a watch", () => {
     assert.equal(reader.isEnded, true);
   });
 
+  it("is told that nobody writes the future version whose state it asks for, however short its time is", async () => {
+    const { send, timers } = await scene();
+    const state = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99";
+    const reader = await read(await send(`?watch=1&timeoutSeconds=1&${state}`));
+    timers.find(({ milliseconds }) => milliseconds === 1000)?.callback();
+    while (!reader.isEnded) await nextTurn();
+    const [error] = await events(reader);
+    assert.deepEqual([error?.type, error?.object.code], ["ERROR", 504]);
+  });
+
   it("sends a last bookmark shortly before its time is over", async () => {
     const { box, send, timers } = await scene();
     const reader = await read(await send("?watch=1&allowWatchBookmarks=true&timeoutSeconds=7"));

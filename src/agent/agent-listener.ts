@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { boundKeyUpdates } from "../machinery/http/connections/bound-key-updates.ts";
 import { ConnectionRoom } from "../machinery/http/connections/connection-room.ts";
 import { PipeliningBound } from "../machinery/http/connections/http1/pipelining-bound.ts";
 import { closeServer, sendAnswer } from "../machinery/http/connections/http1/node-http.ts";
@@ -56,6 +57,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
   );
   const room = new ConnectionRoom({ limits });
   server.on("connection", (socket: Socket) => void room.takes(socket));
+  boundKeyUpdates(server, log);
   server.keepAliveTimeout = 30_000;
   // A client may end its handshake at any time.
   server.on("tlsClientError", (_error, socket) => socket.destroy());

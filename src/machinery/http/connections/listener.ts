@@ -12,6 +12,7 @@ import { Http2Session } from "../../http2/http2-session.ts";
 import type { Http2Limits } from "../../http2/http2-session.ts";
 import type { Http2Stream } from "../../http2/http2-stream.ts";
 import type { RequestHead } from "../../http2/request-head.ts";
+import { boundKeyUpdates } from "./bound-key-updates.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import type { ConnectionLimits, Loss } from "./connection-room.ts";
 import { ConnectionShares } from "./connection-shares.ts";
@@ -165,6 +166,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     tooManyWait: ({ remoteAddress }) => tooManyWait(remoteAddress),
   };
   boundConnections(parts);
+  boundKeyUpdates(server, log);
   serveBothProtocols(parts);
   serveHttp1(parts);
   const sweeper = periodically({

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
@@ -193,6 +193,26 @@ async function sendRaw(port: number, bytes: string): Promise<string> {
   socket.write(bytes);
   if (!socket.closed) await once(socket, "close");
   return received;
+}
+
+/** Changes the keys of a connection so many times, or until the server ends it, then gets "/". Returns the changes and what was received. */
+async function changeKeys(
+  port: number,
+  times: number,
+): Promise<{ readonly changes: number; readonly received: string }> {
+  const client = spawn("openssl", ["s_client", "-connect", `127.0.0.1:${port}`], { stdio: "pipe" });
+  client.stdin.on("error", () => undefined);
+  let changes = 0;
+  let received = "";
+  client.stdout.setEncoding("utf8").on("data", (text: string) => (received += text));
+  client.stdout.once("data", () => client.stdin.write("k\n"));
+  client.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (!text.includes("KEYUPDATE")) return;
+    changes += 1;
+    client.stdin.write(changes < times ? "k\n" : "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  });
+  await once(client, "close");
+  return { changes, received };
 }
 
 const statusesOf = (received: string): (string | undefined)[] =>
@@ -1036,6 +1056,22 @@ describe("the listener", () => {
       sinks[0]?.write(Buffer.from("event"));
       assert.equal(String((await once(stream, "data"))[0]), "event");
       busy.destroy();
+    });
+  });
+
+  it("serves a client that changes the keys of its connection", async () => {
+    await withListener({}, async (port) => {
+      const { changes, received } = await changeKeys(port, 20);
+      assert.deepEqual([changes, statusesOf(received)], [20, ["200"]]);
+    });
+  });
+
+  it("ends the connection of a client that changes its keys without end, and serves others", async () => {
+    await withListener({}, async (port) => {
+      const { changes, received } = await changeKeys(port, 1000);
+      assert.ok(changes >= 20 && changes <= 100, `${changes} changes`);
+      assert.deepEqual(statusesOf(received), []);
+      assert.equal((await sendHttp1(port, { path: "/" })).status, 200);
     });
   });
 

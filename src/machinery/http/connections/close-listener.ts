@@ -2,6 +2,7 @@ import type { Server } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Schedule } from "../../api/clock.ts";
 import type { Http2Session } from "../../http2/http2-session.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import { endsOf } from "./ends-of.ts";
@@ -13,6 +14,7 @@ export interface ClosingListener {
   readonly sessions: ReadonlyMap<Http2Session, TlsConnection>;
   readonly connections: ReadonlyMap<unknown, TlsConnection>;
   readonly sockets: ReadonlySet<Socket>;
+  readonly schedule: Schedule;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function closeListener(
   listener: ClosingListener,
   { graceMilliseconds }: { readonly graceMilliseconds: number },
 ): Promise<void> {
-  const { server, context, sessions, sockets } = listener;
+  const { server, context, sessions, sockets, schedule } = listener;
   let wereBusy = busyEnds(listener);
   context.isClosing = true;
   for (const session of sessions.keys()) session.close();
@@ -41,7 +43,7 @@ export async function closeListener(
   if (graceMilliseconds > 0) await nextTurn();
   // Not the method of HTTP servers, which also closes idle connections.
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-  let idle: NodeJS.Timeout | undefined;
+  let cancelIdle = (): void => {};
   const endIdle = (): void => {
     const areBusy = busyEnds(listener);
     for (const socket of sockets) {
@@ -53,19 +55,19 @@ export async function closeListener(
     if (sockets.size > 0) endIdleLater();
   };
   const endIdleLater = (): void => {
-    clearTimeout(idle);
+    cancelIdle();
     // In the next turn of the event loop: a busy one has not read yet what has come.
-    idle = setTimeout(() => setImmediate(endIdle), Math.min(lastRequestMilliseconds, graceMilliseconds));
+    cancelIdle = schedule(() => setImmediate(endIdle), Math.min(lastRequestMilliseconds, graceMilliseconds));
   };
   endIdleLater();
   // A client whose handshake was under way has as long for its request.
   server.on("secureConnection", endIdleLater);
-  const cut = setTimeout(() => {
+  const cancelCut = schedule(() => {
     for (const socket of sockets) socket.destroy();
   }, graceMilliseconds);
   await closed;
-  clearTimeout(idle);
-  clearTimeout(cut);
+  cancelIdle();
+  cancelCut();
   server.close(); // ends the timers of the HTTP server
 }
 

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { systemSchedule } from "../../api/clock.ts";
 import { RoundRobinQueue } from "../../scheduling/round-robin-queue.ts";
 import { pathOfAddress } from "./client-address.ts";
 import { endsOf } from "./ends-of.ts";
@@ -36,16 +37,6 @@ interface Handshake {
   readonly begunAtMilliseconds: number;
 }
 
-type RunLater = (task: () => void, milliseconds: number) => void;
-
-/** Kept before a test replaces it to move the clock: its clients' handshakes take real time. */
-const realTimeout = setTimeout;
-
-interface HandshakeTurnsOptions {
-  readonly secondsForFirstBytes: number;
-  readonly runLater?: RunLater;
-}
-
 /**
  * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn: hundreds of
  * clients come back together after an outage, and one that is hostile can make each handshake expensive. Addresses take turns.
@@ -57,19 +48,13 @@ export class HandshakeTurns {
   /** Each begins a handshake, or reads one that has begun. Some may have closed. */
   readonly #waiting = new RoundRobinQueue<() => void>();
   readonly #secondsForFirstBytes: number;
-  readonly #runLater: RunLater;
-
   readonly #underWay = new Map<string, Handshake>();
   /** The handshakes that are read in this turn. The others are not read. */
   readonly #read = new Set<Handshake>();
   #isGivingTurns = false;
 
-  constructor({
-    secondsForFirstBytes,
-    runLater = (task, milliseconds) => void realTimeout(task, milliseconds).unref(),
-  }: HandshakeTurnsOptions) {
+  constructor({ secondsForFirstBytes }: { readonly secondsForFirstBytes: number }) {
     this.#secondsForFirstBytes = secondsForFirstBytes;
-    this.#runLater = runLater;
   }
 
   /** Calls `begin`, after which others care for the socket, or ends the connection: it has closed, failed, or sent nothing in time. */
@@ -129,7 +114,7 @@ export class HandshakeTurns {
       this.#read.add(handshake);
     };
     const takenMilliseconds = performance.now() - begunAtMilliseconds;
-    this.#runLater(() => this.#addStep(socket, read), takenMilliseconds * partOfTimeTaken);
+    systemSchedule(() => this.#addStep(socket, read), takenMilliseconds * partOfTimeTaken);
   }
 
   #addStep(socket: Socket, step: () => void): void {
@@ -160,7 +145,7 @@ export class HandshakeTurns {
       for (const handshake of this.#read) this.#readLater(handshake);
       this.#read.clear();
       // After a long turn, those who have connections get as much time.
-      if (isLong()) this.#runLater(this.#giveTurn, performance.now() - startedAt);
+      if (isLong()) systemSchedule(this.#giveTurn, performance.now() - startedAt);
       else setImmediate(this.#giveTurn);
     };
     takeNext();

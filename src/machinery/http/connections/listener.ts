@@ -4,6 +4,8 @@ import type { Server } from "node:https";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
+import { systemSchedule } from "../../api/clock.ts";
+import type { Schedule } from "../../api/clock.ts";
 import type { Handler } from "../../api/http-message.ts";
 import { rateLimitedReport } from "../../logging/rate-limited-report.ts";
 import { periodically } from "../../scheduling/periodically.ts";
@@ -74,6 +76,8 @@ export interface ListenerOptions {
   readonly tls: ListenerTls;
   readonly limits: Partial<ListenerLimits>;
   readonly log: Pick<Log, "warn" | "error">;
+  /** The timers of a close. */
+  readonly schedule?: Schedule;
 }
 
 /** After this side of a connection was closed, the client gets this long to close the other. */
@@ -129,7 +133,14 @@ interface ListenerParts extends Http1Parts {
  * HTTPS with HTTP/2 and HTTP/1.1 on one port. It requests client certificates but does not
  * verify them: the authenticators do that for every connection. Sessions are never resumed.
  */
-export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
+export function createListener({
+  handler,
+  certificate,
+  tls,
+  limits: changes,
+  log,
+  schedule = systemSchedule,
+}: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
   const notRead = rateLimitedReport<number>((maximumBytes, count) =>
     log.warn(
@@ -189,7 +200,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep: () => sweep(parts),
     async close(options) {
-      await closeListener({ ...parts, sockets: parts.room.sockets }, options);
+      await closeListener({ ...parts, sockets: parts.room.sockets, schedule }, options);
       sweeper.stop();
     },
   };

@@ -13,12 +13,7 @@ function socketFrom(address: string): Socket {
   return socket;
 }
 
-const newTurns = (): HandshakeTurns =>
-  new HandshakeTurns({
-    secondsForFirstBytes: 15,
-    // A test may move the clock.
-    runLater: (task, milliseconds) => void setTimeout(task, milliseconds),
-  });
+const newTurns = (): HandshakeTurns => new HandshakeTurns({ secondsForFirstBytes: 15 });
 
 const socketsFrom = (address: string, count: number): Socket[] =>
   Array.from({ length: count }, () => socketFrom(address));

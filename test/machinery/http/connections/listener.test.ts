@@ -23,6 +23,7 @@ import { connect as connectTls } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import type { Schedule } from "../../../../src/machinery/api/clock.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { ConnectionRoom } from "../../../../src/machinery/http/connections/connection-room.ts";
 import type { ConnectionLimits } from "../../../../src/machinery/http/connections/connection-room.ts";
@@ -85,16 +86,38 @@ const echo: Handler = async (request) => {
   }
 };
 
+/** The timers of a close, which run out when a test lets time pass. */
+class ClosingTime {
+  #now = 0;
+  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+
+  readonly schedule: Schedule = (callback, milliseconds) => {
+    const timer = { at: this.#now + milliseconds, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  };
+
+  pass(milliseconds: number): void {
+    this.#now += milliseconds;
+    for (const timer of this.#timers) {
+      if (timer.at > this.#now) continue;
+      this.#timers.delete(timer);
+      timer.callback();
+    }
+  }
+}
+
 interface NewListener {
   readonly handler?: Handler;
   readonly limits?: Partial<ListenerLimits>;
+  readonly schedule?: Schedule;
   readonly isSweptByTime?: boolean;
 }
 
 const tls: ListenerTls = { protocol: { minVersion: "TLSv1.2" }, contextFor: undefined };
 
 /** Unless time sweeps it, seconds pass when a test sweeps: on a busy machine, some pass between two steps of a test. */
-function newListener({ handler = echo, limits = {}, isSweptByTime = false }: NewListener = {}): Listener {
+function newListener({ handler = echo, limits = {}, isSweptByTime = false, ...more }: NewListener = {}): Listener {
   const never = setInterval(() => undefined, 2 ** 31 - 1).unref();
   const interval = isSweptByTime ? undefined : mock.method(globalThis, "setInterval", () => never);
   try {
@@ -104,6 +127,7 @@ function newListener({ handler = echo, limits = {}, isSweptByTime = false }: New
       tls,
       limits,
       log: { warn: () => undefined, error: () => undefined },
+      ...more,
     });
   } finally {
     interval?.mock.restore();
@@ -1408,8 +1432,9 @@ describe("the listener", () => {
     await closed;
   });
 
-  it("ends connections on which no request runs long before the grace period is over", async (t) => {
-    const listener = newListener({ limits: { handshakeSeconds: 1000 } });
+  it("ends connections on which no request runs long before the grace period is over", async () => {
+    const time = new ClosingTime();
+    const listener = newListener({ limits: { handshakeSeconds: 1000 }, schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const silent = connectTcp(port, "127.0.0.1");
     const halfHandshake = connectTcp(port, "127.0.0.1").on("connect", () => halfHandshake.write("\x16\x03\x01"));
@@ -1425,11 +1450,10 @@ describe("the listener", () => {
     stuck.pause();
     // A client that was active in the last seconds may still read an answer.
     for (let second = 0; second < 5; second++) listener.sweep();
-    t.mock.timers.enable({ apis: ["setTimeout"] });
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
     await turn();
     for (let second = 0; second < 2; second++) {
-      t.mock.timers.tick(1000);
+      time.pass(1000);
       await turn();
     }
     stuck.resume();
@@ -1437,11 +1461,11 @@ describe("the listener", () => {
     await Promise.all(ended);
   });
 
-  it("gives clients of HTTP/2 five seconds to read what they were answered last, and then ends those that do not close", async (t) => {
+  it("gives clients of HTTP/2 five seconds to read what they were answered last, and then ends those that do not close", async () => {
     const long = "x".repeat(1_000_000);
-    t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+    const time = new ClosingTime();
     const handler: Handler = async ({ path }) => text(path === "/long" ? long : "");
-    const listener = newListener({ handler, isSweptByTime: true });
+    const listener = newListener({ handler, schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const openUnread = async (path: string): Promise<TLSSocket> => {
       const socket = await openTls(port, { ALPNProtocols: ["h2"] });
@@ -1459,7 +1483,8 @@ describe("the listener", () => {
     await turn();
     const passSeconds = async (seconds: number): Promise<void> => {
       for (let second = 0; second < seconds; second++) {
-        t.mock.timers.tick(1000);
+        listener.sweep();
+        time.pass(1000);
         await turn();
       }
     };
@@ -1487,17 +1512,17 @@ describe("the listener", () => {
     await Promise.all([closing, once(socket, "close")]);
   });
 
-  it("answers a request that it could not read before idle connections end: it had no turn", async (t) => {
-    const listener = newListener();
+  it("answers a request that it could not read before idle connections end: it had no turn", async () => {
+    const time = new ClosingTime();
+    const listener = newListener({ schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const socket = await openTls(port);
     socket.write(keepAliveGet);
     await once(socket, "data");
-    t.mock.timers.enable({ apis: ["setTimeout"] });
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
     await turn();
     socket.write(keepAliveGet);
-    t.mock.timers.tick(1000);
+    time.pass(1000);
     assert.deepEqual(statusesOf(String(Buffer.concat(await socket.toArray()))), ["200"]);
     await closing;
   });
@@ -1530,23 +1555,23 @@ describe("the listener", () => {
     await Promise.all([listener.close({ graceMilliseconds: 1 }), once(socket, "close")]);
   });
 
-  it("closes an idle HTTP/1.1 connection whose handshake ended after others were closed", async (t) => {
-    const listener = newListener();
+  it("closes an idle HTTP/1.1 connection whose handshake ended after others were closed", async () => {
+    const time = new ClosingTime();
+    const listener = newListener({ schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");
     await once(late, "connect");
     await sendHttp1(port, { path: "/" }); // connections are accepted in their order
-    t.mock.timers.enable({ apis: ["setTimeout"] });
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
     await turn();
-    t.mock.timers.tick(999);
+    time.pass(999);
     // With TLS 1.2 the server ends the handshake first.
     const socket = connectTls({ socket: late, rejectUnauthorized: false, maxVersion: "TLSv1.2" });
     await once(socket, "secureConnect");
-    t.mock.timers.tick(999);
+    time.pass(999);
     await turn();
     assert.equal(socket.readableEnded, false);
-    t.mock.timers.tick(1);
+    time.pass(1);
     await Promise.all([closing, once(socket, "close")]);
   });
 

@@ -1,3 +1,4 @@
+import { onReloadSignal } from "../machinery/command-line/reload-signal.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
@@ -34,10 +35,7 @@ export class AgentEvents {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));
-    process.on(
-      "SIGHUP",
-      oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })),
-    );
+    onReloadSignal(oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })));
     if (first.length === 0) return;
     this.#followed.follow<readonly string[]>({
       setting: "config",

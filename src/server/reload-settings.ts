@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { isatty } from "node:tty";
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { logFlags } from "../machinery/command-line/log-flags.ts";
+import { onReloadSignal } from "../machinery/command-line/reload-signal.ts";
 
 /** The values of a server's settings by the names of the flags. */
 export type SettingValues = Readonly<Record<string, unknown>>;
@@ -60,9 +60,8 @@ function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): Rer
   };
 }
 
-/** SIGHUP reads the settings again. On a terminal, it means that the terminal is gone, and ends the process as usual. */
+/** SIGHUP reads the settings again. */
 export function reloadOnHangup(started: SettingValues, options: Omit<ReloadOptions, "before">): void {
-  if (isatty(2)) return;
   let settings = started;
-  process.on("SIGHUP", () => (settings = reloadSettings({ ...options, before: settings })));
+  onReloadSignal(() => (settings = reloadSettings({ ...options, before: settings })));
 }

@@ -71,7 +71,7 @@ describe("the files of a service's certificate", () => {
     for (let round = 0; round < 2; round++) {
       assert.throws(() => writeCertificateOutput(output, newPair()), {
         name: "UnusableFile",
-        message: `cannot write ${folder}/missing/tls.key: the folder does not exist and cannot be made there; name another`,
+        message: `cannot write ${folder}/missing/tls.key: the folder does not exist; make it, or name another`,
       });
     }
     assert.deepEqual(readdirSync(folder), []);

@@ -106,7 +106,7 @@ describe("a backup of a running server", () => {
     await assert.rejects(runBackUp(locationOf(server.dataDirectory), { file: refused, withKeys: true }), {
       name: "CommandFailure",
       exitCode: 5,
-      message: `cannot write ${refused}: the folder does not exist and cannot be made there; name another`,
+      message: `cannot write ${refused}: the folder does not exist; make it, or name another`,
     });
   });
 

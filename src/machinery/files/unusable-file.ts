@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, string>> = {
   EFBIG: "no file may be so large there (ulimit -f); raise the limit, or name another place",
   EMFILE: "this process has as many open files as it may have (ulimit -n); raise the limit",
   ENFILE: "the system has as many open files as it may have (fs.file-max); close others, or raise the limit",
-  ENOENT: "the folder does not exist and cannot be made there; name another",
+  ENOENT: "the folder does not exist; make it, or name another",
   ENOTDIR: "a part of the path is a file, not a folder; name another",
   EISDIR: "it is a folder; name a file",
   ENXIO: "it is a socket, a device that is not there, or a pipe that nothing reads; start its reader, or name a file",

@@ -73,7 +73,7 @@ describe("a file that is written", () => {
   it("keeps the old contents when the write fails", () => {
     assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), {
       name: "UnusableFile",
-      message: `cannot write ${join(folder, "missing", "key")}: the folder does not exist and cannot be made there; name another`,
+      message: `cannot write ${join(folder, "missing", "key")}: the folder does not exist; make it, or name another`,
     });
   });
 

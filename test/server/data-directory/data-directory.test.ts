@@ -141,7 +141,7 @@ describe("a data directory", () => {
     writeFileSync(join(folder, "file"), "");
     symlinkSync("loop", join(folder, "loop"));
     symlinkSync("none", join(folder, "dangling"));
-    await refuse("/proc/signet/data", /cannot be made there/);
+    await refuse("/proc/signet/data", /the folder does not exist; make it, or name another/);
     await refuse(join(folder, "file"), /is not a folder/);
     await refuse(join(folder, "file/data"), /a file, not a folder/);
     await refuse(join(folder, "loop"), /links/);

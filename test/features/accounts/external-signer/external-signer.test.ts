@@ -5,7 +5,7 @@ import pino from "pino";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { GrpcError, grpcStatus } from "../../../../src/machinery/grpc/grpc-error.ts";
 import {
-  checkPublishedKeys,
+  readPublishedKeys,
   SignerFault,
 } from "../../../../src/features/accounts/keys/external-signer/check-signer-answers.ts";
 import { ExternalSigner } from "../../../../src/features/accounts/keys/external-signer/external-signer.ts";
@@ -346,7 +346,7 @@ describe("an external signer", () => {
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each key takes longer than a turn
     const turns = await turnsDuring(async () => {
-      const { keys } = await checkPublishedKeys(answerOf(...Array.from({ length: 50 }, () => sharedKey)));
+      const { keys } = await readPublishedKeys(answerOf(...Array.from({ length: 50 }, () => sharedKey)));
       assert.equal(keys.length, 50);
     });
     assert.ok(turns >= 49, `${turns} turns`);
@@ -371,7 +371,7 @@ describe("an external signer", () => {
   ] as const) {
     it(`may not publish ${what}`, async () => {
       await assert.rejects(
-        checkPublishedKeys({ ...answerOf(newSignerKey("first")), ...change }),
+        readPublishedKeys({ ...answerOf(newSignerKey("first")), ...change }),
         (error) => error instanceof SignerFault && reason.test(error.message),
       );
     });

@@ -28,7 +28,7 @@ export interface SignerHeader {
 }
 
 /** Reads the header of a token that the signer made, by upstream's rules. Throws SignerFault for any other. */
-export function checkHeader({ header, signature }: SignAnswer): SignerHeader {
+export function readHeader({ header, signature }: SignAnswer): SignerHeader {
   if (header.length > maximumHeaderCharacters) throw new SignerFault("the header of its token is too long");
   if (signature === "") throw new SignerFault("its token has no signature");
   if (signature.length > maximumSignatureCharacters) throw new SignerFault("the signature of its token is too long");
@@ -80,7 +80,7 @@ export interface SignerKeys {
  * Reads the signer's keys by upstream's rules, in turns of the event loop: there may be a thousand. Rejects with
  * SignerFault: then none of them is used.
  */
-export async function checkPublishedKeys({
+export async function readPublishedKeys({
   keys,
   dataTimestampSeconds,
   refreshHintSeconds,

@@ -11,7 +11,7 @@ import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys
 import { encodePayload } from "../../tokens/json-web-token.ts";
 import type { TokenSigner } from "../token-keys.ts";
 import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
-import { checkHeader, checkPublishedKeys, checkToken, SignerFault } from "./check-signer-answers.ts";
+import { readHeader, readPublishedKeys, checkToken, SignerFault } from "./check-signer-answers.ts";
 import type { SignerKeys } from "./check-signer-answers.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
@@ -83,7 +83,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   /** Rejects with GrpcError or SignerFault when the signer publishes no keys now. */
   static async open(options: ExternalSignerOptions): Promise<ExternalSigner> {
-    return new ExternalSigner(await checkPublishedKeys(await options.client.fetchKeys()), options);
+    return new ExternalSigner(await readPublishedKeys(await options.client.fetchKeys()), options);
   }
 
   current(): OperatorKeys {
@@ -155,7 +155,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   async #sign(claims: string): Promise<string> {
     const answer = await this.#options.client.sign(claims);
-    const header = checkHeader(answer);
+    const header = readHeader(answer);
     const token = `${answer.header}.${claims}.${answer.signature}`;
     const check = (): void => checkToken(token, { ...header, keys: this.#keys.verification });
     try {
@@ -188,7 +188,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #fetch(): Promise<void> {
-    const fetched = await checkPublishedKeys(await this.#options.client.fetchKeys());
+    const fetched = await readPublishedKeys(await this.#options.client.fetchKeys());
     const before = this.#keys;
     const next = this.#operatorKeys(fetched);
     this.#refreshSeconds = fetched.refreshSeconds;

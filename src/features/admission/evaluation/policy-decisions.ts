@@ -7,6 +7,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";
@@ -127,19 +128,8 @@ export class PolicyDecisions {
   ): Promise<readonly Denial[]> {
     const matched = policy.matches(written.write);
     if (matched === undefined) return [];
-    const misconfigured = (message: string, binding?: string): Denial[] =>
-      policy.failurePolicy === "Ignore"
-        ? []
-        : [{ policy: policy.name, binding, failure: { message, reason: "Invalid" } }];
-    if (policy.fault !== undefined) return misconfigured(`failed to configure policy: ${policy.fault}`);
-    const { paramKind } = policy.spec;
-    const paramRegistry = paramKind && findParamKind(this.#options.stores, paramKind);
-    if (paramKind !== undefined && paramRegistry === undefined) {
-      const { apiVersion = "", kind = "" } = paramKind;
-      return misconfigured(
-        `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`,
-      );
-    }
+    const source = paramSource(policy, this.#options.stores);
+    if ("fault" in source) return misconfigured(policy, { message: `failed to configure policy: ${source.fault}` });
     const { namespace, recorder } = written.write.attributes;
     const denials: Denial[] = [];
     const annotations = new Map<string, Set<string>>();
@@ -147,7 +137,7 @@ export class PolicyDecisions {
       if (binding.matches(written.write) === undefined) continue;
       const { paramRef } = binding.spec;
       try {
-        for (const params of collectParams(paramRegistry, { paramRef, namespace })) {
+        for (const params of collectParams(source.registry, { paramRef, namespace })) {
           const found = await this.#evaluate(written, { policy, binding, matched, params, spend });
           denials.push(...found.denials);
           for (const [key, value] of Object.entries(found.annotations)) {
@@ -156,7 +146,8 @@ export class PolicyDecisions {
         }
       } catch (error) {
         if (!(error instanceof ConfigurationFault)) throw error;
-        denials.push(...misconfigured(`failed to configure binding: ${error.message}`, binding.name));
+        const message = `failed to configure binding: ${error.message}`;
+        denials.push(...misconfigured(policy, { message, binding: binding.name }));
       }
     }
     for (const [key, values] of annotations) {
@@ -246,6 +237,24 @@ export class PolicyDecisions {
     return { name: binding.metadata.name ?? "", spec, matches };
   });
 }
+
+/** The registry of a policy's params, if it has any. `fault`: why the policy cannot be evaluated. */
+type ParamSource = { readonly registry: ResourceRegistry | undefined } | { readonly fault: string };
+
+function paramSource({ fault, spec: { paramKind } }: ReadyPolicy, stores: Stores): ParamSource {
+  if (fault !== undefined) return { fault };
+  if (paramKind === undefined) return { registry: undefined };
+  const registry = findParamKind(stores, paramKind);
+  if (registry !== undefined) return { registry };
+  const { apiVersion = "", kind = "" } = paramKind;
+  return { fault: `failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'` };
+}
+
+/** What a policy that cannot be evaluated does to a write, as its failurePolicy says. */
+const misconfigured = (
+  { name, failurePolicy }: ReadyPolicy,
+  { message, binding }: { readonly message: string; readonly binding?: string },
+): Denial[] => (failurePolicy === "Ignore" ? [] : [{ policy: name, binding, failure: { message, reason: "Invalid" } }]);
 
 const codes: Readonly<Record<string, readonly [code: number, reason: StatusReason]>> = {
   Forbidden: [403, "Forbidden"],

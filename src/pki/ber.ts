@@ -15,15 +15,9 @@ const notBer = (): PkiError => new PkiError("asn1: syntax error: not BER");
  * bounded.
  */
 export function berToDer(bytes: Buffer): Buffer {
-  const values: Buffer[] = [];
   const seen = { count: 0 };
-  let offset = 0;
-  while (offset < bytes.length) {
-    const { encoded, next } = rewrite({ bytes, offset, end: bytes.length, depth: 0, seen });
-    values.push(encoded);
-    offset = next;
-  }
-  return Buffer.concat(values);
+  const { encoded } = rewriteAll({ bytes, offset: 0, end: bytes.length, depth: 0, seen, isAtEnd: isAt(bytes.length) });
+  return Buffer.concat(encoded);
 }
 
 interface Place {
@@ -35,46 +29,60 @@ interface Place {
   readonly seen: { count: number };
 }
 
-function rewrite({ bytes, offset, end, depth, seen }: Place): { encoded: Buffer; next: number } {
+const isAt =
+  (end: number) =>
+  (offset: number): boolean =>
+    offset >= end;
+
+/** Rewrites the values from a place on. `next` is where they end. */
+function rewriteAll({ isAtEnd, ...place }: Place & { readonly isAtEnd: (offset: number) => boolean }): {
+  readonly encoded: readonly Buffer[];
+  readonly next: number;
+} {
+  const encoded: Buffer[] = [];
+  let next = place.offset;
+  while (!isAtEnd(next)) {
+    const value = rewrite({ ...place, offset: next });
+    encoded.push(value.encoded);
+    next = value.next;
+  }
+  return { encoded, next };
+}
+
+function rewrite(place: Place): { readonly encoded: Buffer; readonly next: number } {
+  const { bytes, end, depth, seen } = place;
+  if (++seen.count > maximumValues || depth > maximumDepth) throw notBer();
+  const { tag, contentStart, length } = readHeader(place);
+  const isConstructed = (tag & 0x20) !== 0;
+  const inside = { bytes, offset: contentStart, depth: depth + 1, seen };
+
+  if (length === "until two zeros") {
+    if (!isConstructed) throw notBer();
+    const isAtEnd = (at: number): boolean => bytes[at] === 0 && bytes[at + 1] === 0 && at + 2 <= end;
+    const { encoded, next } = rewriteAll({ ...inside, end, isAtEnd });
+    return { encoded: join(tag, encoded), next: next + 2 };
+  }
+  const next = contentStart + length;
+  if (next > end) throw notBer();
+  if (!isConstructed) return { encoded: primitive(tag, bytes.subarray(contentStart, next)), next };
+  return { encoded: join(tag, rewriteAll({ ...inside, end: next, isAtEnd: isAt(next) }).encoded), next };
+}
+
+/** Tag and length (X.690 8.1.2, 8.1.3). */
+function readHeader({ bytes, offset, end }: Pick<Place, "bytes" | "offset" | "end">): {
+  readonly tag: number;
+  readonly contentStart: number;
+  readonly length: number | "until two zeros";
+} {
   const tag = bytes[offset];
   const firstLength = bytes[offset + 1];
-  if (
-    ++seen.count > maximumValues ||
-    depth > maximumDepth ||
-    tag === undefined ||
-    firstLength === undefined ||
-    offset + 2 > end
-  )
-    throw notBer();
+  if (tag === undefined || firstLength === undefined || offset + 2 > end) throw notBer();
   if ((tag & 0x1f) === 0x1f || tag === 0) throw notBer();
-  const isConstructed = (tag & 0x20) !== 0;
-
-  if (firstLength === 0x80) {
-    if (!isConstructed) throw notBer();
-    const children: Buffer[] = [];
-    let position = offset + 2;
-    while (!(bytes[position] === 0 && bytes[position + 1] === 0 && position + 2 <= end)) {
-      const child = rewrite({ bytes, offset: position, end, depth: depth + 1, seen });
-      children.push(child.encoded);
-      position = child.next;
-    }
-    return { encoded: join(tag, children), next: position + 2 };
-  }
-
+  if (firstLength === 0x80) return { tag, contentStart: offset + 2, length: "until two zeros" };
   const lengthOctets = firstLength > 0x80 ? firstLength & 0x7f : 0;
-  const start = offset + 2 + lengthOctets;
-  if (start > end || lengthOctets > 6) throw notBer();
-  const length = lengthOctets === 0 ? firstLength : bytes.readUIntBE(offset + 2, lengthOctets);
-  const next = start + length;
-  if (next > end) throw notBer();
-  if (!isConstructed) return { encoded: primitive(tag, bytes.subarray(start, next)), next };
-  const children: Buffer[] = [];
-  for (let position = start; position < next;) {
-    const child = rewrite({ bytes, offset: position, end: next, depth: depth + 1, seen });
-    children.push(child.encoded);
-    position = child.next;
-  }
-  return { encoded: join(tag, children), next };
+  const contentStart = offset + 2 + lengthOctets;
+  if (contentStart > end || lengthOctets > 6) throw notBer();
+  return { tag, contentStart, length: lengthOctets === 0 ? firstLength : bytes.readUIntBE(offset + 2, lengthOctets) };
 }
 
 /** In BER, TRUE is any octet except zero. In DER it is 0xff. */

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { runAgentProgram } from "./agent/agent-program.ts";
-import { agent } from "./cli/agent-command.ts";
-import type { AgentCommandPath } from "./cli/agent-command.ts";
+import { agent } from "./cli/agent/agent-command.ts";
+import type { AgentCommandPath } from "./cli/agent/agent-command.ts";
 import { runCommandLine } from "./cli/run-command-line.ts";
 import { signetVersion } from "./server/signet-version.ts";
 

@@ -9,7 +9,7 @@ import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
-import { agent } from "./agent-command.ts";
+import { agent } from "./agent/agent-command.ts";
 import { audit } from "./audit-command.ts";
 import { ca } from "./ca-commands.ts";
 import type { AuthorityPrograms } from "./ca-commands.ts";

@@ -9,7 +9,7 @@ import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent, StartAgentOptions } from "../../src/agent/start-agent.ts";
-import { agent as agentCommand } from "../../src/cli/agent-command.ts";
+import { agent as agentCommand } from "../../src/cli/agent/agent-command.ts";
 import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
-import { serverAccess } from "../../src/cli/agent-server-access.ts";
+import { serverAccess } from "../../src/cli/agent/agent-server-access.ts";
 import { writePrivateFile, writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { signCertificate } from "../../src/pki/certificate-authority.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
-import { agent } from "../../src/cli/agent-command.ts";
-import { serverAccess } from "../../src/cli/agent-server-access.ts";
-import { parseTrustBundleFile } from "../../src/cli/parse-agent-flags.ts";
+import { agent } from "../../src/cli/agent/agent-command.ts";
+import { serverAccess } from "../../src/cli/agent/agent-server-access.ts";
+import { parseTrustBundleFile } from "../../src/cli/agent/parse-agent-flags.ts";
 import {
   bootstrapTokenOf,
   newBootstrapToken,

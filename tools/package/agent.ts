@@ -9,7 +9,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { agent } from "../../src/cli/agent-command.ts";
+import { agent } from "../../src/cli/agent/agent-command.ts";
 import { bundleAgent, oldestNodeMajor } from "./agent-bundle.ts";
 import { writeDebianPackage } from "./debian-package.ts";
 import { manPages } from "./man-pages.ts";

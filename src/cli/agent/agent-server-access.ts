@@ -1,15 +1,15 @@
-import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
-import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
-import type { KubeconfigContext } from "../machinery/client/kubeconfig/kubeconfig.ts";
-import { serverUrlFault } from "../machinery/client/server-url-fault.ts";
-import { isTokenText } from "../machinery/client/is-token-text.ts";
-import { parsePrivateKeyPem } from "../pki/keys.ts";
-import { orPkiError, PkiError } from "../pki/pki-error.ts";
-import { parseCertificatesPem } from "../pki/certificates-pem.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
-import { readSettingsKubeconfig } from "../machinery/command-line/settings-kubeconfig.ts";
-import { FollowedFiles } from "../machinery/files/followed-files.ts";
+import type { BootstrapCredential, ServerAccess } from "../../agent/agent-settings.ts";
+import type { HttpsTransportOptions } from "../../machinery/client/https-transport.ts";
+import type { KubeconfigContext } from "../../machinery/client/kubeconfig/kubeconfig.ts";
+import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
+import { isTokenText } from "../../machinery/client/is-token-text.ts";
+import { parsePrivateKeyPem } from "../../pki/keys.ts";
+import { orPkiError, PkiError } from "../../pki/pki-error.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { readFollowedFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";
+import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {

@@ -1,14 +1,14 @@
-import type { AgentSettings, TrustBundleFile } from "../agent/agent-settings.ts";
-import { durationFault, parseDuration } from "../machinery/api/duration.ts";
-import { dnsSubdomainFaults } from "../machinery/api/name-validation.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { normalIpAddress } from "../pki/ip-address.ts";
+import type { AgentSettings, TrustBundleFile } from "../../agent/agent-settings.ts";
+import { durationFault, parseDuration } from "../../machinery/api/duration.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { normalIpAddress } from "../../pki/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
-import { lifetimeFault, lifetimeSecondsOf } from "../features/certificates/resources.ts";
+import { lifetimeFault, lifetimeSecondsOf } from "../../features/certificates/resources.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
-import { hookOfFlag } from "./hook-of-flag.ts";
+import { hookOfFlag } from "../hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
 
 /** Checks the flags, to which those of the file are added already, and adds what only the file says. Throws UsageError. */

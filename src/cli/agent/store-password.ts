@@ -1,5 +1,5 @@
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 
 /** Java refuses shorter ones. */
 const shortestPassword = 6;

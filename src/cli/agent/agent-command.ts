@@ -1,16 +1,16 @@
 import { hostname } from "node:os";
 import { Command, Option } from "commander";
-import type { AgentProgram } from "../agent/agent-program.ts";
-import { minimumExpirationText } from "../features/certificates/resources.ts";
-import { environmentName, UsageError, warnOfMisspelledVariables } from "../machinery/command-line/flag.ts";
-import { logFormats, logLevels } from "../machinery/command-line/log-flags.ts";
-import { withExamples } from "../machinery/command-line/examples.ts";
-import type { Example } from "../machinery/command-line/examples.ts";
+import type { AgentProgram } from "../../agent/agent-program.ts";
+import { minimumExpirationText } from "../../features/certificates/resources.ts";
+import { environmentName, UsageError, warnOfMisspelledVariables } from "../../machinery/command-line/flag.ts";
+import { logFormats, logLevels } from "../../machinery/command-line/log-flags.ts";
+import { withExamples } from "../../machinery/command-line/examples.ts";
+import type { Example } from "../../machinery/command-line/examples.ts";
 import { readAgentConfiguration } from "./agent-configuration.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 import { parseAgentFlags, parseTimeout } from "./parse-agent-flags.ts";
-import { argumentAction } from "../machinery/command-line/argument-action.ts";
+import { argumentAction } from "../../machinery/command-line/argument-action.ts";
 
 const collect = (value: string, previous: readonly string[]): readonly string[] => [
   ...previous,

@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import { followOperatorKeys } from "../../../src/features/accounts/keys/operator-keys.ts";
 import { parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import type { FollowedSetting } from "../../../src/machinery/files/followed-files.ts";
+import type { FollowedSetting } from "../../../src/machinery/files/followed-value.ts";
 import { newKeyPem } from "./token-scene.ts";
 
 it("the operator's keys are those of the files as they are followed from, also when a file is replaced at the start", () => {

@@ -9,8 +9,6 @@ export interface ModuleProcessOptions {
   readonly modulePath: string;
   /** For each call. After that the process is ended. */
   readonly timeoutMilliseconds: number;
-  /** Default: `p11-kit` of the PATH. */
-  readonly program?: string;
 }
 
 const headerBytes = 12;
@@ -34,9 +32,9 @@ export class ModuleProcess {
   /** The reason why it is closed. */
   #failure: Error | undefined;
 
-  constructor({ modulePath, timeoutMilliseconds, program = "p11-kit" }: ModuleProcessOptions) {
+  constructor({ modulePath, timeoutMilliseconds }: ModuleProcessOptions) {
     this.#timeoutMilliseconds = timeoutMilliseconds;
-    this.#child = spawn(program, ["remote", modulePath], { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child = spawn("p11-kit", ["remote", modulePath], { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.stdin.on("error", () => {}); // its end says why
     this.#child.stdout.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#child.stderr.on("data", (chunk: Buffer) => {
@@ -46,10 +44,8 @@ export class ModuleProcess {
       const isMissing = error.code === "ENOENT";
       this.#fail(
         isMissing
-          ? new Error(
-              `${program} is not installed, which runs the libraries of tokens (Debian: apt-get install p11-kit)`,
-            )
-          : new Error(`${program} can't be started: ${error.message}`),
+          ? new Error(`p11-kit is not installed, which runs the libraries of tokens (Debian: apt-get install p11-kit)`)
+          : new Error(`p11-kit can't be started: ${error.message}`),
       );
     });
     this.#child.on("close", (code, signal) => {

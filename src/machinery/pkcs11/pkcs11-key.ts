@@ -1,5 +1,7 @@
 import { createHash, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { monotonicClock } from "../api/clock.ts";
+import type { Clock } from "../api/clock.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import { importPublicKey } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
@@ -13,8 +15,8 @@ import { readPin, TokenSession, WrongPin } from "./token-session.ts";
 import type { SessionOptions } from "./token-session.ts";
 
 export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
-  /** Milliseconds. Default: of this process. */
-  readonly now?: () => number;
+  /** A clock that is never set. */
+  readonly monotonic?: Clock;
 }
 
 interface KnownKeyOptions extends Pkcs11KeyOptions {
@@ -41,7 +43,7 @@ export class Pkcs11Key implements SigningKey {
   readonly publicKey: PublicKeyInfo;
   readonly #uri: Pkcs11Uri;
   readonly #options: Partial<SessionOptions>;
-  readonly #now: () => number;
+  readonly #monotonic: Clock;
   readonly #verifier: KeyObject;
   #session: TokenSession | undefined;
   #turn: Promise<unknown> = Promise.resolve();
@@ -50,12 +52,12 @@ export class Pkcs11Key implements SigningKey {
   #idle: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  private constructor(uri: Pkcs11Uri, { publicKey, now = Date.now, ...options }: KnownKeyOptions) {
+  private constructor(uri: Pkcs11Uri, { publicKey, monotonic = monotonicClock, ...options }: KnownKeyOptions) {
     signatureSchemeFor(publicKey);
     this.publicKey = publicKey;
     this.#uri = uri;
     this.#options = options;
-    this.#now = now;
+    this.#monotonic = monotonic;
     this.#verifier = importPublicKey(publicKey);
   }
 
@@ -90,9 +92,9 @@ export class Pkcs11Key implements SigningKey {
     if (this.#waiting >= maximumWaiting)
       return Promise.reject(new KeyUnavailable("too many signatures wait for the token"));
     this.#waiting += 1;
-    const askedAt = this.#now();
+    const askedAt = this.#monotonic.now();
     const inTime = (): Promise<Buffer> => {
-      if (this.#now() - askedAt <= longestWaitMilliseconds) return this.#signNow(data);
+      if (this.#monotonic.now() - askedAt <= longestWaitMilliseconds) return this.#signNow(data);
       throw new KeyUnavailable("too many signatures wait for the token, which is slow");
     };
     const signed = this.#turn.then(inTime).finally(() => (this.#waiting -= 1));
@@ -149,7 +151,7 @@ export class Pkcs11Key implements SigningKey {
 
   async #open(): Promise<TokenSession> {
     const failed = this.#failed;
-    if (failed !== undefined && Math.abs(this.#now() - failed.at) < pauseMilliseconds) {
+    if (failed !== undefined && this.#monotonic.now() - failed.at < pauseMilliseconds) {
       throw new KeyUnavailable(failed.reason);
     }
     this.#session = await openSession(this.#uri, this.#options);
@@ -157,7 +159,7 @@ export class Pkcs11Key implements SigningKey {
   }
 
   #unavailable(reason: string): KeyUnavailable {
-    this.#failed = { at: this.#now(), reason: `the key in the token can't be used: ${reason}` };
+    this.#failed = { at: this.#monotonic.now(), reason: `the key in the token can't be used: ${reason}` };
     return new KeyUnavailable(this.#failed.reason);
   }
 }

@@ -17,14 +17,16 @@ const program = join(folder, "p11-kit");
 const fake = join(import.meta.dirname, "fake-p11-kit.ts");
 writeFileSync(program, `#!/bin/sh\nFAKE_TOKEN_FOLDER="${folder}" exec "${process.execPath}" "${fake}" "$@"\n`);
 chmodSync(program, 0o755);
+process.env["PATH"] = `${folder}:${process.env["PATH"]}`;
 const pin = join(folder, "pin");
 writeFileSync(pin, "1234\n", { mode: 0o600 });
 
 const uriOf = (behaviour: string): string =>
   `pkcs11:token=fake;object=key?module-path=/${behaviour}&pin-source=file:${pin}`;
 const time = { now: 0 };
+const monotonic = { now: () => time.now };
 const open = (behaviour: string, timeoutMilliseconds = 20_000): Promise<Pkcs11Key> =>
-  Pkcs11Key.open(uriOf(behaviour), { program, timeoutMilliseconds, now: () => time.now });
+  Pkcs11Key.open(uriOf(behaviour), { timeoutMilliseconds, monotonic });
 const unavailable = (message: RegExp) => (error: unknown) =>
   error instanceof KeyUnavailable && message.test(error.message);
 const text = Buffer.from("text");
@@ -60,9 +62,8 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
     key.close();
     const silent = Pkcs11Key.of(uriOf("silent"), {
       publicKey: key.publicKey,
-      program,
       timeoutMilliseconds: 2_000,
-      now: () => time.now,
+      monotonic,
     });
     const [first, second] = [silent.sign(text), silent.sign(text)];
     // On a busy machine the program may not even have started within this time.
@@ -86,7 +87,7 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
   it("that refuses the PIN is not tried again until the PIN file changes", async () => {
     const { publicKey } = await open("works").then((key) => (key.close(), key));
     writeFileSync(pin, "4321");
-    const key = Pkcs11Key.of(uriOf("works"), { publicKey, program, now: () => time.now });
+    const key = Pkcs11Key.of(uriOf("works"), { publicKey, monotonic });
     const logins = (): number => readFileSync(join(folder, "logins"), "utf8").length;
     await assert.rejects(
       key.sign(text),
@@ -95,9 +96,9 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
     const before = logins();
     time.now += 60_000;
     await assert.rejects(key.sign(text), unavailable(/not tried again until the file changes/));
-    const other = Pkcs11Key.of(uriOf("works"), { publicKey, program, now: () => time.now });
+    const other = Pkcs11Key.of(uriOf("works"), { publicKey, monotonic });
     await assert.rejects(other.sign(text), unavailable(/not tried again until the file changes/));
-    await assert.rejects(Pkcs11Key.probe(uriOf("works"), { program }), /not tried again until the file changes/);
+    await assert.rejects(Pkcs11Key.probe(uriOf("works")), /not tried again until the file changes/);
     assert.equal(logins(), before);
     writeFileSync(pin, "1234");
     time.now += 60_000;
@@ -118,13 +119,13 @@ describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
     chmodSync(pin, 0o600);
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", ["-m", "600", pipe]);
-    await assert.rejects(Pkcs11Key.open(uriOf("works").replace(pin, pipe), { program }), /is not a file/);
+    await assert.rejects(Pkcs11Key.open(uriOf("works").replace(pin, pipe)), /is not a file/);
   });
 
-  it("without p11-kit, says how to install it", async () => {
-    await assert.rejects(
-      Pkcs11Key.open(uriOf("works"), { program: join(folder, "missing") }),
-      /apt-get install p11-kit/,
-    );
+  it("without p11-kit, says how to install it", async (t) => {
+    const path = process.env["PATH"];
+    t.after(() => (process.env["PATH"] = path));
+    process.env["PATH"] = join(folder, "nothing");
+    await assert.rejects(open("works"), /apt-get install p11-kit/);
   });
 });

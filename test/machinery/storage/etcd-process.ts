@@ -17,10 +17,9 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-const version = spawnSync("etcd", ["--version"], { encoding: "utf8" }).stdout;
-
 /** For `describe` and `it`: false, or why etcd's tests are skipped. */
-export const skipsEtcd: string | false = version === null ? "etcd is not installed (Debian: etcd-server)" : false;
+export const skipsEtcd: string | false =
+  spawnSync("etcd", ["--version"]).error !== undefined && "etcd is not installed (Debian: etcd-server)";
 
 export interface EtcdOptions {
   /** How many members; default 1. */

@@ -11,12 +11,13 @@ const root = resolve(import.meta.dirname, "../..");
 
 it("a process explains its requests and loops in the debug log, and to a module that is loaded with --import", async () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-explained-"));
-  const hook = ["--import", join(root, "examples/slow-requests.ts")];
+  const hook = ["--import", import.meta.resolve("../../examples/slow-requests.ts")];
   const serve = ["serve", "--data-dir", folder, "--secure-port", "0", "--log-level", "debug"];
   const child = spawn(process.execPath, [...hook, join(root, "src/main.js"), ...serve], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, SLOW_MICROSECONDS: "0" },
   });
+  const ended = once(child, "exit");
   try {
     let output = "";
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
@@ -31,7 +32,6 @@ it("a process explains its requests and loops in the debug log, and to a module 
       ...["level", "time", "controller", "key", "outcome", "microseconds", "msg"],
     ]);
   } finally {
-    const ended = once(child, "exit");
     child.kill("SIGTERM");
     await ended;
     rmSync(folder, { recursive: true, force: true });

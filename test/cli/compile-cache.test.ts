@@ -25,7 +25,7 @@ function start(environment: Record<string, string>): void {
   execFileSync(process.execPath, [main, "--help"], { env: { PATH: process.env["PATH"], ...environment } });
 }
 
-const printFolder = `import { compileCacheFolder } from ${JSON.stringify(join(import.meta.dirname, "../../src/compile-cache-folder.js"))};
+const printFolder = `import { compileCacheFolder } from "${import.meta.resolve("../../src/compile-cache-folder.js")}";
 process.stdout.write(String(compileCacheFolder()));`;
 
 /** The folder that the program uses in a separate environment, or "undefined". */

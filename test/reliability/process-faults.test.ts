@@ -141,7 +141,7 @@ function kubeconfigOf(server: string): string {
 
 /** A process that has LMDB's lock for writers, until it is killed. */
 const suspendedInCommit = `
-import { openEnvironment } from ${JSON.stringify(join(root, "src/machinery/storage/backends/lmdb-environment.ts"))};
+import { openEnvironment } from "${import.meta.resolve("../../src/machinery/storage/backends/lmdb-environment.ts")}";
 const { root } = openEnvironment({ directory: process.argv[1], profile: "platform" });
 root.transactionSync(() => {
   console.log("in a transaction");

@@ -12,6 +12,8 @@ import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
 const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));
 after(() => rmSync(folder, { recursive: true }));
 
+const fileLockModule = import.meta.resolve("../../../src/machinery/files/file-lock.ts");
+
 const ways = [
   { name: "with the program flock", path: process.env["PATH"] },
   { name: "without the program flock", path: "/nowhere" },
@@ -20,7 +22,7 @@ const ways = [
 /** A process that answers each line: it takes the exclusive lock, takes the shared one, or releases it. */
 const holder = `
 import { createInterface } from "node:readline";
-import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+import { openFileLock } from "${fileLockModule}";
 const lock = openFileLock(process.argv[1]);
 for await (const line of createInterface({ input: process.stdin })) {
   if (line === "exclusive") console.log(lock.lockExclusive({ waitMilliseconds: 0 }));
@@ -74,7 +76,7 @@ describe("a lock on a file", () => {
 /** A process that has as many open files as it may have. */
 const lockWithoutFiles = `
 import { openSync } from "node:fs";
-import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+import { openFileLock } from "${fileLockModule}";
 const lock = openFileLock(process.argv[1]);
 try { for (;;) openSync("/dev/null"); } catch {}
 try { lock.lockShared(); } catch ({ message }) { console.log(message); }`;
@@ -91,7 +93,7 @@ describe("a lock of flock on a file", () => {
 });
 
 const lockOnce = `
-import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+import { openFileLock } from "${fileLockModule}";
 try { console.log(openFileLock(process.argv[1]).lockShared()); } catch ({ message }) { console.log(message); }`;
 
 describe("a lock of flock whose program is ended", () => {
@@ -118,7 +120,7 @@ describe("a lock of flock whose program is ended", () => {
 });
 
 const lockOnPipe = `
-import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+import { openFileLock } from "${fileLockModule}";
 try { console.log(openFileLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch ({ message }) { console.log(message); }`;
 
 describe("a lock on a pipe", () => {
@@ -141,7 +143,7 @@ const nobody = 65_534;
 
 /** Root may write to every file. */
 const lockAsNobody = `
-import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/sqlite-lock.ts"))};
+import { SqliteLock } from "${import.meta.resolve("../../../src/machinery/files/sqlite-lock.ts")}";
 if (process.getuid() === 0) { process.setgid(${nobody}); process.setuid(${nobody}); }
 try { console.log(new SqliteLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch (error) { console.log(error.message); }`;
 

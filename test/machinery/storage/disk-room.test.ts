@@ -17,7 +17,7 @@ const withDirectory = (test: (path: string) => void) => (): void => {
 
 /** Says what the check finds after a commit that failed, in a process whose files may have 4 MiB. */
 const limited = `
-import { DiskRoom } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/storage/backends/disk-room.ts"))};
+import { DiskRoom } from "${import.meta.resolve("../../../src/machinery/storage/backends/disk-room.ts")}";
 process.on("SIGXFSZ", () => {});
 const room = new DiskRoom(process.argv[1]);
 const found = [];

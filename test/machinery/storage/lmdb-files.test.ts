@@ -7,6 +7,7 @@ import { removeUnsafeLock } from "../../../src/machinery/storage/backends/lmdb-f
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
+const storeModule = import.meta.resolve("../../../src/machinery/storage/backends/lmdb.ts");
 const lockIn = (directory: string): string => join(directory, "store.mdb-lock");
 const isWithoutHoles = (file: string): boolean => {
   const { blocks, size } = statSync(file);
@@ -59,8 +60,7 @@ describe("the files of the embedded store", () => {
   it("are refused with an error when they are cut short or another program's, and never end the process by a signal", async () => {
     const whole = newDirectory();
     await storeWithValues(whole);
-    const file = join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb.ts");
-    const open = `import { LmdbStore } from ${JSON.stringify(file)};
+    const open = `import { LmdbStore } from "${storeModule}";
       try { new LmdbStore({ directory: process.argv[1], profile: "platform" }); } catch (error) { console.log(error.message); }`;
     const damages: readonly ((store: string) => void)[] = [
       ...[1, 100, 4096, 8191, 8192, 20_480].map((size) => (store: string) => truncateSync(store, size)),
@@ -81,7 +81,7 @@ describe("the files of the embedded store", () => {
 
   const open = `
     import { closeSync, openSync } from "node:fs";
-    import { LmdbStore } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb.ts"))};
+    import { LmdbStore } from "${storeModule}";
     const [directory, user, free] = process.argv.slice(1);
     if (process.getuid() === 0) process.setuid(Number(user));
     const descriptors = [];

@@ -15,7 +15,7 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 const peer = join(import.meta.dirname, "lmdb-peer.ts");
-const environmentModule = join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb-environment.ts");
+const environmentModule = import.meta.resolve("../../../src/machinery/storage/backends/lmdb-environment.ts");
 const run = async (directory: string, name: string, count: number): Promise<string> =>
   (await promisify(execFile)(process.execPath, [peer, directory, name, String(count)])).stdout;
 
@@ -84,7 +84,7 @@ describe("several processes on one LMDB file", () => {
     try {
       await put(store, "/a", "1");
       const killed = `
-        import { openEnvironment } from ${JSON.stringify(environmentModule)};
+        import { openEnvironment } from "${environmentModule}";
         openEnvironment({ directory: ${JSON.stringify(directory.path)}, profile: "platform" });
         process.kill(process.pid, "SIGKILL");`;
       // Not spawnSync: the commit's lock ends on a timer of this process, and the other one waits for it.
@@ -167,7 +167,7 @@ describe("a store that as many processes have open as LMDB has places for", isLi
 
 /** Opens the store in two ways. Prints what is found, or why each fails. */
 const openTwice = `
-import { openEnvironment, storedProfile } from ${JSON.stringify(environmentModule)};
+import { openEnvironment, storedProfile } from "${environmentModule}";
 const [directory] = process.argv.slice(1);
 for (const open of [() => storedProfile(directory), () => openEnvironment({ directory, profile: "platform" }).directory]) {
   try {
@@ -187,7 +187,7 @@ ${openTwice}`;
 
 /** Holds the store open until its input ends. */
 const holdOpen = `
-import { openEnvironment } from ${JSON.stringify(environmentModule)};
+import { openEnvironment } from "${environmentModule}";
 openEnvironment({ directory: process.argv[1], profile: "platform" });
 console.log("open");
 process.stdin.resume();`;

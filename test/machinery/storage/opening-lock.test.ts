@@ -17,7 +17,7 @@ const opener = join(import.meta.dirname, "../../reliability/store-opener.ts");
 
 /** A process that ends as soon as the lock cannot be shared any more: somebody waits for it. */
 const untilRefused = `
-import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/sqlite-lock.ts"))};
+import { SqliteLock } from "${import.meta.resolve("../../../src/machinery/files/sqlite-lock.ts")}";
 for (const lock = new SqliteLock(process.argv[1]); lock.lockShared(); lock.unlock())
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`;
 

@@ -72,7 +72,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
       "--data-dir",
       dataDirectory,
     ];
-    const preloaded = `--import=${join(import.meta.dirname, "killed-in-write.ts")}`;
+    const preloaded = `--import=${import.meta.resolve("./killed-in-write.ts")}`;
     const command = new ProgramProcess([process.execPath, preloaded, ...words], {
       env: { ...process.env, SIGNET_KILLED_IN_WRITE: String(inWrite) },
     });

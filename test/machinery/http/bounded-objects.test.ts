@@ -139,6 +139,21 @@ for (const storage of ["memory", "lmdb"] as const) {
       assert.ok(!JSON.stringify(await send("GET", collection)).includes("\\ud"));
     });
 
+    it("is not written of YAML in another character set, whose letters would be lost", async () => {
+      const latin = Buffer.from(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: latin}\ndata: {k: caf\u00e9}\n",
+        "latin1",
+      );
+      const created = await send("POST", collection, { body: latin, type: "application/yaml" });
+      assert.equal(created.status, 400);
+      assert.match(String(created.object.message), /: yaml: the text is not UTF-8 \(/);
+      const type = "application/apply-patch+yaml";
+      const applied = await send("PATCH", `${collection}/latin?fieldManager=m`, { body: latin, type });
+      assert.equal(applied.status, 400);
+      assert.match(String(applied.object.message), /: yaml: the text is not UTF-8$/);
+      assert.equal((await send("GET", `${collection}/latin`)).status, 404);
+    });
+
     it("is not written for a request that has ended before its write begins", async () => {
       const over = AbortSignal.abort();
       assert.equal((await send("POST", collection, { body: configMap("late"), signal: over })).status, 504);

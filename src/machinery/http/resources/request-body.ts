@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { noBytes } from "../../api/no-bytes.ts";
 import { inTurns, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
@@ -65,7 +66,10 @@ const takesTurn = ({ mayTakeLong }: BodySender, { length }: Buffer | string): bo
  * Converts the YAML of a body to JSON, in turns of the event loop unless it is JSON: it takes as long as JSON of a hundred times the
  * length. Throws a YamlFault and a 413.
  */
-export async function readYaml(text: string, sender: BodySender): Promise<string> {
+export async function readYaml(bytes: Buffer, sender: BodySender): Promise<string> {
+  // Upstream refuses it too: a file in another character set would be stored without its accents.
+  if (!isUtf8(bytes)) throw new YamlFault("yaml: the text is not UTF-8");
+  const text = bytes.toString("utf8");
   if (isJson(text)) return text;
   // Once: the texts of all who wait again would be in memory besides their bodies.
   if (!takesTurn(sender, text)) await longRequestTurn(sender);
@@ -79,9 +83,8 @@ export function readableBody(body: RequestBody, sender: BodySender): MaybePromis
 }
 
 async function withYaml(body: BodyIn<"yaml">, sender: BodySender): Promise<ReadableBody> {
-  const text = await decodeUtf8InTurns(body.bytes);
   try {
-    return { ...body, json: await readYaml(text, sender) };
+    return { ...body, json: await readYaml(body.bytes, sender) };
   } catch (error) {
     if (error instanceof YamlFault) return { ...body, json: error };
     throw error;

@@ -91,8 +91,7 @@ export async function patchRequest(
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
-  const sent = await decodeUtf8InTurns(bytes);
-  const text = type === "apply" ? await appliedJson(sent, resourceRequest) : sent;
+  const text = type === "apply" ? await appliedJson(bytes, resourceRequest) : await decodeUtf8InTurns(bytes);
   await pauseInTurn();
   const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) await recordPatch(audited.recordObject, text);
@@ -121,9 +120,9 @@ async function recordPatch(recordObject: RecordObject, text: string): Promise<vo
 }
 
 /** Converts an applied configuration to JSON. */
-async function appliedJson(text: string, resourceRequest: ResourceRequest): Promise<string> {
+async function appliedJson(bytes: Buffer, resourceRequest: ResourceRequest): Promise<string> {
   try {
-    return await readYaml(text, resourceRequest);
+    return await readYaml(bytes, resourceRequest);
   } catch (error) {
     throw error instanceof YamlFault
       ? badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`)

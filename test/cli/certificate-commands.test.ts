@@ -74,8 +74,9 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
       "subject organization is not system:nodes",
       "subject common name does not begin with system:node:",
       "usages did not match [digital signature key encipherment server auth]",
+      'the subject\'s "system:kube\\u001b[2Jscheduler" has a control character in it',
     ]);
-    assert.deepEqual(warnings.slice(3), [
+    assert.deepEqual(warnings.slice(4), [
       'the subject "system:kube\\u001b[2Jscheduler" is not the requester "system:apiserver"',
       'the organization "ops" is not a group of the requester',
       "the subject is a reserved user name",
@@ -115,6 +116,7 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
       warnings: string[];
     };
     assert.deepEqual(described.warnings, [
+      'the signer will fail this request: the name "bank.com\\u0000.example.com" is empty, or has a blank or a control character in it',
       '"LocalHost" is a name of the API server: the holder could impersonate it',
       '"127.0.0.1" is a name of the API server: the holder could impersonate it',
       '"LocalHost" is not a name of the node',

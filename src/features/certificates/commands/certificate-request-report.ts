@@ -8,6 +8,7 @@ import { oids } from "../../../pki/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { issuingFaults } from "../signers/issue.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
 import type { RequestContext } from "./approval-warnings.ts";
@@ -46,7 +47,12 @@ export function certificateRequestReport(
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
   const request = orPkiError(() => parse(spec.request ?? ""));
   const signer = findWellKnownSigner(names, signerName);
-  const broken = request instanceof PkiError ? [request.message] : (signer?.faults(request, usages) ?? []);
+  const broken =
+    request instanceof PkiError
+      ? [request.message]
+      : signer === undefined
+        ? []
+        : [...signer.faults(request, usages), ...issuingFaults(request, [])];
   return {
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",

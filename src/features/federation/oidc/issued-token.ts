@@ -40,14 +40,49 @@ const unknownKey = Symbol("unknown key");
  * a token is meant for this server. As upstream, it is then good for the audiences of this API and for no others. Good results
  * are kept for 10 s; the expiry is checked on every use.
  */
-export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedTokenOptions): VerifyToken {
-  const cache = new VerifiedTokenCache<VerifiedToken>(clock);
-  const issuersByUrl = new Map(issuers.map((one) => [one.issuer.url, one]));
+export function issuedTokens(options: IssuedTokenOptions): VerifyToken {
+  const verifier = new IssuedTokenVerifier(options);
+  return (token, audiences) => verifier.verify(token, audiences);
+}
 
-  const verify = (token: string): VerifiedToken | TokenOutcome | Retry => {
+class IssuedTokenVerifier {
+  readonly #options: IssuedTokenOptions;
+  readonly #cache: VerifiedTokenCache<VerifiedToken>;
+  readonly #issuersByUrl: ReadonlyMap<string, IssuedTokenOptions["issuers"][number]>;
+
+  constructor(options: IssuedTokenOptions) {
+    this.#options = options;
+    this.#cache = new VerifiedTokenCache(options.clock);
+    this.#issuersByUrl = new Map(options.issuers.map((one) => [one.issuer.url, one]));
+  }
+
+  verify(token: string, audiences: readonly string[]): ReturnType<VerifyToken> {
+    const common = commonAudiences(audiences, this.#options.apiAudiences);
+    // Tokens of other kinds contain no dots: do not compute a digest for them.
+    if (common.length === 0 || !token.includes(".")) return notApplicable;
+    const outcome = this.#outcome(token, common);
+    return outcome.outcome === unknownKey ? outcomeWithOtherKeys(outcome, () => this.#outcome(token, common)) : outcome;
+  }
+
+  /** With the keys that are here now. */
+  #outcome(token: string, audiences: readonly string[]): TokenOutcome | Retry {
+    let failure: TokenOutcome | Retry = notApplicable;
+    const verified = this.#cache.get(token, () => {
+      const result = this.#verified(token);
+      if (!("outcome" in result)) return result;
+      failure = result;
+      return undefined;
+    });
+    if (verified === undefined) return failure;
+    if (this.#options.clock.now() >= verified.expiresAt) return refused(expired);
+    return { outcome: "authenticated", user: verified.user, audiences };
+  }
+
+  #verified(token: string): VerifiedToken | TokenOutcome | Retry {
+    const { names, clock } = this.#options;
     const parsed = parseToken(token);
     const claims = parsed === undefined ? undefined : claimsOf(parsed);
-    const trusted = typeof claims?.["iss"] === "string" ? issuersByUrl.get(claims["iss"]) : undefined;
+    const trusted = typeof claims?.["iss"] === "string" ? this.#issuersByUrl.get(claims["iss"]) : undefined;
     if (parsed === undefined || claims === undefined || trusted === undefined) return notApplicable;
     const { issuer, mapping, keys } = trusted;
     const current = keys.current();
@@ -68,41 +103,23 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
       if (error instanceof ClaimFault) return refused(error.message);
       throw error;
     }
+  }
+}
+
+/** Fetches the issuer's keys, and tries again with each set that is new, until a key of it made the signature. */
+async function outcomeWithOtherKeys(first: Retry, tryAgain: () => TokenOutcome | Retry): Promise<TokenOutcome> {
+  const { keys } = first;
+  let latest: TokenOutcome | Retry = first;
+  // The same keys would give the same answer, and a token without a key's id is tried with all of them.
+  const withPresentKeys = (): TokenOutcome | Retry => {
+    const isSame = latest.outcome !== unknownKey || (latest.tried !== undefined && latest.tried === keys.current());
+    if (!isSame) latest = tryAgain();
+    return latest;
   };
-  const verifyOnce = (token: string, audiences: readonly string[]): TokenOutcome | Retry => {
-    let failure: TokenOutcome | Retry = notApplicable;
-    const verified = cache.get(token, () => {
-      const result = verify(token);
-      if (!("outcome" in result)) return result;
-      failure = result;
-      return undefined;
-    });
-    if (verified === undefined) return failure;
-    if (clock.now() >= verified.expiresAt) return refused(expired);
-    return { outcome: "authenticated", user: verified.user, audiences };
-  };
-  return (token, audiences) => {
-    const common = commonAudiences(audiences, apiAudiences);
-    // Tokens of other kinds contain no dots: do not compute a digest for them.
-    if (common.length === 0 || !token.includes(".")) return notApplicable;
-    const answer = verifyOnce(token, common);
-    if (answer.outcome !== unknownKey) return answer;
-    const { keys } = answer;
-    let latest: TokenOutcome | Retry = answer;
-    // The same keys would give the same answer, and a token without a key's id is tried with all of them.
-    const verifyWithOtherKeys = (): TokenOutcome | Retry => {
-      const isSame = latest.outcome !== unknownKey || (latest.tried !== undefined && latest.tried === keys.current());
-      if (!isSame) latest = verifyOnce(token, common);
-      return latest;
-    };
-    return keys
-      .refresh(() => verifyWithOtherKeys().outcome !== unknownKey)
-      .then(() => {
-        const again = verifyWithOtherKeys();
-        if (again.outcome !== unknownKey) return again;
-        return refused(keys.current() === undefined ? notInitialized : badSignature);
-      });
-  };
+  await keys.refresh(() => withPresentKeys().outcome !== unknownKey);
+  const again = withPresentKeys();
+  if (again.outcome !== unknownKey) return again;
+  return refused(keys.current() === undefined ? notInitialized : badSignature);
 }
 
 interface Retry {

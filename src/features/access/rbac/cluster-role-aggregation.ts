@@ -2,8 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterRole } from "./roles.ts";
 import { tooLarge } from "../../../machinery/api/api-error.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import type { ResourceType } from "../../../machinery/api/resource-type.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { clusterRoleResource } from "../resources.ts";
 import type { PolicyRule } from "./policy-rule.ts";
@@ -16,66 +19,82 @@ const fieldManager = "clusterrole-aggregation-controller";
 /** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules, where these have any. */
 export const clusterRoleAggregation: Controller = {
   name: "clusterrole-aggregation",
-  start(context) {
-    const { client, informers, names } = context;
-    const resource = clusterRoleResource(names);
-    const roles = informers.of(resource);
-    const labels = new Map<string, Labels | undefined>();
-    const selectors = new Map<string, readonly LabelMatcher[]>();
-    const queue = controllerQueue(context, {
-      reconcile: async (name) => {
-        const role = roles.get(name);
-        if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
-        const rules = await aggregateRules(role, { labels, get: (part) => roles.get(part) });
-        if (rules === undefined) return "nothing to do: the rules are current";
-        const { uid, resourceVersion } = role.metadata;
-        // With its version, a role that was deleted meanwhile is not created again.
-        const metadata = { name, uid, resourceVersion };
-        await client.resource(resource).patch(name, {
-          type: "apply",
-          // Who applies no rules owns none (upstream's `omitempty`): a role that selects nothing keeps what others wrote into it.
-          body: {
-            apiVersion: apiVersionOf(resource),
-            kind: resource.kind,
-            metadata,
-            ...(rules.length > 0 && { rules }),
-          },
-          fieldManager,
-          isForced: true,
-        });
-        return "applied the rules";
-      },
-    });
-    /** A change of a role matters to itself, and to the roles that select it or did. */
-    const addAggregating = (...versions: readonly ClusterRole[]): void => {
-      const isConcerned = (name: string, own: readonly LabelMatcher[]): boolean =>
-        versions.some(({ metadata }) => metadata.name === name || matchesAny(own, metadata.labels));
-      for (const [name, own] of selectors) if (isConcerned(name, own)) queue.add(name);
-    };
-    const remember = ({ metadata: { name = "", labels: own }, aggregationRule }: ClusterRole): void => {
-      labels.set(name, own);
-      if (aggregationRule === undefined) selectors.delete(name);
-      else selectors.set(name, matchersOf(aggregationRule));
-    };
-    roles.addHandler({
-      onAdd(role) {
-        remember(role);
-        addAggregating(role);
-      },
-      onUpdate(role, previous) {
-        remember(role);
-        addAggregating(role, previous);
-      },
-      onDelete(role) {
-        const { name = "" } = role.metadata;
-        labels.delete(name);
-        selectors.delete(name);
-        addAggregating(role);
-      },
-    });
-    return { queue };
-  },
+  start: (context) => new ClusterRoleAggregation(context),
 };
+
+class ClusterRoleAggregation implements StartedController {
+  readonly queue: WorkQueue;
+  readonly #context: ControllerContext;
+  readonly #resource: ResourceType<ClusterRole>;
+  readonly #roles: FollowedObjects<ClusterRole>;
+  /** By the roles' names. */
+  readonly #labels = new Map<string, Labels | undefined>();
+  /** What the aggregated roles select, by their names. */
+  readonly #selectors = new Map<string, readonly LabelMatcher[]>();
+
+  constructor(context: ControllerContext) {
+    this.#context = context;
+    this.#resource = clusterRoleResource(context.names);
+    this.#roles = context.informers.of(this.#resource);
+    this.queue = controllerQueue(context, { reconcile: (name) => this.#reconcile(name) });
+    this.#roles.addHandler({
+      onAdd: (role) => {
+        this.#remember(role);
+        this.#addAggregating(role);
+      },
+      onUpdate: (role, previous) => {
+        this.#remember(role);
+        this.#addAggregating(role, previous);
+      },
+      onDelete: (role) => {
+        const { name = "" } = role.metadata;
+        this.#labels.delete(name);
+        this.#selectors.delete(name);
+        this.#addAggregating(role);
+      },
+    });
+  }
+
+  async #reconcile(name: string): Promise<string> {
+    const role = this.#roles.get(name);
+    if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
+    const rules = await aggregateRules(role, { labels: this.#labels, get: (part) => this.#roles.get(part) });
+    if (rules === undefined) return "nothing to do: the rules are current";
+    await this.#apply(role, rules);
+    return "applied the rules";
+  }
+
+  async #apply({ metadata }: ClusterRole, rules: readonly PolicyRule[]): Promise<void> {
+    const { name = "", uid, resourceVersion } = metadata;
+    await this.#context.client.resource(this.#resource).patch(name, {
+      type: "apply",
+      body: {
+        apiVersion: apiVersionOf(this.#resource),
+        kind: this.#resource.kind,
+        // With its version, a role that was deleted meanwhile is not created again.
+        metadata: { name, uid, resourceVersion },
+        // Who applies no rules owns none (upstream's `omitempty`): a role that selects nothing keeps what others wrote into it.
+        ...(rules.length > 0 && { rules }),
+      },
+      fieldManager,
+      isForced: true,
+    });
+  }
+
+  #remember({ metadata: { name = "", labels }, aggregationRule }: ClusterRole): void {
+    this.#labels.set(name, labels);
+    if (aggregationRule === undefined) this.#selectors.delete(name);
+    else this.#selectors.set(name, matchersOf(aggregationRule));
+  }
+
+  /** A change of a role matters to itself, and to the roles that select it or did. */
+  #addAggregating(...versions: readonly ClusterRole[]): void {
+    for (const [name, own] of this.#selectors) {
+      const isConcerned = versions.some(({ metadata }) => metadata.name === name || matchesAny(own, metadata.labels));
+      if (isConcerned) this.queue.add(name);
+    }
+  }
+}
 
 /** The roles among which an aggregated role selects its parts. */
 interface KnownRoles {

@@ -3,6 +3,7 @@ import { systemSchedule } from "../../api/clock.ts";
 import { RoundRobinQueue } from "../../scheduling/round-robin-queue.ts";
 import { pathOfAddress } from "./client-address.ts";
 import { endsOf } from "./ends-of.ts";
+import { startReading, stopReading } from "./socket-reading.ts";
 
 /** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */
 const takenInTurn = 16;
@@ -22,12 +23,6 @@ const longTurnMilliseconds = 20;
  * is over.
  */
 const partOfTimeTaken = 1 / 8;
-
-/** What Node.js has of a socket that only it can read. */
-interface SocketHandle {
-  readStart(): void;
-  readStop(): void;
-}
 
 /** A handshake that has begun and not ended. */
 interface Handshake {
@@ -83,7 +78,7 @@ export class HandshakeTurns {
     const handshake = this.#underWay.get(endsOf(socket));
     if (handshake === undefined) return;
     this.#remove(handshake);
-    handleOf(handshake.socket)?.readStart();
+    startReading(handshake.socket);
   }
 
   #begin(socket: Socket): void {
@@ -107,10 +102,10 @@ export class HandshakeTurns {
   #readLater(handshake: Handshake): void {
     if (!this.#isUnderWay(handshake)) return;
     const { socket, begunAtMilliseconds } = handshake;
-    handleOf(socket)?.readStop();
+    stopReading(socket);
     const read = (): void => {
       if (!this.#isUnderWay(handshake)) return;
-      handleOf(socket)?.readStart();
+      startReading(socket);
       this.#read.add(handshake);
     };
     const takenMilliseconds = performance.now() - begunAtMilliseconds;
@@ -151,7 +146,3 @@ export class HandshakeTurns {
     takeNext();
   };
 }
-
-/** Undefined: the socket is closed. A socket that TLS reads cannot be paused otherwise: Node.js offers nothing for that. */
-const handleOf = (socket: Socket): SocketHandle | undefined =>
-  Reflect.get(socket, "_handle") as SocketHandle | undefined; // what Node.js keeps there, since its first versions

@@ -3,6 +3,7 @@ import { FairShare } from "../../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
 import { pathOfConnection } from "./client-address.ts";
+import { startReading, stopReading } from "./socket-reading.ts";
 
 /**
  * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
@@ -44,7 +45,10 @@ export class WaitingRequests {
 
   /** Has the connection read on when its address has its next turn. */
   readInTurn(): void {
-    if (!this.isWaiting) void this.unreadUntil(requestTurnOfAddress(this.#path));
+    if (this.isWaiting) return;
+    // A paused socket is read on until 64 KiB wait. In parts of one byte, these are as many buffers: megabytes, and 20 ms of work.
+    stopReading(this.socket);
+    void this.unreadUntil(requestTurnOfAddress(this.#path).then(() => startReading(this.socket)));
   }
 
   /** Keeps the connection from being read until then. */

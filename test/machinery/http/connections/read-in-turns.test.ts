@@ -49,4 +49,25 @@ describe("what comes on connections", () => {
     // In each turn, one part is read at once, and one that has waited.
     assert.ok(new Set(turns).size >= 45, `${new Set(turns).size}`);
   });
+
+  it("stays in the kernel while what came before it waits for its turn", async (t) => {
+    await nextTurn();
+    takeTurnForEachLook(t);
+    const done: string[] = [];
+    const socket = new Socket();
+    const handle = { reading: true, readStop: () => done.push("stop"), readStart: () => done.push("start") };
+    Object.assign(socket, { _handle: handle });
+    const waiting = new WaitingRequests(socket);
+    await new Promise<void>((resolve) => {
+      readInTurns(socket, {
+        waiting: () => waiting,
+        read: (bytes) => {
+          done.push(String(bytes));
+          if (String(bytes) === "b") resolve();
+        },
+      });
+      for (const part of "ab") socket.push(part);
+    });
+    assert.deepEqual(done, ["a", "stop", "start", "b"]);
+  });
 });

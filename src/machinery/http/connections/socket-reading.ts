@@ -1,0 +1,20 @@
+import type { Socket } from "node:net";
+
+/** What Node.js has of a socket that only it can read. */
+interface SocketHandle {
+  readStart(): void;
+  readStop(): void;
+}
+
+/** Undefined: the socket is closed. */
+const handleOf = (socket: Socket): SocketHandle | undefined =>
+  Reflect.get(socket, "_handle") as SocketHandle | undefined; // what Node.js keeps there, since its first versions
+
+/**
+ * Leaves in the kernel what comes next, also the end of the connection. Node.js offers nothing else for a socket below TLS, and reads on
+ * while one is paused, until 64 KiB wait.
+ */
+export const stopReading = (socket: Socket): void => handleOf(socket)?.readStop();
+
+/** Undoes `stopReading`. */
+export const startReading = (socket: Socket): void => handleOf(socket)?.readStart();

@@ -65,7 +65,7 @@ function* convert(text: string): Generator<undefined, string> {
     if (fault?.code === "RESOURCE_EXHAUSTION") throw yamlFault("nested too deeply");
     if (fault) throw yamlFault(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     yield;
-    return new JsonWriter(document, lineCounter).write();
+    return new JsonWriter(document, { lines: lineCounter, openEnd: openEndOf(text) }).write();
   } catch (error) {
     // The parser is recursive: nesting that is too deep for the stack ends here.
     if (error instanceof RangeError) throw yamlFault("nested too deeply");
@@ -97,6 +97,10 @@ function endOf({ contents }: Document.Parsed, text: string): number {
   marker.lastIndex = contents?.range[1] ?? 0;
   return marker.exec(text)?.index ?? Infinity;
 }
+
+/** Where a text ends whose last line has no line feed. Undefined: each line that has anything on it has one. */
+const openEndOf = (text: string): number | undefined =>
+  text.slice(text.lastIndexOf("\n") + 1).trim() === "" ? undefined : text.length;
 
 /** What JSON has in its strings, and YAML has not, or as a line break. */
 const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
@@ -144,6 +148,7 @@ interface Member {
 class JsonWriter {
   readonly #document: Document.Parsed;
   readonly #lines: LineCounter;
+  readonly #openEnd: number | undefined;
   #targets: ReadonlyMap<Alias, ParsedNode> | undefined;
   /** The line of the output that is being written. Starts at 1. */
   #line = 1;
@@ -151,9 +156,13 @@ class JsonWriter {
   #values = 0;
   #length = 0;
 
-  constructor(document: Document.Parsed, lines: LineCounter) {
+  constructor(
+    document: Document.Parsed,
+    { lines, openEnd }: { readonly lines: LineCounter; readonly openEnd: number | undefined },
+  ) {
     this.#document = document;
     this.#lines = lines;
+    this.#openEnd = openEnd;
   }
 
   write(): string {
@@ -167,7 +176,14 @@ class JsonWriter {
     if (depth > 0 && ++this.#values > maximumValues) throw tooManyValues();
     if (isMap(node)) return `{${this.#members(node, depth)}}`;
     if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
-    return this.#counted(isScalar(node) ? scalarJson(node) : "null");
+    return this.#counted(isScalar(node) ? this.#scalar(node) : "null");
+  }
+
+  /** The library ends each block of text (`|`, `>`) with a line feed, also one whose last line has none. */
+  #scalar(node: Scalar.Parsed): string {
+    const { value, type, range } = node;
+    const isOpen = range[1] === this.#openEnd && (type === "BLOCK_LITERAL" || type === "BLOCK_FOLDED");
+    return isOpen && typeof value === "string" ? JSON.stringify(value.replace(/\n$/, "")) : scalarJson(node);
   }
 
   /** For a repeated key, keep only the last value: JSON readers would merge objects. */

@@ -23,6 +23,23 @@ describe("YAML", () => {
     assert.equal(yamlToJson(text), '{"b":true,\n"m":[1,16,null,1.5],\n"t":"2026-01-01T00:00:00Z",\n"c":"12:30:45"}');
   });
 
+  it("ends a block of text with a line feed only where it is written", () => {
+    for (const [text, value] of [
+      ["|\n a", "a"],
+      ["|\n a\n", "a\n"],
+      ["|\n a\n ", "a\n"],
+      ["|\n a\n  b", "a\n b"],
+      ["|+\n a", "a"],
+      ["|+\n a\n\n", "a\n\n"],
+      ["|-\n a", "a"],
+      [">\n a\n b", "a b"],
+      ["|\n a\n# the end", "a\n"],
+    ] as const) {
+      assert.equal(yamlToJson(`k: ${text}`), JSON.stringify({ k: value }), text);
+    }
+    assert.equal(yamlToJson("k: |\n a\nm: |\n b"), '{"k":"a\\n",\n\n"m":"b"}');
+  });
+
   it("has the integers that Go reads, whatever their size", () => {
     const read = (text: string): string => yamlToJson(`- ${text}`);
     for (const [text, value] of [

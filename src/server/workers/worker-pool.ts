@@ -8,7 +8,7 @@ import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { MetricsExchange } from "./metrics-exchange.ts";
 import { WorkerRestarter } from "./worker-restarter.ts";
 import { probeMilliseconds, WorkerWatchdog } from "./worker-watchdog.ts";
-import type { FromWorker, ToWorker } from "./worker-process.ts";
+import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 interface WorkerPoolOptions {
   readonly count: number;

@@ -5,7 +5,9 @@ import { publishedBundle } from "./bundle-names.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { PublishedRecalls } from "./published-recalls.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
@@ -29,65 +31,90 @@ const intervalMilliseconds = 5_000;
  * certificate that it signed may be valid. An annotation stores when it is removed. A bundle that takes the place of a deleted one has its
  * recall (`PublishedRecalls`).
  */
-export function trustBundlePublisher(options: TrustBundlePublisherOptions): Controller {
-  return {
-    name: "trust-bundle-publisher",
-    start(context) {
-      const { client, clock, informers, names } = context;
-      const bundles = informers.of(clusterTrustBundleResource(names));
-      const replacedKey = replacedAnnotation(names);
-      const isOwnSigner = (signerName: string): boolean => options.signerNames().includes(signerName);
-      const recalls = new PublishedRecalls({ isOwnSigner, names });
-      const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
-        one.spec.trustBundle === other.spec.trustBundle &&
-        one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
-      const queue = controllerQueue(context, {
-        reconcile: async (signerName) => {
-          queue.addAfter(signerName, intervalMilliseconds);
-          addNewSigners();
-          const anchors = options.anchorsFor(signerName);
-          if (anchors.length === 0) return "nothing to do: the signer has no CA here";
-          const writer = client.resource(clusterTrustBundleResource(names));
-          const existing = bundles.get(publishedBundle(signerName));
-          const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
-          if (existing === undefined) {
-            if (recalls.mustWaitOnce(signerName)) return "waits for the last changes of the deleted bundle";
-            await ignoreCodes([409], writer.create(recalls.carriedOver(signerName, bundle)));
-            return "published the signer's CA in a new bundle";
-          }
-          if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
-          await writer.update(bundle);
-          return "updated the bundle";
-        },
-      });
-      const known = new Set<string>();
-      const addNewSigners = (): void => {
-        for (const signerName of options.signerNames()) {
-          if (!known.has(signerName)) queue.add(signerName);
-          known.add(signerName);
-        }
-      };
-      const add = ({ spec: { signerName = "" } }: ClusterTrustBundle): void => {
-        if (isOwnSigner(signerName)) queue.add(signerName);
-      };
-      bundles.addHandler({
-        onAdd: (bundle) => recalls.observe(bundle, { isDeleted: false }),
-        onUpdate(bundle) {
-          recalls.observe(bundle, { isDeleted: false });
-          add(bundle);
-        },
-        onDelete(bundle) {
-          recalls.observe(bundle, { isDeleted: true });
-          add(bundle);
-        },
-      });
-      return { queue, onSynced: addNewSigners };
-    },
-  };
+export const trustBundlePublisher = (options: TrustBundlePublisherOptions): Controller => ({
+  name: "trust-bundle-publisher",
+  start: (context) => new TrustBundlePublisher(context, options),
+});
+
+class TrustBundlePublisher implements StartedController {
+  readonly queue: WorkQueue;
+  readonly #context: ControllerContext;
+  readonly #options: TrustBundlePublisherOptions;
+  readonly #bundles: FollowedObjects<ClusterTrustBundle>;
+  readonly #recalls: PublishedRecalls;
+  /** The signers whose bundles are looked after. */
+  readonly #known = new Set<string>();
+
+  /** Called without its object. */
+  readonly onSynced = (): void => this.#addNewSigners();
+
+  constructor(context: ControllerContext, options: TrustBundlePublisherOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#bundles = context.informers.of(clusterTrustBundleResource(context.names));
+    this.#recalls = new PublishedRecalls({ isOwnSigner: (name) => this.#isOwnSigner(name), names: context.names });
+    this.queue = controllerQueue(context, { reconcile: (signerName) => this.#reconcile(signerName) });
+    this.#bundles.addHandler({
+      onAdd: (bundle) => this.#recalls.observe(bundle, { isDeleted: false }),
+      onUpdate: (bundle) => {
+        this.#recalls.observe(bundle, { isDeleted: false });
+        this.#add(bundle);
+      },
+      onDelete: (bundle) => {
+        this.#recalls.observe(bundle, { isDeleted: true });
+        this.#add(bundle);
+      },
+    });
+  }
+
+  async #reconcile(signerName: string): Promise<string> {
+    this.queue.addAfter(signerName, intervalMilliseconds);
+    this.#addNewSigners();
+    const anchors = this.#options.anchorsFor(signerName);
+    if (anchors.length === 0) return "nothing to do: the signer has no CA here";
+    const { client, clock, names } = this.#context;
+    const writer = client.resource(clusterTrustBundleResource(names));
+    const existing = this.#bundles.get(publishedBundle(signerName));
+    const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options: this.#options });
+    if (existing === undefined) {
+      if (this.#recalls.mustWaitOnce(signerName)) return "waits for the last changes of the deleted bundle";
+      await ignoreCodes([409], writer.create(this.#recalls.carriedOver(signerName, bundle)));
+      return "published the signer's CA in a new bundle";
+    }
+    if (isCurrent(existing, { wanted: bundle, names })) return "nothing to do: the bundle is current";
+    await writer.update(bundle);
+    return "updated the bundle";
+  }
+
+  #addNewSigners(): void {
+    for (const signerName of this.#options.signerNames()) {
+      if (!this.#known.has(signerName)) this.queue.add(signerName);
+      this.#known.add(signerName);
+    }
+  }
+
+  #add({ spec: { signerName = "" } }: ClusterTrustBundle): void {
+    if (this.#isOwnSigner(signerName)) this.queue.add(signerName);
+  }
+
+  #isOwnSigner(signerName: string): boolean {
+    return this.#options.signerNames().includes(signerName);
+  }
 }
 
 /** When each replaced anchor is removed, in an annotation of its bundle. Stored bundles have this key. */
 const replacedAnnotation = (names: Names): string => `${names.group("signet")}/retired-trust-anchors`;
+
+/** Whether a bundle has the wanted anchors, and says the same of when they are removed. */
+const isCurrent = (
+  { spec, metadata }: ClusterTrustBundle,
+  { wanted, names }: { readonly wanted: ClusterTrustBundle; readonly names: Names },
+): boolean => {
+  const key = replacedAnnotation(names);
+  return (
+    spec.trustBundle === wanted.spec.trustBundle && metadata.annotations?.[key] === wanted.metadata.annotations?.[key]
+  );
+};
 
 interface BundleParts {
   readonly existing: ClusterTrustBundle | undefined;

@@ -4,6 +4,12 @@ import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { publishedBundle } from "../../../src/features/certificates/bundles/bundle-names.ts";
+import { trustBundlePublisher } from "../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
+import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
+import { loopContext } from "../../run-loop.ts";
 import { publishedAnchors } from "../../../src/features/certificates/bundles/published-anchors.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
@@ -85,13 +91,55 @@ describe("the trust bundle publisher", () => {
     const bundles = server.client.resource(clusterTrustBundles);
     const annotate = (annotations: Record<string, string>) =>
       bundles.patch(metadata.name ?? "", { body: { metadata: { annotations } } });
-    // The publisher has not answered the first change yet when the others come.
+    // The publisher may not have answered the first change yet when the others come.
     await annotate({ "signet.platform.io/retired-trust-anchors": "x" });
     await annotate({ "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" });
     await bundles.delete(metadata.name ?? "");
     const again = await bundleWith(server, "signet-nodeagent-serving-ca");
     assert.notEqual(again.metadata.uid, metadata.uid);
     assert.equal(again.metadata.annotations?.["signet.platform.io/renew-issued-before"], "2026-11-29T07:00:00Z");
+  });
+
+  it("waits for the last changes of a bundle that is gone: one of them may be its recall", async () => {
+    const server = await startTestServer({ settings: { controllers: false } });
+    let handler: InformerHandler<ApiObject> = {};
+    const informers = new InformerSet(server.client, {
+      open: () => ({
+        get: () => undefined,
+        list: () => [].values(),
+        addHandler: (given) => void (handler = given),
+        start: async () => {},
+      }),
+    });
+    const { certificate } = newAuthority("first");
+    const publisher = trustBundlePublisher({
+      signerNames: () => [signerName],
+      anchorsFor: () => [certificate],
+      overlapMilliseconds: () => day,
+      isRetired: () => false,
+    });
+    const context = loopContext({ client: server.client, informers });
+    const { queue, onSynced } = publisher.start({ ...context, name: publisher.name });
+    onSynced?.();
+    await queue.whenIdle();
+    const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
+    const name = publishedBundle(signerName);
+    const first = await bundles.get(name);
+    const annotations = { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" };
+    const recalled = await bundles.patch(name, { body: { metadata: { annotations } } });
+    await bundles.delete(name);
+    for (let looks = 0; looks < 2; looks++) {
+      queue.add(signerName);
+      await queue.whenIdle();
+    }
+    assert.equal(await bundles.find(name), undefined);
+    handler.onAdd?.(first);
+    handler.onUpdate?.(recalled, first);
+    handler.onDelete?.(recalled);
+    await queue.whenIdle();
+    const next = await bundles.get(name);
+    assert.equal(next.metadata.annotations?.["signet.platform.io/renew-issued-before"], "2026-11-29T07:00:00Z");
+    await queue.stop();
   });
 
   it("publishes the old CA beside the new one, and a prepared CA before it signs", async () => {

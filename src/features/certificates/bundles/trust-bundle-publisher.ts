@@ -6,9 +6,8 @@ import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
-import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
-import { PublishedRecalls } from "./published-recalls.ts";
+import { PublishedBundles } from "./published-bundles.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
 
@@ -29,7 +28,7 @@ const intervalMilliseconds = 5_000;
 /**
  * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
  * certificate that it signed may be valid. An annotation stores when it is removed. A bundle that takes the place of a deleted one has its
- * recall (`PublishedRecalls`).
+ * recall (`PublishedBundles`).
  */
 export const trustBundlePublisher = (options: TrustBundlePublisherOptions): Controller => ({
   name: "trust-bundle-publisher",
@@ -40,8 +39,7 @@ class TrustBundlePublisher implements StartedController {
   readonly queue: WorkQueue;
   readonly #context: ControllerContext;
   readonly #options: TrustBundlePublisherOptions;
-  readonly #bundles: FollowedObjects<ClusterTrustBundle>;
-  readonly #recalls: PublishedRecalls;
+  readonly #published: PublishedBundles;
   /** The signers whose bundles are looked after. */
   readonly #known = new Set<string>();
 
@@ -51,17 +49,16 @@ class TrustBundlePublisher implements StartedController {
   constructor(context: ControllerContext, options: TrustBundlePublisherOptions) {
     this.#context = context;
     this.#options = options;
-    this.#bundles = context.informers.of(clusterTrustBundleResource(context.names));
-    this.#recalls = new PublishedRecalls({ isOwnSigner: (name) => this.#isOwnSigner(name), names: context.names });
+    this.#published = new PublishedBundles({ isOwnSigner: (name) => this.#isOwnSigner(name), names: context.names });
     this.queue = controllerQueue(context, { reconcile: (signerName) => this.#reconcile(signerName) });
-    this.#bundles.addHandler({
-      onAdd: (bundle) => this.#recalls.observe(bundle, { isDeleted: false }),
+    context.informers.of(clusterTrustBundleResource(context.names)).addHandler({
+      onAdd: (bundle) => this.#published.observe(bundle, { isDeleted: false }),
       onUpdate: (bundle) => {
-        this.#recalls.observe(bundle, { isDeleted: false });
+        this.#published.observe(bundle, { isDeleted: false });
         this.#add(bundle);
       },
       onDelete: (bundle) => {
-        this.#recalls.observe(bundle, { isDeleted: true });
+        this.#published.observe(bundle, { isDeleted: true });
         this.#add(bundle);
       },
     });
@@ -74,11 +71,11 @@ class TrustBundlePublisher implements StartedController {
     if (anchors.length === 0) return "nothing to do: the signer has no CA here";
     const { client, clock, names } = this.#context;
     const writer = client.resource(clusterTrustBundleResource(names));
-    const existing = this.#bundles.get(publishedBundle(signerName));
+    const existing = this.#published.of(signerName);
     const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options: this.#options });
     if (existing === undefined) {
-      if (this.#recalls.mustWaitOnce(signerName)) return "waits for the last changes of the deleted bundle";
-      await ignoreCodes([409], writer.create(this.#recalls.carriedOver(signerName, bundle)));
+      const creation = this.#published.create(bundle, (carriedOver) => writer.create(carriedOver));
+      await ignoreCodes([409], creation);
       return "published the signer's CA in a new bundle";
     }
     if (isCurrent(existing, { wanted: bundle, names })) return "nothing to do: the bundle is current";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 
-const file = join(import.meta.dirname, "../../../src/machinery/command-line/confirm.ts");
+const file = import.meta.resolve("../../../src/machinery/command-line/confirm.ts");
 const program = `import { confirm } from "${file}"; console.log(String(await confirm("Sure?")));`;
 /** Runs its command on a terminal. */
 const hasScript = spawnSync("script", ["--version"]).status === 0;

@@ -265,8 +265,8 @@ describe("the check of an agent's settings", () => {
 
   it("finds a file system without modes or links where the agent needs them, and leaves nothing there", async (context) => {
     const [file = assert.fail(), asFolder = assert.fail()] = outputsIn(join(folder, "simple"));
-    mkdirSync(join(folder, "simple", "tls"), { recursive: true });
-    mkdirSync(join(folder, "simple", "data"));
+    mkdirSync(join(folder, "simple", "tls"), { recursive: true, mode: 0o755 });
+    mkdirSync(join(folder, "simple", "data"), { mode: 0o700 });
     const simple = {
       certificates: [serviceOf(file, asFolder)],
       dataDirectory: join(folder, "simple", "data"),

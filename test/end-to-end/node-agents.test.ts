@@ -66,7 +66,7 @@ before(async () => {
   writeFileSync(tokenFile, /^[a-z0-9]{6}\.[a-z0-9]{16}$/m.exec(output)?.[0] ?? "", { mode: 0o600 });
   const agent = (nodeName: string): AgentUnderTest => {
     const own = join(folder, nodeName);
-    mkdirSync(own);
+    mkdirSync(own, { mode: 0o700 });
     return new AgentUnderTest({ folder: own, nodeName, server: url, caFile, tokenFile });
   };
   agents = [agent("node-a"), agent("node-b")];

@@ -195,7 +195,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     copyFileSync(join(folder, "one", "sealing.key"), join(folder, "stranger", "sealing.key"));
     await assert.rejects(start("stranger"), /CA differs from that of the other replicas/);
     const dataDirectory = join(folder, "half");
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     const copy = (file: string): void => copyFileSync(join(folder, "one", file), join(dataDirectory, file));
     SealingKey.open(dataDirectory); // makes another one
     for (const file of ["ca.crt", "ca.key"]) copy(file);

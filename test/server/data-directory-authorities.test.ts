@@ -125,7 +125,7 @@ describe("the CAs of a data directory", () => {
   });
 
   it("prevent the start with one line when the file of replaced CAs is damaged", async () => {
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     writeFileSync(join(dataDirectory, "client-authorities.json"), '[{"certificate": "-----BEGIN');
     await assert.rejects(
       start(),
@@ -159,7 +159,7 @@ describe("the CAs of a data directory", () => {
   });
 
   it("remain a single CA for everything in a directory of an earlier version", async () => {
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     dataDirectoryAuthority(dataDirectory);
     const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     for (const round of ["first", "second"]) {
@@ -186,7 +186,7 @@ describe("the CAs of a data directory", () => {
   });
 
   it("never sign the server's names with a CA that the server's clients trust, whoever approved", async () => {
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     dataDirectoryAuthority(dataDirectory);
     const copies = { certificate: folder.file("copy.crt"), key: folder.file("copy.key") };
     copyFileSync(join(dataDirectory, "ca.crt"), copies.certificate);
@@ -207,7 +207,7 @@ describe("the CAs of a data directory", () => {
     await refuse({});
     rmSync(dataDirectory, { recursive: true });
     // A new directory, but the settings name the server's CA for the signers.
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     dataDirectoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
     dataDirectoryAuthority(dataDirectory, { baseName: "nodeagent-client-ca" });
     dataDirectoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
@@ -217,7 +217,7 @@ describe("the CAs of a data directory", () => {
   });
 
   it("are completed after an interrupted first start", async () => {
-    mkdirSync(dataDirectory);
+    mkdirSync(dataDirectory, { mode: 0o700 });
     dataDirectoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
     const made = readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8");
     await (await start()).stop();

@@ -125,6 +125,20 @@ describe("a command on the store of a server", () => {
     assert.deepEqual(readdirSync(join(data, "store")), ["store.mdb"]);
   });
 
+  it("refuses a store that is a link to nothing with one line, and keeps the link", async () => {
+    const data = mkdtempSync(join(folder, "link-"));
+    symlinkSync(join(folder, "unmounted"), join(data, "store"));
+    for (const args of commands) {
+      const { code, stderr } = await run(args, data);
+      assert.equal(code, 2, args.join(" "));
+      assert.match(stderr, /store is a link to .+unmounted, which is not there/, args.join(" "));
+    }
+    const { code, stdout } = await signet.run(["doctor", "--data-dir", data]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^BAD +storage +.+store is a link to .+unmounted, which is not there/m);
+    assert.deepEqual(readdirSync(folder).includes("unmounted"), false);
+  });
+
   it("refuses an etcd without a server's data, and keeps the keys", { skip: skipsEtcd }, async () => {
     const etcd = await startEtcd();
     try {

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, statSync } from "node:fs";
 import { UsageError } from "../../machinery/command-line/flag.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
 import { linkToNothing } from "../../machinery/files/make-folder.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { storeFileIn } from "../../machinery/storage/backends/lmdb-files.ts";
@@ -40,16 +41,31 @@ export function checkOwner(directory: string): void {
 }
 
 /**
- * Throws UnusableFile for an empty file where a server has had a store: it would begin with nothing, not even with what was revoked.
- * Before a server has served, a kill may have left such a file.
+ * Throws UnusableFile for an empty file where a server has had a store, and for a link to a store that is not there: a server would begin
+ * with nothing, not even with what was revoked. Before a server has served, a kill may have left such a file.
  */
-export function refuseEmptiedStore(directory: string): void {
+export function refuseLostStore(directory: string): void {
   const store = storeDirectory(directory);
+  const target = lostTarget(store);
+  if (target !== undefined) {
+    throw new UnusableFile(
+      `${store} is a link to ${target}, which is not there: mount its disk, or, to begin with nothing, remove the link`,
+    );
+  }
   const file = storeFileIn(store);
   if (!existsSync(administratorFile(directory)) || !isEmptyFile(file)) return;
   throw new UnusableFile(
     `${file} is empty, and a server has had objects there: restore a backup (signet restore), or, to begin with nothing, remove ${store}`,
   );
+}
+
+/** Where a link leads to that leads nowhere. Undefined: it is none. */
+function lostTarget(path: string): string | undefined {
+  try {
+    return existsSync(path) ? undefined : linkTarget(path);
+  } catch {
+    return undefined; // who opens it says what is wrong
+  }
 }
 
 function isEmptyFile(file: string): boolean {

@@ -6,7 +6,7 @@ import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-fo
 import type { OwnedFolder, OwnFolderOptions } from "../../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { removeUnsafeLock } from "../../machinery/storage/backends/lmdb-files.ts";
-import { refuseEmptiedStore, refuseUnfinishedRestore } from "./check-data-directory.ts";
+import { refuseLostStore, refuseUnfinishedRestore } from "./check-data-directory.ts";
 import { storeDirectory, unfinishedRestore } from "./data-directory-places.ts";
 
 /** Locks the data directory for this process, removes what kills left in it, and makes its store safe to open. Throws UsageError. */
@@ -50,7 +50,7 @@ function removeIfEmpty(folder: string): void {
 function ownDataDirectory(directory: string, options: OwnFolderOptions = {}): OwnedFolder {
   try {
     refuseUnfinishedRestore(directory);
-    refuseEmptiedStore(directory);
+    refuseLostStore(directory);
     return ownFolder(directory, options);
   } catch (error) {
     throw error instanceof UnusableFile ? new UsageError(`--data-dir: ${error.message}`, { cause: error }) : error;

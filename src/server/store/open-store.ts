@@ -15,7 +15,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { etcdTlsFiles } from "./etcd-tls-files.ts";
 import type { EtcdSettings } from "./etcd-tls-files.ts";
 import { administratorFile, storeDirectory } from "../data-directory/data-directory-places.ts";
-import { refuseEmptiedStore } from "../data-directory/check-data-directory.ts";
+import { refuseLostStore } from "../data-directory/check-data-directory.ts";
 import { refuseMovedStore } from "../data-directory/moved-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import type { StorageSettings } from "../storage-settings.ts";
@@ -126,7 +126,7 @@ export function namesOfStore(directory: string): Names {
 export const profileOfStore = (directory: string): string | undefined =>
   orExplain(storeDirectory(directory), () => {
     refuseMovedStore(directory);
-    refuseEmptiedStore(directory);
+    refuseLostStore(directory);
     return storedProfile(storeDirectory(directory));
   });
 

@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -212,6 +213,16 @@ describe("a data directory", () => {
     );
     rmSync(join(data, "store"), { recursive: true });
     await serveOnce(data);
+  });
+
+  it("is refused when its store is a link to a folder that is not there, such as one on a disk that is not mounted", async () => {
+    const disk = join(folder, "disk");
+    await serveOnce(data);
+    renameSync(join(data, "store"), disk);
+    symlinkSync(disk, join(data, "store"));
+    await serveOnce(data);
+    renameSync(disk, `${disk}.unmounted`);
+    await refuse(data, /store is a link to .+disk, which is not there: mount its disk/);
   });
 
   it("is refused when a file of its store cannot be opened", async () => {

@@ -2,6 +2,8 @@ import type { Socket } from "node:net";
 
 /** What Node.js has of a socket that only it can read. */
 interface SocketHandle {
+  /** Whether Node.js reads it. It does not while 64 KiB wait. */
+  readonly reading: boolean;
   readStart(): void;
   readStop(): void;
 }
@@ -16,5 +18,8 @@ const handleOf = (socket: Socket): SocketHandle | undefined =>
  */
 export const stopReading = (socket: Socket): void => handleOf(socket)?.readStop();
 
-/** Undoes `stopReading`. */
-export const startReading = (socket: Socket): void => handleOf(socket)?.readStart();
+/** Undoes `stopReading`. Where Node.js does not read, it begins by itself, and fails if that has been done. */
+export function startReading(socket: Socket): void {
+  const handle = handleOf(socket);
+  if (handle?.reading === true) handle.readStart();
+}

@@ -70,4 +70,19 @@ describe("what comes on connections", () => {
     });
     assert.deepEqual(done, ["a", "stop", "start", "b"]);
   });
+
+  it("is read on by Node.js alone when so much waits that it does not read either", async (t) => {
+    await nextTurn();
+    takeTurnForEachLook(t);
+    let starts = 0;
+    const socket = new Socket().pause();
+    Object.assign(socket, { _handle: { reading: false, readStop: () => 0, readStart: () => (starts++, 0) } });
+    const waiting = new WaitingRequests(socket);
+    await new Promise<void>((resolve) => {
+      readInTurns(socket, { waiting: () => waiting, read: ({ length }) => void (length > 1 && resolve()) });
+      for (const part of ["a", "b", "c".repeat(socket.readableHighWaterMark)]) socket.push(part);
+      socket.resume();
+    });
+    assert.equal(starts, 1);
+  });
 });

@@ -45,18 +45,19 @@ export class WaitingRequests {
 
   /** Has the connection read on when its address has its next turn. */
   readInTurn(): void {
-    if (this.isWaiting) return;
-    // A paused socket is read on until 64 KiB wait. In parts of one byte, these are as many buffers: megabytes, and 20 ms of work.
-    stopReading(this.socket);
-    void this.unreadUntil(requestTurnOfAddress(this.#path).then(() => startReading(this.socket)));
+    if (!this.isWaiting) void this.unreadUntil(requestTurnOfAddress(this.#path));
   }
 
   /** Keeps the connection from being read until then. */
   async unreadUntil(event: Promise<void>): Promise<void> {
     this.#waiting++;
     this.socket.pause();
+    // A paused socket is read on until 64 KiB wait. In parts of one byte, these are as many buffers: megabytes, and 20 ms of work.
+    stopReading(this.socket);
     await event;
-    if (--this.#waiting === 0) this.readOn();
+    if (--this.#waiting > 0) return;
+    startReading(this.socket);
+    this.readOn();
   }
 
   protected readOn(): void {

@@ -79,6 +79,19 @@ describe("the Markdown files", () => {
     }
   });
 
+  it("name only TypeScript files that are there, by the end of their paths", () => {
+    const files = ["src", "test", "bench", "examples", "tools"].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `/${folder}/${file}`),
+    );
+    const missing = pages.flatMap((page) =>
+      [...readFileSync(join(root, page), "utf8").matchAll(/`([\w./-]+\.ts)`/g)]
+        .map(([, name = ""]) => name)
+        .filter((name) => !files.some((file) => file.endsWith(`/${name}`)))
+        .map((name) => `${page}: ${name}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+
   it("say of each decision whether it is in force", () => {
     const state = /^# \d+\. [^\n]+\n\nDate: \d{4}-\d\d-\d\d\. State: (?:in force\.|superseded by \[Decision )/;
     const silent = pages.filter(

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, Option } from "commander";
+import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import { signetVersion } from "../../src/server/signet-version.ts";
 import { argumentText, describedProgram, leafCommands } from "../reference/leaf-commands.ts";
 import type { LeafCommand } from "../reference/leaf-commands.ts";
@@ -34,7 +35,7 @@ const overview = (program: Command, leaves: readonly LeafCommand[]): string =>
     `.B ${escaped(program.name())}`,
     "\\fIcommand\\fR [\\fIflags\\fR]",
     ...commandList(leaves),
-    ...exitStatus,
+    ...exitStatus(),
   );
 
 const commandList = (leaves: readonly LeafCommand[]): string[] => [
@@ -63,7 +64,7 @@ const commandPage = ({ words, command }: LeafCommand, children: readonly LeafCom
     ]),
     ".SH FLAGS",
     ...command.options.flatMap(flag),
-    ...exitStatus,
+    ...exitStatus(),
     ...(words.includes(" ") ? [".SH SEE ALSO", `\\fB${escaped(words.split(" ", 1)[0] ?? "")}\\fR(1)`] : []),
   );
 
@@ -80,9 +81,9 @@ const flag = (option: Option): string[] => [
 /** The date is left out: the same commit makes the same bytes. */
 const title = (name: string): string => `.TH ${name.toUpperCase()} 1 "" "signet ${signetVersion}" "Signet"`;
 
-const exitStatus = [
+const exitStatus = (): string[] => [
   ".SH EXIT STATUS",
-  "0 when it did what it was asked to, 2 for a wrong flag, setting or file, 1 for everything else.",
+  ...Object.values(exitCodes).flatMap(({ code, meaning }) => [".TP", `\\fB${code}\\fR`, escaped(meaning)]),
 ];
 
 const lines = (...parts: readonly string[]): string => `${parts.join("\n")}\n`;

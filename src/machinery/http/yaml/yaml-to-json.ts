@@ -179,11 +179,11 @@ class JsonWriter {
     return this.#counted(isScalar(node) ? this.#scalar(node) : "null");
   }
 
-  /** The library ends each block of text (`|`, `>`) with a line feed, also one whose last line has none. */
+  /** The library ends each block of text (`|`, `>`) with a line feed, also one whose last line has none. What `!!binary` encodes has its own. */
   #scalar(node: Scalar.Parsed): string {
-    const { value, type, range } = node;
+    const { value, source, type, range } = node;
     const isOpen = range[1] === this.#openEnd && (type === "BLOCK_LITERAL" || type === "BLOCK_FOLDED");
-    return isOpen && typeof value === "string" ? JSON.stringify(value.replace(/\n$/, "")) : scalarJson(node);
+    return isOpen && value === source ? JSON.stringify(source.replace(/\n$/, "")) : scalarJson(node);
   }
 
   /** For a repeated key, keep only the last value: JSON readers would merge objects. */

@@ -34,6 +34,7 @@ describe("YAML", () => {
       ["|-\n a", "a"],
       [">\n a\n b", "a b"],
       ["|\n a\n# the end", "a\n"],
+      ["!!binary |\n aGkK", "hi\n"],
     ] as const) {
       assert.equal(yamlToJson(`k: ${text}`), JSON.stringify({ k: value }), text);
     }

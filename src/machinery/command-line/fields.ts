@@ -123,10 +123,11 @@ export class Fields {
     });
   }
 
-  /** Refuses the entries of a list whose name another has. */
+  /** Refuses the entries of a list whose name another has. `""`: the entry has no name, and a fault already. */
   refuseSameNames(list: string, entries: readonly { readonly name: string }[]): void {
     const first = new Map<string, number>();
     for (const [index, { name }] of entries.entries()) {
+      if (name === "") continue;
       const same = first.get(name);
       if (same === undefined) first.set(name, index);
       else this.fault(`${list}[${index}].name`, `must be unique, but ${this.pathOf(list)}[${same}] has the same name`);

@@ -260,6 +260,8 @@ rules:
     assert.deepEqual(faultsOf(`rules: [${rule}, ${rule}]`), [
       "rules[1].name: must be unique, but rules[0] has the same name",
     ]);
+    const unnamed = "{ action: deny, match: { signers: [x] } }";
+    assert.doesNotMatch(faultsOf(`rules: [${unnamed}, ${unnamed}]`).join(), /unique/);
     assert.match(
       faultsOf("rules: [{ name: a, action: deny, match: { signers: [x] }, require: {} }]").join(),
       /is not allowed in a rule with action deny/,

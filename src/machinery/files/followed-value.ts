@@ -77,6 +77,10 @@ export class FollowedValue<T> {
     try {
       this.#take(this.#setting.load(this.#current));
       this.#version = this.#versionSince(versions);
+      this.#failed = undefined;
+      this.#unusable.delete(this.#setting.setting);
+      this.#log.info({ ...about, ...this.#setting.describe?.(this.#current) }, "file read again");
+      this.#warn();
     } catch (error) {
       if (known === undefined) {
         const reason = messageOf(error);
@@ -84,12 +88,7 @@ export class FollowedValue<T> {
       }
       this.#unusable.add(this.#setting.setting);
       this.#failed = { version, at: performance.now() };
-      return;
     }
-    this.#failed = undefined;
-    this.#unusable.delete(this.#setting.setting);
-    this.#log.info({ ...about, ...this.#setting.describe?.(this.#current) }, "file read again");
-    this.#warn();
   }
 
   #take(next: T): void {

@@ -62,7 +62,7 @@ const commandPage = ({ words, command }: LeafCommand, children: readonly LeafCom
       `\\fI${escaped(argumentText(argument))}\\fR`,
       escaped(asSentence(argument.description)),
     ]),
-    ".SH FLAGS",
+    ...(command.options.length === 0 ? [] : [".SH FLAGS"]),
     ...command.options.flatMap(flag),
     ...exitStatus(),
     ...(words.includes(" ") ? [".SH SEE ALSO", `\\fB${escaped(words.split(" ", 1)[0] ?? "")}\\fR(1)`] : []),

@@ -38,6 +38,7 @@ import type { RawFrame } from "../../http2/frame-client.ts";
 import { protocols, sendThenLeave } from "../leaving-client.ts";
 import type { ServingCertificate } from "../../../../src/machinery/http/connections/serving-context.ts";
 import { WaitingRequests } from "../../../../src/machinery/http/connections/waiting-requests.ts";
+import { ManualTime } from "../../../manual-time.ts";
 import { takeTurnForEachLook, turnsOfTest } from "../../../turns-during.ts";
 
 let directory: string;
@@ -85,27 +86,6 @@ const echo: Handler = async (request) => {
     return errorResponse(error as ApiError, request);
   }
 };
-
-/** The timers of a close, which run out when a test lets time pass. */
-class ClosingTime {
-  #now = 0;
-  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
-
-  readonly schedule: Schedule = (callback, milliseconds) => {
-    const timer = { at: this.#now + milliseconds, callback };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  };
-
-  pass(milliseconds: number): void {
-    this.#now += milliseconds;
-    for (const timer of this.#timers) {
-      if (timer.at > this.#now) continue;
-      this.#timers.delete(timer);
-      timer.callback();
-    }
-  }
-}
 
 interface NewListener {
   readonly handler?: Handler;
@@ -1433,7 +1413,7 @@ describe("the listener", () => {
   });
 
   it("ends connections on which no request runs long before the grace period is over", async () => {
-    const time = new ClosingTime();
+    const time = new ManualTime();
     const listener = newListener({ limits: { handshakeSeconds: 1000 }, schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const silent = connectTcp(port, "127.0.0.1");
@@ -1463,7 +1443,7 @@ describe("the listener", () => {
 
   it("gives clients of HTTP/2 five seconds to read what they were answered last, and then ends those that do not close", async () => {
     const long = "x".repeat(1_000_000);
-    const time = new ClosingTime();
+    const time = new ManualTime();
     const handler: Handler = async ({ path }) => text(path === "/long" ? long : "");
     const listener = newListener({ handler, schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
@@ -1513,7 +1493,7 @@ describe("the listener", () => {
   });
 
   it("answers a request that it could not read before idle connections end: it had no turn", async () => {
-    const time = new ClosingTime();
+    const time = new ManualTime();
     const listener = newListener({ schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const socket = await openTls(port);
@@ -1556,7 +1536,7 @@ describe("the listener", () => {
   });
 
   it("closes an idle HTTP/1.1 connection whose handshake ended after others were closed", async () => {
-    const time = new ClosingTime();
+    const time = new ManualTime();
     const listener = newListener({ schedule: time.schedule });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");

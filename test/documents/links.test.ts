@@ -7,13 +7,16 @@ const root = join(import.meta.dirname, "../..");
 
 const folders = ["docs", "src", "test", "bench", "examples", "tools"];
 
-/** Every Markdown file, by its path in the repository. */
-const pages = [
+/** What is in the repository, by the paths there. */
+const files = [
   ...readdirSync(root),
   ...folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
   ),
-].filter((path) => path.endsWith(".md"));
+];
+
+/** Every Markdown file. */
+const pages = files.filter((path) => path.endsWith(".md"));
 
 interface Link {
   /** The linked file's path in the repository. */
@@ -80,13 +83,10 @@ describe("the Markdown files", () => {
   });
 
   it("name only TypeScript files that are there, by the end of their paths", () => {
-    const files = ["src", "test", "bench", "examples", "tools"].flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `/${folder}/${file}`),
-    );
     const missing = pages.flatMap((page) =>
       [...readFileSync(join(root, page), "utf8").matchAll(/`([\w./-]+\.ts)`/g)]
         .map(([, name = ""]) => name)
-        .filter((name) => !files.some((file) => file.endsWith(`/${name}`)))
+        .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
         .map((name) => `${page}: ${name}`),
     );
     assert.deepEqual(missing, []);

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
@@ -9,6 +9,7 @@ import {
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
@@ -71,9 +72,7 @@ const fileStatus = (path: string): Stats | undefined => statSync(path, { throwIf
 function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | undefined {
   if (existsSync(path))
     return !isOwn || fileStatus(path)?.isFile() !== false ? undefined : "a folder, a pipe or a device";
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
-    ? "a link that leads nowhere"
-    : undefined;
+  return linkTarget(path) === undefined ? undefined : "a link that leads nowhere";
 }
 
 const keptNames = (directory: string): string[] => namesIn(directory, folders).filter(isKeptFile).toSorted();

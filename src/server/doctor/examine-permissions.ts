@@ -1,8 +1,9 @@
-import { lstatSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -27,7 +28,7 @@ export function examinePermissions(directory: string): Finding[] {
     const status = statSync(file, { throwIfNoEntry: false });
     if (status === undefined) continue;
     // Root may own what a link leads to: a server takes such a file too.
-    const isOfRoot = status.uid === 0 && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    const isOfRoot = status.uid === 0 && linkTarget(file) !== undefined;
     if (status.uid !== uid && !isOfRoot) {
       findings.push(
         bad(subject, {

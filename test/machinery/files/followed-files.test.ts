@@ -41,6 +41,20 @@ describe("followed files", () => {
     describe: (one: number) => ({ number: one }),
   };
 
+  it("do not let a check throw when what is said of a new value fails", () => {
+    const describe = (): never => {
+      throw new Error("no words");
+    };
+    const current = followed.follow({ ...number, describe });
+    write("22");
+    look();
+    assert.equal(current(), 22);
+    assert.deepEqual(
+      told.map(([level, , reason]) => [level, reason]),
+      [["error", "no words"]],
+    );
+  });
+
   it("are read at the start, and again when a check finds them changed", () => {
     let reads = 0;
     const current = followed.follow({

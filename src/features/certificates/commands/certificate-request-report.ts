@@ -9,6 +9,7 @@ import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { issuingFaults } from "../signers/issue.ts";
+import type { SignerRules } from "../signers/signer.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
 import type { RequestContext } from "./approval-warnings.ts";
@@ -38,6 +39,13 @@ export interface CertificateRequestReport {
 
 const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
 
+/** Why a signer of this server will fail a request, as far as that is known without its CA. Of others, nothing is known. */
+const brokenRules = (
+  request: CertificateRequest,
+  { signer, usages }: { readonly signer: SignerRules | undefined; readonly usages: readonly string[] },
+): readonly string[] =>
+  signer === undefined ? [] : [...signer.faults(request, usages), ...issuingFaults(request, [])];
+
 /** Decodes a request and checks it against its signer's rules, and its names against the server's and the node's. */
 export function certificateRequestReport(
   object: CertificateSigningRequest,
@@ -47,12 +55,7 @@ export function certificateRequestReport(
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
   const request = orPkiError(() => parse(spec.request ?? ""));
   const signer = findWellKnownSigner(names, signerName);
-  const broken =
-    request instanceof PkiError
-      ? [request.message]
-      : signer === undefined
-        ? []
-        : [...signer.faults(request, usages), ...issuingFaults(request, [])];
+  const broken = request instanceof PkiError ? [request.message] : brokenRules(request, { signer, usages });
   return {
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",

@@ -1,4 +1,5 @@
 import { ownSignerName } from "../signer-names.ts";
+import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { apiserverClientNodeAgent } from "./apiserver-client-node-agent.ts";
 import { apiserverClient } from "./apiserver-client.ts";
@@ -15,7 +16,11 @@ export const wellKnownSigners: readonly (WellKnownSigner & { readonly shortName:
 
 /** The server's own signer with this name, in either spelling, if there is one. */
 export const findWellKnownSigner = (names: Names, signerName: string): (typeof wellKnownSigners)[number] | undefined =>
-  wellKnownSigners.find((signer) => signer.nameIn(names) === ownSignerName(names, signerName));
+  wellKnownByName(names).get(ownSignerName(names, signerName));
+
+const wellKnownByName = computedOnce(
+  (names: Names) => new Map(wellKnownSigners.map((signer) => [signer.nameIn(names), signer])),
+);
 
 /** Whether a signer, by its name in either spelling, gives a machine the client certificate with which it is a node. */
 export function joinsNodes(names: Names, signerName: string): boolean {

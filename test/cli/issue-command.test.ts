@@ -12,7 +12,7 @@ import { CommandFailure, exitCodes } from "../../src/machinery/command-line/comm
 import { SignetProcess } from "../end-to-end/signet-process.ts";
 import type { Log } from "../../src/machinery/logging/log.ts";
 import { logTo } from "../agent/log-to.ts";
-import { hour, SigningScene, wanted } from "../agent/signing-scene.ts";
+import { hour, SigningScene, wanted } from "../agent/certificates/signing-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { HostedSignet } from "./hosted-signet.ts";

@@ -9,7 +9,7 @@ import { fingerprintOf, serialNumberHex } from "../../../src/pki/certificate.ts"
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { encodeCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { nodeClient } from "../../agent/node-client.ts";
+import { nodeClient } from "../../agent/node/node-client.ts";
 import { newAuthority } from "../../end-to-end/signing-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 

@@ -9,22 +9,22 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-settings.ts";
-import type { CertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
-import { checkAgent } from "../../src/agent/check/check-agent.ts";
-import { clusterTrustBundleResource } from "../../src/features/certificates/resources.ts";
-import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { startAgent } from "../../src/agent/start-agent.ts";
-import { eventually } from "../end-to-end/eventually.ts";
-import { showAllFilesAs } from "../machinery/files/show-all-files-as.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
-import { waitForDefaultAccount } from "../wait-for-default-account.ts";
-import { newPair } from "./new-pair.ts";
-import { logTo } from "./log-to.ts";
-import { outputsIn } from "./output-writer.ts";
-import { settingsOf } from "./settings-of.ts";
+import type { AgentSettings, ServiceCertificate } from "../../../src/agent/agent-settings.ts";
+import type { CertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import { CertificateStore } from "../../../src/agent/certificates/certificate-store.ts";
+import { checkAgent } from "../../../src/agent/check/check-agent.ts";
+import { clusterTrustBundleResource } from "../../../src/features/certificates/resources.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { startAgent } from "../../../src/agent/start-agent.ts";
+import { eventually } from "../../end-to-end/eventually.ts";
+import { showAllFilesAs } from "../../machinery/files/show-all-files-as.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { waitForDefaultAccount } from "../../wait-for-default-account.ts";
+import { newPair } from "../new-pair.ts";
+import { logTo } from "../log-to.ts";
+import { outputsIn } from "../files/output-writer.ts";
+import { settingsOf } from "../settings-of.ts";
 
 const serviceOf = (...outputs: readonly CertificateOutput[]): ServiceCertificate => ({
   name: "web",

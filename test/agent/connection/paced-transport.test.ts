@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { pacedTransport } from "../../src/agent/connection/paced-transport.ts";
-import type { ClientResponse } from "../../src/machinery/client/transport.ts";
+import { pacedTransport } from "../../../src/agent/connection/paced-transport.ts";
+import type { ClientResponse } from "../../../src/machinery/client/transport.ts";
 
 describe("the answers that an agent reads", () => {
   let now: number;

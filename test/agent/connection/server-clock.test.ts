@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logSkew, ServerClock, setsClock } from "../../src/agent/connection/server-clock.ts";
-import { logTo } from "./log-to.ts";
-import type { ClientResponse } from "../../src/machinery/client/transport.ts";
+import { logSkew, ServerClock, setsClock } from "../../../src/agent/connection/server-clock.ts";
+import { logTo } from "../log-to.ts";
+import type { ClientResponse } from "../../../src/machinery/client/transport.ts";
 
 test("the server's time is the machine's until an answer differs by more than half a minute", () => {
   let machine = Date.UTC(2026, 0);

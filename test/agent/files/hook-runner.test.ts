@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import type { Hook } from "../../src/agent/agent-settings.ts";
-import { HookMemory } from "../../src/agent/files/hook-memory.ts";
-import { HookRunner } from "../../src/agent/files/hook-runner.ts";
-import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
-import { eventually } from "../end-to-end/eventually.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import type { Hook } from "../../../src/agent/agent-settings.ts";
+import { HookMemory } from "../../../src/agent/files/hook-memory.ts";
+import { HookRunner } from "../../../src/agent/files/hook-runner.ts";
+import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { eventually } from "../../end-to-end/eventually.ts";
+import { VirtualTime } from "../virtual-time.ts";
 
 /** A folder where hooks leave traces, and runners as a process makes one after each start. */
 function scene(context: TestContext) {

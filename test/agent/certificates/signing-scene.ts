@@ -2,21 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { CertificateManager } from "../../src/agent/certificates/certificate-manager.ts";
-import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
-import { wantedServingCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
-import type { WantedCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
-import { timestamp } from "../../src/machinery/api/clock.ts";
-import { platformNames } from "../../src/machinery/api/names.ts";
-import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { bodyText } from "../../src/machinery/client/transport.ts";
-import type { ClientRequest, ClientResponse, Transport } from "../../src/machinery/client/transport.ts";
-import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
-import { encodePem } from "../../src/pki/pem.ts";
-import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
-import { certificateFor } from "./issued-certificate.ts";
-import { logTo } from "./log-to.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import { CertificateManager } from "../../../src/agent/certificates/certificate-manager.ts";
+import { CertificateStore } from "../../../src/agent/certificates/certificate-store.ts";
+import { wantedServingCertificate } from "../../../src/agent/certificates/wanted-certificate.ts";
+import type { WantedCertificate } from "../../../src/agent/certificates/wanted-certificate.ts";
+import { timestamp } from "../../../src/machinery/api/clock.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { bodyText } from "../../../src/machinery/client/transport.ts";
+import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import { certificateFor } from "../issued-certificate.ts";
+import { logTo } from "../log-to.ts";
+import { VirtualTime } from "../virtual-time.ts";
 
 /** What the server does with requests. */
 type Behaviour =

@@ -18,11 +18,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { writeCertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import type { CertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import { keyPair, parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
-import { showAllFilesAs } from "../machinery/files/show-all-files-as.ts";
-import { newPair } from "./new-pair.ts";
+import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import type { CertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
+import { showAllFilesAs } from "../../machinery/files/show-all-files-as.ts";
+import { newPair } from "../new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
 
 /** A short run is part of the tests; `SIGNET_KILLS=100` makes a long one. */

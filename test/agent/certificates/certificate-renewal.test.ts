@@ -8,18 +8,18 @@ import {
   requestIdentity,
   refusalReason,
   renewalTime,
-} from "../../src/agent/certificates/certificate-renewal.ts";
+} from "../../../src/agent/certificates/certificate-renewal.ts";
 import {
   tlsFault,
   tlsUsagesOf,
   wantedClientCertificate,
   wantedServingCertificate,
-} from "../../src/agent/certificates/wanted-certificate.ts";
-import { platformNames } from "../../src/machinery/api/names.ts";
-import { latestRecall } from "../../src/features/certificates/bundles/recall.ts";
-import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
-import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
-import { certificateFor } from "./issued-certificate.ts";
+} from "../../../src/agent/certificates/wanted-certificate.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { latestRecall } from "../../../src/features/certificates/bundles/recall.ts";
+import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import { extendedKeyUsages } from "../../../src/pki/object-identifiers.ts";
+import { certificateFor } from "../issued-certificate.ts";
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });
 

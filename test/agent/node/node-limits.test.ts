@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { signingRequest } from "../../src/agent/certificates/request-certificate.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
-import { ApiError } from "../../src/machinery/api/api-error.ts";
-import { platformNames as names } from "../../src/machinery/api/names.ts";
-import type { AdmissionAttributes, AdmissionRule } from "../../src/machinery/api/attributes.ts";
-import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../resource-references.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
-import type { Lease } from "../../src/features/core/leases.ts";
-import type { Node } from "../../src/features/nodes/nodes/node-schema.ts";
-import type { Pod } from "../../src/features/nodes/pods/pod-schema.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
+import { signingRequest } from "../../../src/agent/certificates/request-certificate.ts";
+import {
+  wantedClientCertificate,
+  wantedServingCertificate,
+} from "../../../src/agent/certificates/wanted-certificate.ts";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../../src/machinery/api/attributes.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../../resource-references.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import type { Lease } from "../../../src/features/core/leases.ts";
+import type { Node } from "../../../src/features/nodes/nodes/node-schema.ts";
+import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
 import { nodeClient } from "./node-client.ts";
 
 const references = resourceReferences(names);

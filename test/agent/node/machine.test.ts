@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { addressTowards } from "../../src/agent/node/machine.ts";
+import { addressTowards } from "../../../src/agent/node/machine.ts";
 
 test("the machine's address towards a server is that of the connection, and the wait for it ends with the agent", async (context) => {
   const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");

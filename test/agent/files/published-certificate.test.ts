@@ -4,16 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { FailureLog } from "../../src/agent/failure-log.ts";
-import { HookMemory } from "../../src/agent/files/hook-memory.ts";
-import { HookRunner } from "../../src/agent/files/hook-runner.ts";
-import { formatKeyPair } from "../../src/agent/certificates/key-pair.ts";
-import { PublishedCertificate } from "../../src/agent/files/published-certificate.ts";
-import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
-import { eventually } from "../end-to-end/eventually.ts";
-import { logTo } from "./log-to.ts";
-import { newPair } from "./new-pair.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import { FailureLog } from "../../../src/agent/failure-log.ts";
+import { HookMemory } from "../../../src/agent/files/hook-memory.ts";
+import { HookRunner } from "../../../src/agent/files/hook-runner.ts";
+import { formatKeyPair } from "../../../src/agent/certificates/key-pair.ts";
+import { PublishedCertificate } from "../../../src/agent/files/published-certificate.ts";
+import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { eventually } from "../../end-to-end/eventually.ts";
+import { logTo } from "../log-to.ts";
+import { newPair } from "../new-pair.ts";
+import { VirtualTime } from "../virtual-time.ts";
 
 /** A certificate with the files `one.pem` and `two.pem`. Its hook leaves a trace. */
 function scene(context: TestContext, { hasHook = false } = {}) {

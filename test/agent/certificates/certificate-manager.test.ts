@@ -3,12 +3,12 @@ import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
-import { keyTypeOf } from "../../src/pki/keys.ts";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
-import type { CertificateManager } from "../../src/agent/certificates/certificate-manager.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { keyTypeOf } from "../../../src/pki/keys.ts";
+import { serialNumberHex } from "../../../src/pki/certificate.ts";
+import type { CertificateManager } from "../../../src/agent/certificates/certificate-manager.ts";
 import { hour, SigningScene, wanted } from "./signing-scene.ts";
-import { settle } from "./virtual-time.ts";
+import { settle } from "../virtual-time.ts";
 
 const serial = ({ current }: CertificateManager): string =>
   current === undefined ? "none" : serialNumberHex(current.certificate);

@@ -3,12 +3,12 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { writeCertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
-import { keyPair, parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
-import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
-import { failAtCall } from "../machinery/files/fail-at-call.ts";
-import { newPair } from "./new-pair.ts";
+import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import { CertificateStore } from "../../../src/agent/certificates/certificate-store.ts";
+import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
+import type { KeyPair } from "../../../src/agent/certificates/key-pair.ts";
+import { failAtCall } from "../../machinery/files/fail-at-call.ts";
+import { newPair } from "../new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
 
 it("a renewal whose disk fails once, at whatever call, leaves keys with their certificates, and is complete after the next try", (context) => {

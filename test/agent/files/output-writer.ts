@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { CertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import { writeCertificateOutput } from "../../src/agent/files/certificate-output.ts";
-import { newPair } from "./new-pair.ts";
+import type { CertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
+import { newPair } from "../new-pair.ts";
 
 /** One output of each kind of PEM, below a folder. */
 export const outputsIn = (folder: string): readonly CertificateOutput[] => [

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LeaseHeartbeat } from "../../src/agent/node/lease-heartbeat.ts";
-import { nodeSystemInfo } from "../../src/agent/node/machine.ts";
-import type { NodeReport } from "../../src/agent/node/node-registration.ts";
-import { registerNode } from "../../src/agent/node/node-registration.ts";
-import { namesFor } from "../../src/machinery/api/names.ts";
-import type { Profile } from "../../src/machinery/api/names.ts";
-import { resourceReferences } from "../resource-references.ts";
-import { startTestServer } from "../test-server.ts";
+import { LeaseHeartbeat } from "../../../src/agent/node/lease-heartbeat.ts";
+import { nodeSystemInfo } from "../../../src/agent/node/machine.ts";
+import type { NodeReport } from "../../../src/agent/node/node-registration.ts";
+import { registerNode } from "../../../src/agent/node/node-registration.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
+import type { Profile } from "../../../src/machinery/api/names.ts";
+import { resourceReferences } from "../../resource-references.ts";
+import { startTestServer } from "../../test-server.ts";
 import { nodeClient } from "./node-client.ts";
-import { logTo } from "./log-to.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import { logTo } from "../log-to.ts";
+import { VirtualTime } from "../virtual-time.ts";
 
 async function scene(profile: Profile = "platform") {
   const server = await startTestServer({ profile });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AgentClients } from "../../src/agent/connection/agent-clients.ts";
-import type { AgentClientsOptions } from "../../src/agent/connection/agent-clients.ts";
-import { ServerClock } from "../../src/agent/connection/server-clock.ts";
-import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
-import { connectionTimeout } from "../../src/machinery/client/connections.ts";
-import type { ClientResponse } from "../../src/machinery/client/transport.ts";
-import { settingsOf } from "./settings-of.ts";
+import { AgentClients } from "../../../src/agent/connection/agent-clients.ts";
+import type { AgentClientsOptions } from "../../../src/agent/connection/agent-clients.ts";
+import { ServerClock } from "../../../src/agent/connection/server-clock.ts";
+import { sleep, systemClock } from "../../../src/machinery/api/clock.ts";
+import { connectionTimeout } from "../../../src/machinery/client/connections.ts";
+import type { ClientResponse } from "../../../src/machinery/client/transport.ts";
+import { settingsOf } from "../settings-of.ts";
 
 /** The client of a machine without a certificate, whose servers answer as they are told to. */
 const clientOf = (

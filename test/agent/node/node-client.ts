@@ -1,7 +1,7 @@
-import { nodesGroup, nodeUsernamePrefix } from "../../src/machinery/api/user-info.ts";
-import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { inProcessTransport } from "../../src/machinery/client/in-process-transport.ts";
-import type { TestServer } from "../test-server.ts";
+import { nodesGroup, nodeUsernamePrefix } from "../../../src/machinery/api/user-info.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
+import type { TestServer } from "../../test-server.ts";
 
 /** A client that is a node to a server in this process: the administrator acts as it. */
 export function nodeClient({ handler, adminToken }: TestServer, nodeName: string): ApiClient {

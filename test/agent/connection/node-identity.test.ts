@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentSettings } from "../../src/agent/agent-settings.ts";
-import { NodeIdentity } from "../../src/agent/connection/node-identity.ts";
-import { ServerClock } from "../../src/agent/connection/server-clock.ts";
-import { ApiError } from "../../src/machinery/api/api-error.ts";
-import { sleep, systemClock } from "../../src/machinery/api/clock.ts";
-import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { startTestServer } from "../test-server.ts";
-import { newPair } from "./new-pair.ts";
-import { settingsOf } from "./settings-of.ts";
+import type { AgentSettings } from "../../../src/agent/agent-settings.ts";
+import { NodeIdentity } from "../../../src/agent/connection/node-identity.ts";
+import { ServerClock } from "../../../src/agent/connection/server-clock.ts";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { sleep, systemClock } from "../../../src/machinery/api/clock.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { startTestServer } from "../../test-server.ts";
+import { newPair } from "../new-pair.ts";
+import { settingsOf } from "../settings-of.ts";
 
 test("a refused certificate and a refused token are tried in turn, and the one that works again is kept", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });

@@ -1,5 +1,5 @@
-import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
-import { newPair } from "./new-pair.ts";
+import { CertificateStore } from "../../../src/agent/certificates/certificate-store.ts";
+import { newPair } from "../new-pair.ts";
 
 // Installs one pair after the other, until it is killed.
 const store = new CertificateStore(process.argv[2] ?? "", "client");

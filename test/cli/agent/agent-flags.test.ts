@@ -3,19 +3,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { AgentSettings } from "../../src/agent/agent-settings.ts";
-import { agent } from "../../src/cli/agent/agent-command.ts";
-import { serverAccess } from "../../src/cli/agent/agent-server-access.ts";
-import { parseTrustBundleFile } from "../../src/cli/agent/parse-agent-flags.ts";
+import type { AgentSettings } from "../../../src/agent/agent-settings.ts";
+import { agent } from "../../../src/cli/agent/agent-command.ts";
+import { serverAccess } from "../../../src/cli/agent/agent-server-access.ts";
+import { parseTrustBundleFile } from "../../../src/cli/agent/parse-agent-flags.ts";
 import {
   bootstrapTokenOf,
   newBootstrapToken,
   tokenIdOf,
-} from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { UsageError } from "../../src/machinery/command-line/flag.ts";
-import { platformNames } from "../../src/machinery/api/names.ts";
-import { bootstrapTokens } from "../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
-import { newPair } from "../agent/new-pair.ts";
+} from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import { newPair } from "../../agent/new-pair.ts";
 
 const server = "https://server.example:6443";
 

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { completedCommands } from "../../src/cli/completion/completed-command.ts";
-import { completionScript } from "../../src/cli/completion/completion-script.ts";
-import type { Shell } from "../../src/cli/completion/completion-script.ts";
-import { describedProgram } from "../../tools/reference/leaf-commands.ts";
-import { HostedSignet } from "./hosted-signet.ts";
+import { completedCommands } from "../../../src/cli/completion/completed-command.ts";
+import { completionScript } from "../../../src/cli/completion/completion-script.ts";
+import type { Shell } from "../../../src/cli/completion/completion-script.ts";
+import { describedProgram } from "../../../tools/reference/leaf-commands.ts";
+import { HostedSignet } from "../hosted-signet.ts";
 
 const program = describedProgram();
 

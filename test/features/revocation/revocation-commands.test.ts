@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
-import type { HostedOutcome } from "./command-host.ts";
-import { HostedSignet } from "./hosted-signet.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import type { HostedOutcome } from "../../cli/command-host.ts";
+import { HostedSignet } from "../../cli/hosted-signet.ts";
 
 describe("the commands for revocations", () => {
   let server: TestServer;

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { parseAgentConfiguration } from "../../src/cli/agent/agent-configuration.ts";
-import type { AgentCommandLine } from "../../src/cli/agent/agent-flags.ts";
-import { parseTrustBundleFile } from "../../src/cli/agent/parse-agent-flags.ts";
-import { sharedFileFaults } from "../../src/cli/agent/shared-file-faults.ts";
+import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
+import type { AgentCommandLine } from "../../../src/cli/agent/agent-flags.ts";
+import { parseTrustBundleFile } from "../../../src/cli/agent/parse-agent-flags.ts";
+import { sharedFileFaults } from "../../../src/cli/agent/shared-file-faults.ts";
 
 const folderFor = (context: TestContext): string => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "signet-shared-")));

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseYamlSettings } from "../../src/machinery/command-line/parse-yaml-settings.ts";
-import { parseAgentConfiguration } from "../../src/cli/agent/agent-configuration.ts";
-import { withUnknownFields } from "../machinery/command-line/with-unknown-fields.ts";
+import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
+import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
+import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 
 const header = "apiVersion: signet.platform.io/v1\nkind: AgentConfiguration\n";
 const everything = `${header}

@@ -173,12 +173,12 @@ export const apiKey = (users: ReadonlyMap<string, UserInfo>): Credential => ({
     ),
     before("src/server/authentication.ts", "    bearerToken(verifyToken, apiAudiences),", "    apiKey(new Map()),"),
     before(
-      "test/server/credential-contract.test.ts",
+      "test/server/credentials/credential-contract.test.ts",
       "import { frontProxy,",
       'import { apiKey } from "../../src/features/access/credentials/api-key.ts";',
     ),
     before(
-      "test/server/credential-contract.test.ts",
+      "test/server/credentials/credential-contract.test.ts",
       '  "a client certificate": {',
       `  "an API key": {
     credential: apiKey(new Map([["k1", { username: "robot", groups: [], extra: {} }]])),

@@ -136,7 +136,7 @@ describe("where to add what", { concurrency: 2 }, () => {
       "--test",
       "--test-name-pattern",
       "an API key",
-      "test/server/credential-contract.test.ts",
+      "test/server/credentials/credential-contract.test.ts",
     );
     assert.match(output, /an API key/);
     assert.match(output, /identifies its user in each of several requests/);

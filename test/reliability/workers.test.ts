@@ -12,7 +12,7 @@ import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
-import { loadThroughStop } from "../server/load-through-stop.ts";
+import { loadThroughStop } from "../server/replicas/load-through-stop.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";

@@ -8,8 +8,8 @@
 import { join, resolve } from "node:path";
 import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
-import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
-import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
+import { startEtcd } from "../test/machinery/storage/etcd/etcd-process.ts";
+import type { EtcdCluster } from "../test/machinery/storage/etcd/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
 import type { EtcdReplicas } from "./etcd-replicas.ts";
 import { mean } from "./averages.ts";

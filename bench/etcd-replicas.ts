@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
+import type { EtcdCluster } from "../test/machinery/storage/etcd/etcd-process.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";

@@ -8,7 +8,7 @@
 import { needPrograms } from "../tools/needed-programs.ts";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
-import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
+import { startEtcd } from "../test/machinery/storage/etcd/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
 import type { EtcdReplicas } from "./etcd-replicas.ts";
 import { markdownTable } from "./markdown-table.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 

@@ -126,7 +126,7 @@ export const serviceServing = {
       replacement: "nodeAgentServing, serviceServing] as const",
     },
     before(
-      "test/features/certificates/signer-contract.test.ts",
+      "test/features/certificates/signers/signer-contract.test.ts",
       "  [\n    signerNames.nodeAgentServing(platformNames),",
       `  [
     "platform.io/service-serving",

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
+import { skipsEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 
 /** The Python that `npm run clients:install -- python` makes, with the packages of its requirements. */
 export const pythonPrograms = join(import.meta.dirname, "../../.clients/python/bin");

@@ -124,7 +124,7 @@ describe("where to add what", { concurrency: 2 }, () => {
       "--test",
       "--test-name-pattern",
       pattern,
-      "test/features/certificates/signer-contract.test.ts",
+      "test/features/certificates/signers/signer-contract.test.ts",
     );
     assert.match(output, /the signer platform\.io\/service-serving/);
     assert.match(output, /issues what every reader accepts/);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SeededRandom } from "../reliability/seeded-random.ts";
-import { startEtcd } from "../machinery/storage/etcd-process.ts";
+import { startEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 import { FaultLoad } from "./fault-load.ts";
 import type { Fault } from "./faults.ts";
 import { ReadinessLog } from "./readiness-log.ts";

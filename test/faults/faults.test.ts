@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
+import { skipsEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 import { runFault } from "./fault-run.ts";
 import { faults } from "./faults.ts";
 

@@ -9,7 +9,7 @@ import { wellKnownSigners } from "../../src/features/certificates/signers/well-k
 import { clientOf } from "../reliability/client-of.ts";
 import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
 import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
-import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
+import type { EtcdCluster } from "../machinery/storage/etcd/etcd-process.ts";
 
 /** The files that replicas must share, from the data directory of the first. */
 export const sharedFiles = [

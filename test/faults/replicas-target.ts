@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { clientOf } from "../reliability/client-of.ts";
 import type { HistoryTarget } from "../reliability/history-target.ts";
-import { startEtcd, untilEtcdAnswers } from "../machinery/storage/etcd-process.ts";
-import type { EtcdMember } from "../machinery/storage/etcd-process.ts";
+import { startEtcd, untilEtcdAnswers } from "../machinery/storage/etcd/etcd-process.ts";
+import type { EtcdMember } from "../machinery/storage/etcd/etcd-process.ts";
 import { roles } from "./faults.ts";
 import { Replica } from "./replica.ts";
 

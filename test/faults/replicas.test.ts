@@ -20,8 +20,8 @@ import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { prepareAuthority, switchAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
 import { sharedFiles } from "./replica.ts";
-import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
-import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd/etcd-process.ts";
+import type { EtcdCluster } from "../machinery/storage/etcd/etcd-process.ts";
 import { userOf } from "../user-of.ts";
 
 const { serviceAccounts, namespaces, leases } = resourceReferences(namesFor("platform"));

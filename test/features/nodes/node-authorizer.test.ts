@@ -12,7 +12,7 @@ import { InProcess } from "../../server/in-process.ts";
 import type { SentRequest } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
-import { alice, asks, user } from "../access/rbac-scene.ts";
+import { alice, asks, user } from "../access/rbac/rbac-scene.ts";
 
 const rules =
   bootstrapPolicy(platformNames).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [];

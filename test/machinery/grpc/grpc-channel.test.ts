@@ -11,7 +11,7 @@ import * as fc from "fast-check";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
 import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
-import { issueTestCertificates } from "../storage/etcd-certificates.ts";
+import { issueTestCertificates } from "../storage/etcd/etcd-certificates.ts";
 
 describe("a stream of gRPC messages", () => {
   it("delivers each message whole and in order, wherever the chunks are cut", () => {

@@ -13,7 +13,7 @@ import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
 import type { LogRequest, Store } from "../../../src/machinery/storage/store.ts";
-import { damageWrite } from "../storage/damage-write.ts";
+import { damageWrite } from "../storage/backends/damage-write.ts";
 import { put } from "../storage/store-contract.ts";
 import { temporaryDirectory } from "../storage/temporary-directory.ts";
 import { toyRegistry } from "./toy-resource.ts";

@@ -13,7 +13,7 @@ import {
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../../src/machinery/storage/store.ts";
-import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
 import { startTestServer } from "../../test-server.ts";
 import { makeDamagedStore } from "../store/damaged-store.ts";

@@ -40,7 +40,7 @@ import { writeSupportBundle } from "../../../src/server/doctor/doctor-programs.t
 import { withKeyStore } from "../../../src/server/store/open-key-store.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
-import { startFakeEtcd } from "../../machinery/storage/fake-etcd.ts";
+import { startFakeEtcd } from "../../machinery/storage/etcd/fake-etcd.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

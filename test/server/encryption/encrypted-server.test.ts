@@ -37,7 +37,7 @@ import type { ServerConfig } from "../../../src/server/server-config.ts";
 import { socketFolder } from "../../socket-folder.ts";
 import { startTemporaryServer, startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
-import { KmsPlugin } from "../../machinery/storage/kms-plugin.ts";
+import { KmsPlugin } from "../../machinery/storage/encryption/kms/kms-plugin.ts";
 import { InProcess } from "../in-process.ts";
 
 const folder = socketFolder();

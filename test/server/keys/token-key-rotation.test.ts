@@ -24,7 +24,7 @@ import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import { retireTokenKey, rotateTokenKey } from "../../../src/features/accounts/keys/rotate-token-key.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
-import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
 import { InProcess } from "../in-process.ts";
 import { keptStore } from "../kept-store.ts";
 import { ManualTime } from "../../manual-time.ts";

@@ -8,8 +8,8 @@ import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { startServer } from "../../../src/server/start-server.ts";
 import type { RunningServer } from "../../../src/server/start-server.ts";
 import { sharedFiles } from "../../faults/replica.ts";
-import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd-process.ts";
-import type { EtcdCluster } from "../../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
+import type { EtcdCluster } from "../../machinery/storage/etcd/etcd-process.ts";
 import { loadThroughStop } from "./load-through-stop.ts";
 
 // Two workers on one store are stopped in the same way in test/reliability/workers.test.ts.

@@ -13,8 +13,8 @@ import type { MigrateOptions } from "../../../src/server/backup/migrate-storage.
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import type { ServerConfig } from "../../../src/server/server-config.ts";
-import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd-process.ts";
-import type { EtcdCluster } from "../../machinery/storage/etcd-process.ts";
+import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
+import type { EtcdCluster } from "../../machinery/storage/etcd/etcd-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { InProcess } from "../in-process.ts";

@@ -8,7 +8,7 @@ import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
-import { damageWrite } from "../../machinery/storage/damage-write.ts";
+import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { InProcess } from "../in-process.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
-import { damageWrite } from "../../machinery/storage/damage-write.ts";
+import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
 
 /** Makes the store of a data directory, with the namespace `lost`, whose write the file has lost. */

@@ -1,126 +1,137 @@
 import assert from "node:assert/strict";
-import { before, describe, it } from "node:test";
-import type { AdmissionRule } from "../../../../src/machinery/api/attributes.ts";
-import type { ObjectMeta } from "../../../../src/machinery/api/object-meta.ts";
-import { namesFor } from "../../../../src/machinery/api/names.ts";
-import { resourceReferences } from "../../../resource-references.ts";
-import { startTestServer } from "../../../test-server.ts";
-import type { TestServer } from "../../../test-server.ts";
-import { waitForObject } from "../../../wait-for-object.ts";
-import { InProcess } from "../../../server/in-process.ts";
+import { it } from "node:test";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import {
+  createSecretTokenIssuer,
+  createSecretTokenVerifier,
+} from "../../../../src/features/accounts/tokens/secret-tokens.ts";
+import { apiAudience, fixedTokenKeys, forge, newKeyPem, scene } from "../token-scene.ts";
 
-const { secrets } = resourceReferences(namesFor("platform"));
-const namespace = "/api/v1/namespaces/default";
+const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", serviceAccountUid: "bob-uid" };
 
-describe("the token in a Secret", () => {
-  const lastUsed = "platform.io/legacy-token-last-used";
-  let isFull = true;
-  let time = Date.parse("2026-11-24T12:00:00Z");
-  /** As a store that is full or read-only. */
-  const refuseLastUsed: AdmissionRule = {
-    name: "Full",
-    validate({ object }) {
-      if (isFull && object?.metadata.labels?.[lastUsed] !== undefined) throw new Error("the store is full");
-    },
+function secretScene() {
+  const test = scene();
+  const token = createSecretTokenIssuer(fixedTokenKeys(test.key), platformNames)(subject);
+  if (typeof token !== "string") throw new TypeError("a key that is at hand signs at once");
+  const uses: string[] = [];
+  const verifySecretToken = createSecretTokenVerifier({
+    names: platformNames,
+    keys: fixedTokenKeys(test.key),
+    apiAudiences: [apiAudience],
+    objects: test.objects,
+    onUse: ({ namespace, name }) => uses.push(`${namespace}/${name}`),
+  });
+  return {
+    ...test,
+    token,
+    uses,
+    verifySecretToken,
+    outcome: (audience = apiAudience) => verifySecretToken(token, [audience]),
   };
-  let server: TestServer;
-  let api: InProcess;
-  let token: string;
-  before(async () => {
-    server = await startTestServer({ admission: [refuseLastUsed], clock: { now: () => time } });
-    api = new InProcess(server);
-    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: { metadata: { name: "old" } } });
-    const body = {
-      metadata: { name: "old-token", annotations: { "platform.io/service-account.name": "old" } },
-      type: "platform.io/service-account-token",
-    };
-    await api.json(`${namespace}/secrets`, { method: "POST", body });
-    const filled = await waitForObject(
-      server.client,
-      secrets,
-      { namespace: "default", name: "old-token" },
-      (secret) => secret?.data?.["token"] !== undefined,
+}
+
+it("a token in a Secret is valid for the API audiences while the Secret has it", () => {
+  const test = secretScene();
+  assert.equal(test.outcome().outcome, "refused");
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
+  assert.equal(test.outcome().outcome, "authenticated");
+  assert.equal(test.outcome("vault").outcome, "refused");
+  test.objects.secrets.set("ns/t", { uid: "s", token: `${test.token}x` });
+  assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token does not match server's copy" });
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, deletionTimestamp: "2026-01-01T00:00:00Z" });
+  assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token has been invalidated" });
+});
+
+it("a token in a Secret is refused when another key has signed it: who writes Secrets makes no tokens", () => {
+  const test = secretScene();
+  const payload = {
+    iss: "platform/serviceaccount",
+    sub: "system:serviceaccount:ns:bob",
+    "platform.io/serviceaccount/namespace": "ns",
+    "platform.io/serviceaccount/secret.name": "t",
+    "platform.io/serviceaccount/service-account.name": "bob",
+    "platform.io/serviceaccount/service-account.uid": "bob-uid",
+  };
+  const outcomeOf = (pem: string, claims: object): ReturnType<typeof test.outcome> => {
+    const token = forge(pem, { header: { alg: "ES256" }, payload: claims });
+    test.objects.secrets.set("ns/t", { uid: "s", token });
+    return test.verifySecretToken(token, [apiAudience]);
+  };
+  assert.equal(outcomeOf(test.pem, payload).outcome, "authenticated");
+  assert.equal(outcomeOf(newKeyPem.ES256(), payload).outcome, "refused");
+  assert.equal(outcomeOf(test.pem, { ...payload, iss: "https://a.example" }).outcome, "notApplicable");
+});
+
+it("a token in a Secret is refused while the Secret is marked invalid", () => {
+  const test = secretScene();
+  const labels = { "platform.io/legacy-token-invalid-since": "2026-11-24" };
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels });
+  assert.deepEqual(test.outcome(), {
+    outcome: "refused",
+    message:
+      "the token in secret ns/t for service account ns/bob has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the 'platform.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token",
+  });
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels: {} });
+  assert.equal(test.outcome().outcome, "authenticated");
+});
+
+it("a token in a Secret counts as used when it is valid, or only its Secret is marked invalid", () => {
+  const test = secretScene();
+  test.outcome();
+  test.objects.secrets.set("ns/t", { uid: "s", token: "another" });
+  test.outcome();
+  assert.deepEqual(test.uses, []);
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
+  test.outcome();
+  const labels = { "platform.io/legacy-token-invalid-since": "2026-11-24" };
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels });
+  test.outcome();
+  assert.deepEqual(test.uses, ["ns/t", "ns/t"]);
+});
+
+it("a token in a Secret is refused when its account is gone", () => {
+  const test = secretScene();
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
+  const message = (): string => {
+    const outcome = test.outcome();
+    return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
+  };
+  test.objects.serviceAccounts.set("ns/bob", { uid: "another" });
+  assert.equal(message(), "ServiceAccount UID (another) does not match claim (bob-uid)");
+  test.objects.serviceAccounts.set("ns/bob", { uid: "bob-uid", deletionTimestamp: "2026-01-01T00:00:00Z" });
+  assert.equal(message(), "ServiceAccount ns/bob has been deleted");
+  test.objects.serviceAccounts.delete("ns/bob");
+  assert.equal(message(), 'serviceaccounts "bob" not found');
+});
+
+it("a token in a Secret is refused in upstream's words when its key or a claim is missing", () => {
+  const test = secretScene();
+  const message = (payload: object, header: object = {}): string => {
+    const outcome = test.verifySecretToken(
+      forge(test.pem, { header: { alg: "ES256", ...header }, payload: { iss: "platform/serviceaccount", ...payload } }),
+      [apiAudience],
     );
-    token = Buffer.from(filled?.data?.["token"] ?? "", "base64").toString();
-  });
-
-  const status = async (): Promise<number> => (await api.send(namespace, { token })).status;
-  const tokenReviews = "/apis/authentication.platform.io/v1/tokenreviews";
-  const review = async (): Promise<string> => {
-    const body = { spec: { token } };
-    const { status: found } = await api.json<{ status: { error?: string; authenticated?: boolean } }>(tokenReviews, {
-      method: "POST",
-      body,
-    });
-    return found.authenticated === true ? "authenticated" : (found.error ?? "");
+    return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
   };
-  const label = (name: string, value: string | null): Promise<unknown> =>
-    api.json(`${namespace}/secrets/old-token`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: { metadata: { labels: { [name]: value } } },
-    });
-
-  for (const domain of ["platform.io", "kubernetes.io"]) {
-    it(`is refused while its Secret is marked invalid with ${domain}`, async () => {
-      const invalidSince = `${domain}/legacy-token-invalid-since`;
-      assert.deepEqual([await status(), await review()], [403, "authenticated"]);
-      await label(invalidSince, "2026-11-24");
-      assert.equal(await status(), 401);
-      assert.match(await review(), new RegExp(`has been marked invalid.* remove the '${invalidSince}' label`));
-      await label(invalidSince, null);
-      assert.deepEqual([await status(), await review()], [403, "authenticated"]);
-    });
+  const claims: Record<string, string> = {};
+  assert.equal(message(claims, { kid: "another" }), "invalid signature, no keys found");
+  const inOrder = [
+    ["sub", "sub", "system:serviceaccount:ns:alice"],
+    ["namespace", "platform.io/serviceaccount/namespace", "ns"],
+    ["secretName", "platform.io/serviceaccount/secret.name", "t"],
+    ["serviceAccountName", "platform.io/serviceaccount/service-account.name", "bob"],
+    ["serviceAccountUID", "platform.io/serviceaccount/service-account.uid", "bob-uid"],
+  ] as const;
+  for (const [shown, claim, value] of inOrder) {
+    assert.equal(message(claims), `${shown} claim is missing`);
+    claims[claim] = value;
   }
+  assert.equal(message(claims), "sub claim is invalid");
+  claims["sub"] = "system:serviceaccount:ns:bob";
+  assert.equal(message(claims), "Token has been invalidated");
+});
 
-  it("is accepted even when the date of its last use cannot be written", async () => {
-    const secret = await api.json<{ metadata: { labels?: object } }>(`${namespace}/secrets/old-token`);
-    assert.equal(secret.metadata.labels, undefined);
-    assert.deepEqual([await status(), await review()], [403, "authenticated"]);
-  });
-
-  it("labels its Secret with the date of its last use", async () => {
-    isFull = false;
-    time += 60_000;
-    assert.equal(await status(), 403);
-    const where = { namespace: "default", name: "old-token" };
-    const isLabelled = (secret: { metadata: ObjectMeta } | undefined): boolean =>
-      secret?.metadata.labels?.[lastUsed] !== undefined;
-    const labelled = await waitForObject(server.client, secrets, where, isLabelled);
-    assert.deepEqual(labelled?.metadata.labels, { [lastUsed]: new Date(time).toISOString().slice(0, 10) });
-    time += 120_000;
-    assert.equal(await status(), 403);
-    const after = await server.client.resource(secrets, "default").get("old-token");
-    assert.equal(after.metadata.resourceVersion, labelled?.metadata.resourceVersion);
-  });
-
-  it("adds a warning to every answer and review while its account lists the Secret as generated", async () => {
-    const warnings = async (): Promise<unknown> => {
-      const answers = await Promise.all([
-        api.send(namespace, { token }),
-        api.send(tokenReviews, { method: "POST", body: { spec: { token } } }),
-      ]);
-      const [warned, reviewed] = answers.map(({ headers }) => headers["warning"]);
-      assert.deepEqual(reviewed, warned);
-      return warned;
-    };
-    const patch = (secretsOfAccount: readonly object[]): Promise<unknown> =>
-      api.json(`${namespace}/serviceaccounts/old`, {
-        method: "PATCH",
-        headers: { "content-type": "application/merge-patch+json" },
-        body: { secrets: secretsOfAccount },
-      });
-    await patch([{ name: "another" }]);
-    assert.equal(await warnings(), undefined);
-    await patch([{ name: "another" }, { name: "old-token" }]);
-    assert.deepEqual(await warnings(), [
-      '299 - "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens."',
-    ]);
-    assert.equal((await api.send(namespace)).headers["warning"], undefined);
-  });
-
-  it("ends with its Secret", async () => {
-    await api.send(`${namespace}/secrets/old-token`, { method: "DELETE" });
-    assert.deepEqual([await status(), await review()], [401, "[invalid bearer token, Token has been invalidated]"]);
-  });
+it("a token of a Secret is not accepted as a token of TokenRequest, nor the reverse", () => {
+  const test = secretScene();
+  assert.equal(test.verify(test.token, [apiAudience]).outcome, "notApplicable");
 });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { parseKubeconfig, readKubeconfig } from "../../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { KubeconfigError } from "../../../../src/machinery/client/kubeconfig/kubeconfig-error.ts";
 import { formatKubeconfig } from "../../../../src/machinery/client/kubeconfig/new-kubeconfig.ts";
-import { issueTestCertificates } from "../../storage/etcd-certificates.ts";
+import { issueTestCertificates } from "../../storage/etcd/etcd-certificates.ts";
 
 const pem = (content: string): string => `-----BEGIN ${content}-----`;
 

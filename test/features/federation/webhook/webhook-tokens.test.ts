@@ -1,0 +1,390 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it, test } from "node:test";
+import { askWebhook, openWebhook } from "../../../../src/features/federation/webhook/open-webhook.ts";
+import { webhookTokens } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
+import type { WebhookAnswer } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
+import type { VerifyToken } from "../../../../src/machinery/authentication/token-authentication.ts";
+import { UnusableAnswer } from "../../../../src/machinery/client/post-json.ts";
+import { bodyText } from "../../../../src/machinery/client/transport.ts";
+import type { ClientRequest } from "../../../../src/machinery/client/transport.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
+import { ServerFront } from "../../../agent/server-front.ts";
+import { InProcess } from "../../../server/in-process.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
+import { TestClock } from "../../accounts/token-scene.ts";
+import { TestIssuer } from "../issuer-scene.ts";
+import { openTlsSite } from "../tls-site.ts";
+
+const api = ["https://api.test"];
+const yes: WebhookAnswer = {
+  isAuthenticated: true,
+  user: { username: "eve", groups: ["dev"], extra: {} },
+  audiences: [],
+  error: "",
+};
+const no: WebhookAnswer = { ...yes, isAuthenticated: false };
+
+describe("a token that a webhook checks", () => {
+  let clock: TestClock;
+  let questions: (readonly [token: string, audiences: readonly string[]])[];
+  let changes: boolean[];
+  let answer: () => Promise<WebhookAnswer>;
+  let verify: VerifyToken;
+  beforeEach(() => {
+    clock = new TestClock();
+    questions = [];
+    changes = [];
+    answer = async () => yes;
+    verify = webhookTokens({
+      ask: (token, audiences) => (questions.push([token, audiences]), answer()),
+      clock,
+      apiAudiences: api,
+      ownIssuers: ["https://own.example.com"],
+      cacheMilliseconds: 120_000,
+      onChange: ({ isAvailable }) => changes.push(isAvailable),
+    });
+  });
+
+  it("authenticates its user, for the requested audiences that the webhook names", async () => {
+    const unaware = await verify("opaque", ["vault", ...api]);
+    assert.deepEqual(unaware, { outcome: "authenticated", user: yes.user, audiences: api });
+    answer = async () => ({ ...yes, audiences: ["vault"] });
+    const aware = await verify("opaque", ["vault"]);
+    assert.deepEqual(aware.outcome === "authenticated" && aware.audiences, ["vault"]);
+    assert.equal((await verify("opaque", ["other"])).outcome, "notApplicable");
+    assert.deepEqual(questions[1], ["opaque", ["vault"]]);
+  });
+
+  it("is sent to the webhook once at a time, and again only when the cached answer is old", async () => {
+    await Promise.all([verify("opaque", api), verify("opaque", api)]);
+    clock.passSeconds(119);
+    await verify("opaque", api);
+    assert.equal(questions.length, 1);
+    clock.passSeconds(1);
+    answer = async () => no;
+    assert.equal((await verify("opaque", api)).outcome, "notApplicable");
+    await verify("opaque", api);
+    assert.equal(questions.length, 2);
+  });
+
+  it("is checked again, and the webhook asked again, when the clock was set back", async () => {
+    await verify("opaque", api);
+    clock.passSeconds(-3600);
+    answer = () => Promise.reject(new Error("away"));
+    for (let index = 0; index < 6; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    assert.equal(questions.length, 6, "it pauses after five failures");
+    clock.passSeconds(-3600);
+    answer = async () => yes;
+    assert.equal((await verify("opaque", api)).outcome, "authenticated");
+  });
+
+  it("keeps its good answer in the cache, however many bad tokens come", async () => {
+    await verify("good", api);
+    answer = async () => no;
+    for (let index = 0; index < 5000; index++) await verify(`bad-${index}`, api);
+    const before = questions.length;
+    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.equal(questions.length, before);
+  });
+
+  it("is never sent to the webhook when it is this server's own, or too long", async () => {
+    const own = new TestIssuer("https://own.example.com");
+    assert.equal((await verify(await own.sign({}, clock.now()), api)).outcome, "notApplicable");
+    assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");
+    assert.equal(questions.length, 0);
+  });
+
+  it("is refused at once after it got no answer five times, and one request finds out when the webhook works again", async () => {
+    answer = () => Promise.reject(new Error("away"));
+    for (let index = 0; index < 20; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    assert.equal(questions.length, 5);
+    assert.ok(!(verify("opaque", api) instanceof Promise), "the question is refused at once");
+    clock.passSeconds(10);
+    for (let index = 0; index < 3; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    assert.equal(questions.length, 6);
+    answer = async () => yes;
+    clock.passSeconds(10);
+    assert.equal((await verify("opaque", api)).outcome, "authenticated");
+    assert.deepEqual(changes, [false, true]);
+  });
+
+  it("is checked, however many made-up tokens get no answer", async () => {
+    answer = () => Promise.reject(new Error("no answer in time"));
+    for (let index = 0; index < 50; index++) assert.equal((await verify(`made-up-${index}`, api)).outcome, "refused");
+    answer = async () => yes;
+    assert.equal((await verify("good", api)).outcome, "authenticated");
+  });
+
+  it("is checked, however many tokens before it the webhook answered in a way that cannot be used", async () => {
+    // Some webhooks answer 401 or 403 for a bad token.
+    answer = () => Promise.reject(new UnusableAnswer("it answered 403"));
+    for (let index = 0; index < 20; index++) assert.equal((await verify(`bad-${index}`, api)).outcome, "refused");
+    answer = async () => yes;
+    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.deepEqual(changes, []);
+  });
+
+  it("is not in what the webhook says of it, which is cut", async () => {
+    answer = async () => ({ ...no, error: `opaque is no token; opaque: ${"x".repeat(2000)}` });
+    const outcome = await verify("opaque", api);
+    assert.ok(outcome.outcome === "refused" && outcome.message.length === 1024);
+    assert.match(outcome.message, /^REDACTED is no token; REDACTED: x/);
+  });
+
+  it("waits with at most 200 others for a webhook that hangs, and one more is not called bad", async () => {
+    answer = () => new Promise(() => {});
+    for (let index = 0; index < 200; index++) assert.ok(verify(`t-${index}`, api) instanceof Promise);
+    await assert.rejects(async () => verify("one more", api), { code: 429, retryAfterSeconds: 1 });
+    assert.equal(questions.length, 200);
+  });
+});
+
+describe("a request to a webhook", () => {
+  const answers = (...statuses: readonly number[]) => answersWith({ user: { username: "eve" } }, statuses);
+  const answersWith = (
+    fields: object,
+    statuses: readonly number[] = [200],
+    {
+      kind = "TokenReview",
+      isCut = (_request: number): boolean => false,
+      parts = (body: string): readonly string[] => [body],
+    } = {},
+  ) => {
+    const sent: ClientRequest[] = [];
+    const body = JSON.stringify({ kind, status: { authenticated: true, ...fields } });
+    const ask = askWebhook({
+      version: "v1",
+      schedule: (callback) => (setImmediate(callback), () => {}),
+      transport: {
+        async send(request) {
+          const status = statuses[Math.min(sent.length, statuses.length - 1)] ?? 0;
+          sent.push(request);
+          if (status === 0) throw new Error("connect ECONNREFUSED");
+          return {
+            status,
+            headers: {},
+            body: (async function* () {
+              for (const part of parts(status === 999 ? "<html>" : body)) yield Buffer.from(part);
+              if (isCut(sent.length)) throw new Error("the connection ended before the answer was complete");
+            })(),
+          };
+        },
+        close: () => {},
+      },
+    });
+    return { ask, sent };
+  };
+
+  it("is sent again after a failed connection or a 503, three times in all", async () => {
+    const { ask, sent } = answers(0, 503, 201);
+    assert.equal((await ask("opaque", ["a"])).user.username, "eve");
+    assert.deepEqual(JSON.parse(bodyText(sent[2] ?? {}) ?? ""), {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "opaque", audiences: ["a"] },
+    });
+    const failing = answers(503);
+    await assert.rejects(failing.ask("opaque", []), /it answered 503/);
+    assert.equal(failing.sent.length, 3);
+  });
+
+  it("is sent again after an answer that broke off", async () => {
+    const { ask, sent } = answersWith({ user: { username: "eve" } }, [200], { isCut: (request) => request < 3 });
+    assert.equal((await ask("opaque", [])).user.username, "eve");
+    assert.equal(sent.length, 3);
+  });
+
+  it("may answer with null for what it does not know", async () => {
+    const user = { username: "eve", uid: null, groups: null, extra: { team: null } };
+    const { ask } = answersWith({ user, audiences: null, error: null });
+    assert.deepEqual((await ask("opaque", [])).user, { username: "eve", groups: [], extra: { team: [] } });
+  });
+
+  it("names a user whom everybody reads alike: half of a surrogate pair is replaced", async () => {
+    const user = { username: "a\ud800b", uid: "\udc00", groups: ["\ud800"], extra: { "a/\ud800": ["\ud800"] } };
+    const { ask } = answersWith({ user });
+    assert.deepEqual((await ask("opaque", ["a"])).user, {
+      username: "a\ufffdb",
+      uid: "\ufffd",
+      groups: ["\ufffd"],
+      extra: { "a/\ufffd": ["\ufffd"] },
+    });
+  });
+
+  it("is over when the answer is too long, comes in too many parts, is nested too deeply or has too many values", async () => {
+    const refused = (body: (whole: string) => readonly string[], fault: RegExp): Promise<void> =>
+      assert.rejects(answersWith({ user: { username: "eve" } }, [200], { parts: body }).ask("opaque", []), (error) => {
+        assert.ok(error instanceof UnusableAnswer);
+        assert.match(error.message, fault);
+        return true;
+      });
+    await refused(() => [" ".repeat(2 ** 20 + 1)], /larger than 1 MiB/);
+    await refused((whole) => [...Array.from({ length: 20_000 }, () => " "), whole], /too many parts/);
+    const withStatus = (status: string) => [`{"kind":"TokenReview","status":${status}}`];
+    await refused(() => withStatus("[".repeat(500_000) + "]".repeat(500_000)), /nested too deeply/);
+    await refused(() => withStatus(JSON.stringify(Array.from({ length: 30_000 }, () => 1.5))), /too many values/);
+    const members = JSON.stringify(Array.from({ length: 30_000 }, (_, index) => ({ [`a${index}`]: 1 })));
+    await refused(() => [`{"unknown":${members},"kind":"TokenReview","status":{}}`], /too many values/);
+  });
+
+  it("names nobody when values of the answer have the wrong types", async () => {
+    for (const fields of [
+      ...[{ audiences: "vault" }, { audiences: [5] }, { audiences: {} }, { authenticated: "true" }, { user: [] }],
+      ...[{ groups: "dev" }, { groups: ["dev", 5] }, { uid: 5 }, { extra: { team: "x" } }].map((more) => ({
+        user: { username: "eve", ...more },
+      })),
+    ]) {
+      const { ask } = answersWith({ user: { username: "eve" }, ...fields });
+      await assert.rejects(ask("opaque", []), UnusableAnswer, JSON.stringify(fields));
+    }
+  });
+
+  it("names nobody when the answer is of another kind, or has no name for a user who is authenticated", async () => {
+    const other = answersWith({ user: { username: "eve" } }, [200], { kind: "SubjectAccessReview" });
+    await assert.rejects(other.ask("opaque", []), UnusableAnswer);
+    for (const user of [{}, { username: "" }, { groups: ["system:masters"] }]) {
+      await assert.rejects(answersWith({ user }).ask("opaque", []), UnusableAnswer);
+    }
+    const stranger = await answersWith({ authenticated: false, error: "who?" }).ask("opaque", []);
+    assert.deepEqual([stranger.isAuthenticated, stranger.error], [false, "who?"]);
+  });
+
+  it("is not sent again after a 401", async () => {
+    const { ask, sent } = answers(401);
+    await assert.rejects(
+      ask("opaque", []),
+      (error: Error) => /401/.test(error.message) && !/opaque/.test(error.message),
+    );
+    assert.equal(sent.length, 1);
+  });
+});
+
+test("a webhook whose handshake hangs is asked over another connection after ten seconds", async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
+  await using site = await openTlsSite();
+  site.answer = (_request, response) => response.end(JSON.stringify({ kind: "TokenReview", status }));
+  const status = { authenticated: true, user: { username: "eve" } };
+  const front = new ServerFront(() => site.url);
+  await front.open();
+  front.fallSilent();
+  const file = join(folder, "webhook.yaml");
+  const cluster = {
+    server: `${front.url}/ask`,
+    "certificate-authority-data": Buffer.from(site.caCertificate).toString("base64"),
+  };
+  writeFileSync(
+    file,
+    JSON.stringify({
+      clusters: [{ name: "site", cluster }],
+      contexts: [{ name: "site", context: { cluster: "site" } }],
+      "current-context": "site",
+    }),
+  );
+  using followed = new FollowedFiles({ log: { info() {}, error() {} } });
+  const webhook = openWebhook(
+    { file, cacheMilliseconds: 0, version: "v1" },
+    { clock: new TestClock(), log: { info() {}, warn() {}, error() {} }, followed, apiAudiences: api, ownIssuers: [] },
+  );
+  context.after(async () => {
+    webhook.close();
+    await front.close();
+    rmSync(folder, { recursive: true });
+  });
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const verified = webhook.verify("opaque", api);
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  while (front.connections === 0) await turn();
+  front.speak();
+  context.mock.timers.tick(10_000);
+  // The connection ends, and the next try waits for its pause, which begins some turns later.
+  while (front.connections === 1) {
+    await turn();
+    context.mock.timers.tick(1);
+  }
+  assert.equal((await verified).outcome, "authenticated");
+});
+
+describe("a Signet whose token webhook is another Signet", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
+  let asked: TestServer;
+  let server: TestServer;
+  const config = join(folder, "webhook.yaml");
+  const writeKubeconfig = (token: string): void => {
+    const cluster = {
+      server: `${asked.url}/apis/authentication.k8s.io/v1/tokenreviews`,
+      "certificate-authority-data": Buffer.from(asked.caCertificates).toString("base64"),
+    };
+    writeFileSync(
+      config,
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Config",
+        clusters: [{ name: "other", cluster }],
+        users: [{ name: "me", user: { token } }],
+        contexts: [{ name: "webhook", context: { cluster: "other", user: "me" } }],
+        "current-context": "webhook",
+      }),
+    );
+  };
+  before(async () => {
+    asked = await startTestServer({ settings: { controllers: false } });
+    writeKubeconfig(asked.adminToken);
+    server = await startTestServer({
+      settings: {
+        controllers: false,
+        "service-account-issuer": ["https://mine.example.com"],
+        "authentication-token-webhook-config-file": config,
+        "authentication-token-webhook-version": "v1",
+        "authentication-token-webhook-cache-ttl": "0s",
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    await asked.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("accepts the users of the other server, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
+    const account = "/api/v1/namespaces/default/serviceaccounts";
+    const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
+    await asked.client.request(account, { method: "POST", body });
+    const { status } = await asked.client.request<{ status: { token: string } }>(`${account}/remote/token`, {
+      method: "POST",
+      body: {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: { audiences: ["https://mine.example.com"], expirationSeconds: 600 },
+      },
+    });
+    const whoami = async (token: string): Promise<readonly [number, string]> => {
+      const answer = await new InProcess(server).send("/apis/authentication.k8s.io/v1/selfsubjectreviews", {
+        method: "POST",
+        token,
+        body: { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" },
+      });
+      return [answer.status, String(answer.body)];
+    };
+    const [code, text] = await whoami(status.token);
+    assert.equal(code, 201);
+    assert.match(text, /system:serviceaccount:default:remote/);
+    assert.equal((await whoami("made-up"))[0], 401);
+    const afterChange = async (): Promise<number> => {
+      server.readFilesAgain();
+      return (await whoami(status.token))[0];
+    };
+    writeFileSync(config, "no kubeconfig");
+    assert.equal(await afterChange(), 201, "a kubeconfig that cannot be used changes nothing");
+    writeKubeconfig("a-wrong-token");
+    assert.equal(await afterChange(), 401);
+    writeKubeconfig(asked.adminToken);
+    assert.equal(await afterChange(), 201);
+    await asked.stop();
+    assert.equal((await whoami(status.token))[0], 401);
+    assert.equal((await whoami(server.adminToken))[0], 201);
+  });
+});

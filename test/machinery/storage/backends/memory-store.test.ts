@@ -1,0 +1,7 @@
+import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
+import { testStore } from "../store-contract.ts";
+
+testStore("memory", async () => {
+  const store = new MemoryStore();
+  return { store, dispose: () => store.close() };
+});

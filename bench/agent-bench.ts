@@ -19,12 +19,12 @@ import { platformNames as names } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { bundleAgent } from "../tools/package/agent-bundle.ts";
-import { endsWithParent } from "./ends-with-parent.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
-import { processStatus } from "./process-status.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
+import { endsWithParent } from "./processes/ends-with-parent.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { processCpuSeconds } from "./processes/process-cpu.ts";
+import { processStatus } from "./processes/process-status.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { writeServingApprovalPolicy } from "./load/serving-approval-policy.ts";
 
 const { seconds: idleSeconds, node } = programFlags(import.meta.filename, {
   seconds: wholeNumber(120),

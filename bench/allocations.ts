@@ -5,8 +5,8 @@
  *   npm run bench:allocations -- [--requests N] [--show N] [--only WORKLOAD] [-- FLAGS OF serve]
  */
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
-import { workloadNames } from "./workloads.ts";
-import { measureCosts } from "./measure-costs.ts";
+import { workloadNames } from "./load/workloads.ts";
+import { measureCosts } from "./profile/measure-costs.ts";
 
 const { requests, show, only, flags } = programFlags(import.meta.filename, {
   requests: wholeNumber(5000),

@@ -10,13 +10,13 @@ import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
 import { startEtcd } from "../test/machinery/storage/etcd/etcd-process.ts";
 import type { EtcdCluster } from "../test/machinery/storage/etcd/etcd-process.ts";
-import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
-import type { EtcdReplicas } from "./etcd-replicas.ts";
-import { mean } from "./averages.ts";
-import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { repeatConcurrently } from "./repeat-concurrently.ts";
-import { accounts, serviceAccount } from "./workloads.ts";
+import { etcdCpuSeconds, startEtcdReplicas } from "./processes/etcd-replicas.ts";
+import type { EtcdReplicas } from "./processes/etcd-replicas.ts";
+import { mean } from "./report/averages.ts";
+import { comparisonHead, comparisonRow, inTurns } from "./load/in-turns.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { repeatConcurrently } from "./load/repeat-concurrently.ts";
+import { accounts, serviceAccount } from "./load/workloads.ts";
 
 const {
   replicas: replicaCount,

@@ -11,14 +11,14 @@ import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
-import { CertificateClient } from "./certificate-client.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import type { ServerProcess, ServerProcessOptions } from "./server-process.ts";
-import { prepareWorkloads, sendRequests, workloadNames } from "./workloads.ts";
-import type { Workload } from "./workloads.ts";
+import { CertificateClient } from "./load/certificate-client.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { comparisonHead, comparisonRow, inTurns } from "./load/in-turns.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import type { ServerProcess, ServerProcessOptions } from "./processes/server-process.ts";
+import { prepareWorkloads, sendRequests, workloadNames } from "./load/workloads.ts";
+import type { Workload } from "./load/workloads.ts";
 
 const { rounds, requests, connections, only, positionals } = programFlags(import.meta.filename, {
   rounds: wholeNumber(40),

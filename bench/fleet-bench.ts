@@ -17,11 +17,11 @@ import { secretResource } from "../src/features/core/resources.ts";
 import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
-import { FleetAgent } from "./fleet-agent.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
+import { FleetAgent } from "./load/fleet-agent.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { processCpuSeconds, stolenSeconds } from "./processes/process-cpu.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { writeServingApprovalPolicy } from "./load/serving-approval-policy.ts";
 
 const {
   agents: agentCount,

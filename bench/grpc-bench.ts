@@ -18,13 +18,13 @@ import { decodeRange, encodePut, encodeRange } from "../src/machinery/storage/et
 import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
 import { startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd/etcd-process.ts";
 import type { EtcdMember } from "../test/machinery/storage/etcd/etcd-process.ts";
-import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc-loads.ts";
-import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
-import { clientKinds, isInstalled } from "./grpc-clients.ts";
-import type { FaultResult } from "./grpc-faults.ts";
-import { median } from "./averages.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { repeatConcurrently } from "./repeat-concurrently.ts";
+import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc/grpc-loads.ts";
+import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc/grpc-loads.ts";
+import { clientKinds, isInstalled } from "./grpc/grpc-clients.ts";
+import type { FaultResult } from "./grpc/grpc-faults.ts";
+import { median } from "./report/averages.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { repeatConcurrently } from "./load/repeat-concurrently.ts";
 
 const {
   rounds,
@@ -106,7 +106,7 @@ async function latestRevision(): Promise<number> {
 }
 
 async function start(name: string, url: string): Promise<Client> {
-  const child: ChildProcess = fork(join(import.meta.dirname, "grpc-client-process.ts"), [url, name, libraries], {
+  const child: ChildProcess = fork(join(import.meta.dirname, "grpc/grpc-client-process.ts"), [url, name, libraries], {
     execArgv: ["--expose-gc"],
   });
   const ended = once(child, "exit").then(() => {

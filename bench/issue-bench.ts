@@ -12,12 +12,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { parsePrivateKeyPem } from "../src/pki/keys.ts";
-import { approvingPolicy, CertificateClient } from "./certificate-client.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { secondsByThreads } from "./process-cpu.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
+import { approvingPolicy, CertificateClient } from "./load/certificate-client.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { secondsByThreads } from "./processes/process-cpu.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import type { ServerProcess } from "./processes/server-process.ts";
 
 const {
   requests: requestCount,

@@ -12,13 +12,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isGiven, programFlags, text, wholeNumber } from "../tools/program-flags.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { median } from "./averages.ts";
-import { installPackage } from "./installed-package.ts";
-import { processStatus } from "./process-status.ts";
-import { repeatConcurrently } from "./repeat-concurrently.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { median } from "./report/averages.ts";
+import { installPackage } from "./processes/installed-package.ts";
+import { processStatus } from "./processes/process-status.ts";
+import { repeatConcurrently } from "./load/repeat-concurrently.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import type { ServerProcess } from "./processes/server-process.ts";
 
 const {
   objects,

@@ -9,11 +9,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { repeatConcurrently } from "./repeat-concurrently.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { watchFanOut } from "./watch-fan-out.ts";
-import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { repeatConcurrently } from "./load/repeat-concurrently.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { watchFanOut } from "./load/watch-fan-out.ts";
+import { accounts, prepareWorkloads, serviceAccount } from "./load/workloads.ts";
 
 const {
   watchers: narrowWatchers,

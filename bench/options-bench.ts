@@ -14,9 +14,9 @@ import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import { startTemporaryServer } from "../test/test-server.ts";
-import { h2load } from "./h2load.ts";
-import { startServerProcess } from "./server-process.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { h2load } from "./load/h2load.ts";
+import { startServerProcess } from "./processes/server-process.ts";
+import { prepareWorkloads } from "./load/workloads.ts";
 
 const { seconds, revocations } = programFlags(import.meta.filename, {
   seconds: wholeNumber(3),

@@ -6,8 +6,8 @@
  *   npm run bench:recompiled -- [--requests N] [--only WORKLOAD]
  */
 import { oneOf, programFlags, wholeNumber } from "../tools/program-flags.ts";
-import { workloadNames } from "./workloads.ts";
-import { inspectWorkloads } from "./inspected-server.ts";
+import { workloadNames } from "./load/workloads.ts";
+import { inspectWorkloads } from "./profile/inspected-server.ts";
 
 const { requests, only } = programFlags(import.meta.filename, {
   requests: wholeNumber(20_000),

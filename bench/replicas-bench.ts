@@ -9,11 +9,11 @@ import { needPrograms } from "../tools/needed-programs.ts";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd/etcd-process.ts";
-import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
-import type { EtcdReplicas } from "./etcd-replicas.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { stolenSeconds } from "./process-cpu.ts";
-import { accounts, serviceAccount } from "./workloads.ts";
+import { etcdCpuSeconds, startEtcdReplicas } from "./processes/etcd-replicas.ts";
+import type { EtcdReplicas } from "./processes/etcd-replicas.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { stolenSeconds } from "./processes/process-cpu.ts";
+import { accounts, serviceAccount } from "./load/workloads.ts";
 
 const {
   replicas: count,

@@ -24,7 +24,7 @@ import { parseServerConfig } from "../src/server/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
 import { encodeCertificateId, encodeOcspRequest } from "../test/pki/ocsp-messages.ts";
 import { keptStore } from "../test/server/kept-store.ts";
-import { median } from "./averages.ts";
+import { median } from "./report/averages.ts";
 
 const { certificates: count } = programFlags(import.meta.filename, { certificates: wholeNumber(100_000) });
 const folder = mkdtempSync(join(tmpdir(), "signet-revocations-"));

@@ -9,16 +9,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needPrograms } from "../tools/needed-programs.ts";
 import { isGiven, programFlags, text, wholeNumber, words } from "../tools/program-flags.ts";
-import { h2load } from "./h2load.ts";
-import type { LoadResult } from "./h2load.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { markdownReport } from "./markdown-report.ts";
-import type { Timed } from "./markdown-report.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { startBareServer } from "./start-bare-server.ts";
-import { watchFanOut } from "./watch-fan-out.ts";
-import type { FanOut } from "./watch-fan-out.ts";
-import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
+import { h2load } from "./load/h2load.ts";
+import type { LoadResult } from "./load/h2load.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { markdownReport } from "./report/markdown-report.ts";
+import type { Timed } from "./report/markdown-report.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { startBareServer } from "./processes/start-bare-server.ts";
+import { watchFanOut } from "./load/watch-fan-out.ts";
+import type { FanOut } from "./load/watch-fan-out.ts";
+import { accounts, prepareWorkloads, serviceAccount } from "./load/workloads.ts";
 
 const {
   seconds,

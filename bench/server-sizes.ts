@@ -10,10 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { programFlags, wholeNumber } from "../tools/program-flags.ts";
-import { median } from "./averages.ts";
-import { installPackage } from "./installed-package.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { startServerProcess } from "./server-process.ts";
+import { median } from "./report/averages.ts";
+import { installPackage } from "./processes/installed-package.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { startServerProcess } from "./processes/server-process.ts";
 
 const { seconds: idleSeconds } = programFlags(import.meta.filename, { seconds: wholeNumber(60) });
 /** After the start, the loops have their first turn and the runtime collects its garbage. */

@@ -9,14 +9,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
-import { h2load } from "./h2load.ts";
-import type { LoadResult } from "./h2load.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { median } from "./averages.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { startBareServer } from "./start-bare-server.ts";
-import { prepareWorkloads, requestNames } from "./workloads.ts";
+import { h2load } from "./load/h2load.ts";
+import type { LoadResult } from "./load/h2load.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { median } from "./report/averages.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { startBareServer } from "./processes/start-bare-server.ts";
+import { prepareWorkloads, requestNames } from "./load/workloads.ts";
 
 const {
   rounds: roundCount,

@@ -12,14 +12,14 @@ import { needPrograms } from "../tools/needed-programs.ts";
 import { neededText, programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { kubernetesNames } from "../src/machinery/api/names.ts";
 import { messageOf } from "../src/machinery/api/thrown-error.ts";
-import { Http2Caller } from "./http2-caller.ts";
-import { mean, median } from "./averages.ts";
-import { inTurns } from "./in-turns.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { startUpstreamServer } from "./upstream-server.ts";
-import { accounts, prepareWorkloads, sendRequests } from "./workloads.ts";
-import type { Workload } from "./workloads.ts";
+import { Http2Caller } from "./load/http2-caller.ts";
+import { mean, median } from "./report/averages.ts";
+import { inTurns } from "./load/in-turns.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { adminToken, startServerProcess } from "./processes/server-process.ts";
+import { startUpstreamServer } from "./processes/upstream-server.ts";
+import { accounts, prepareWorkloads, sendRequests } from "./load/workloads.ts";
+import type { Workload } from "./load/workloads.ts";
 
 const {
   "kube-apiserver": program,

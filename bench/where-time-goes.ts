@@ -7,14 +7,14 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { oneOf, programFlags, text, wholeNumber, words } from "../tools/program-flags.ts";
-import { workloadNames } from "./workloads.ts";
-import { callTree, microsecondsByLayer } from "./call-tree.ts";
-import type { CpuProfile } from "./call-tree.ts";
-import { flameGraph } from "./flame-graph.ts";
-import { inspectWorkloads } from "./inspected-server.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { requestLayers } from "./request-layers.ts";
-import type { Layer } from "./request-layers.ts";
+import { workloadNames } from "./load/workloads.ts";
+import { callTree, microsecondsByLayer } from "./profile/call-tree.ts";
+import type { CpuProfile } from "./profile/call-tree.ts";
+import { flameGraph } from "./profile/flame-graph.ts";
+import { inspectWorkloads } from "./profile/inspected-server.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { requestLayers } from "./profile/request-layers.ts";
+import type { Layer } from "./profile/request-layers.ts";
 
 const { requests, only, pictures, flags } = programFlags(import.meta.filename, {
   requests: wholeNumber(10_000),

@@ -11,15 +11,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needPrograms } from "../tools/needed-programs.ts";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
-import { h2load } from "./h2load.ts";
-import type { LoadResult } from "./h2load.ts";
-import { median } from "./averages.ts";
-import { inTurns } from "./in-turns.ts";
-import { markdownTable } from "./markdown-table.ts";
-import { startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
-import { prepareWorkloads, requestNames } from "./workloads.ts";
-import type { Workload } from "./workloads.ts";
+import { h2load } from "./load/h2load.ts";
+import type { LoadResult } from "./load/h2load.ts";
+import { median } from "./report/averages.ts";
+import { inTurns } from "./load/in-turns.ts";
+import { markdownTable } from "./report/markdown-table.ts";
+import { startServerProcess } from "./processes/server-process.ts";
+import type { ServerProcess } from "./processes/server-process.ts";
+import { prepareWorkloads, requestNames } from "./load/workloads.ts";
+import type { Workload } from "./load/workloads.ts";
 
 const { workers, rounds, seconds, only, flags } = programFlags(import.meta.filename, {
   workers: wholeNumber(2),

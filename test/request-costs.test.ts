@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { measureCosts } from "../bench/measure-costs.ts";
-import type { RequestCosts } from "../bench/measure-costs.ts";
+import { measureCosts } from "../bench/profile/measure-costs.ts";
+import type { RequestCosts } from "../bench/profile/measure-costs.ts";
 
 interface Limits {
   readonly allocatedBytes: number;

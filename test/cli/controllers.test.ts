@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, describe, it } from "node:test";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ServerFront } from "../agent/server-front.ts";
 import {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { failureReport } from "../../src/cli/failure-report.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";

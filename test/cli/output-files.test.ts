@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { text } from "node:stream/consumers";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { after, before, describe, it } from "node:test";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import type { ExitName } from "../../src/machinery/command-line/command-failure.ts";
 import { encodePem } from "../../src/pki/pem.ts";

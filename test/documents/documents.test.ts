@@ -8,7 +8,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlin
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
-import { freePorts } from "../../bench/free-ports.ts";
+import { freePorts } from "../../bench/processes/free-ports.ts";
 import { bundleProgram } from "../../tools/package/program-bundle.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

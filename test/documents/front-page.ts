@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
 import { cloneWithChanges } from "./clone-with-changes.ts";
 
 const root = join(import.meta.dirname, "../..");

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { freePort } from "../../bench/free-ports.ts";
+import { freePort } from "../../bench/processes/free-ports.ts";
 import { parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
 import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";

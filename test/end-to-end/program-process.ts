@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
 import { eventually } from "./eventually.ts";
 
 interface ProgramOptions {

@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { connect } from "node:tls";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { freePort } from "../../bench/free-ports.ts";
+import { freePort } from "../../bench/processes/free-ports.ts";
 import { eventually } from "./eventually.ts";
 import { SignetProcess } from "./signet-process.ts";
 import { SteadyRequests } from "./steady-requests.ts";

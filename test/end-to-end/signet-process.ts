@@ -1,4 +1,4 @@
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { ProgramProcess } from "./program-process.ts";
 
 /** A `signet` command that runs in a separate process. */

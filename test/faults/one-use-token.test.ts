@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startTestServerProcess } from "../test-server-process.ts";
-import type { ServerProcess } from "../../bench/server-process.ts";
+import type { ServerProcess } from "../../bench/processes/server-process.ts";
 import { signingRequest } from "../../src/agent/certificates/request-certificate.ts";
 import { wantedClientCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
-import { adminToken, startServerProcess } from "../../bench/server-process.ts";
-import type { ServerProcess } from "../../bench/server-process.ts";
-import { freePort } from "../../bench/free-ports.ts";
+import { adminToken, startServerProcess } from "../../bench/processes/server-process.ts";
+import type { ServerProcess } from "../../bench/processes/server-process.ts";
+import { freePort } from "../../bench/processes/free-ports.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { wellKnownSigners } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { clientOf } from "../reliability/client-of.ts";

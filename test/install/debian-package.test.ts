@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
-import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
 import { dpkg, purge, runWhereSystemdRefuses } from "./dpkg.ts";
 import { run } from "./run.ts";
 

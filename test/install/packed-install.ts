@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { endsWithParent } from "../../bench/ends-with-parent.ts";
+import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
 import { ownPath, pasteFrontPage, shells } from "../documents/front-page.ts";
 import type { Pasted } from "../documents/front-page.ts";
 

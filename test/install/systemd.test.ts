@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
-import { endsWithParent } from "../../bench/ends-with-parent.ts";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;

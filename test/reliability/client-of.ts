@@ -1,5 +1,5 @@
-import { adminToken } from "../../bench/server-process.ts";
-import type { ServerProcess } from "../../bench/server-process.ts";
+import { adminToken } from "../../bench/processes/server-process.ts";
+import type { ServerProcess } from "../../bench/processes/server-process.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { signetProgram } from "../../bench/signet-program.ts";
+import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { startTestServerProcess } from "../test-server-process.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";

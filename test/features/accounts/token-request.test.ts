@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { answerTokenRequest, tokenSubresource } from "../../../src/features/accounts/token-request.ts";
 import type { TokenRequestOptions } from "../../../src/features/accounts/token-request.ts";
-import { apiAudience, TestObjects } from "./token-scene.ts";
+import { apiAudience, TestObjects } from "./tokens/token-scene.ts";
 import { answer, send } from "../review-scene.ts";
 
 const group = "authentication.platform.io";

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { adminToken, startServerProcess } from "../../../bench/server-process.ts";
+import { adminToken, startServerProcess } from "../../../bench/processes/server-process.ts";
 import type { Profile } from "../../../src/machinery/api/names.ts";
 import type { FuzzAnswer, FuzzRequest } from "../fuzz-request.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";

@@ -6,7 +6,7 @@ import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { FailedAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../src/machinery/client/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../src/machinery/client/remote-questions.ts";
-import { TestClock } from "../../features/accounts/token-scene.ts";
+import { TestClock } from "../../features/accounts/tokens/token-scene.ts";
 
 const mebibyte = 2 ** 20;
 

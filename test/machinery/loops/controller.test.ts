@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { controllerQueue } from "../../../src/machinery/loops/controller.ts";
-import { TestClock } from "../../features/accounts/token-scene.ts";
+import { TestClock } from "../../features/accounts/tokens/token-scene.ts";
 import { loopContext } from "../../run-loop.ts";
 
 it("a loop whose objects all fail says so ten times in ten seconds, and how many others failed", async () => {

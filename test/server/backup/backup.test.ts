@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { signetProgram } from "../../../bench/signet-program.ts";
+import { signetProgram } from "../../../bench/processes/signet-program.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";

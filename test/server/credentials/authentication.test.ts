@@ -17,7 +17,7 @@ import {
   forApiAudiences,
   tokenReviewer,
 } from "../../../src/machinery/authentication/token-authentication.ts";
-import { apiAudience, bob, scene, TestClock } from "../../features/accounts/token-scene.ts";
+import { apiAudience, bob, scene, TestClock } from "../../features/accounts/tokens/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../../features/access/certificate-scene.ts";
 
 const clients = newAuthority("clients");

@@ -11,7 +11,7 @@ import { identityHeaderRemover } from "../../../src/machinery/authentication/ide
 import { frontProxy, standardFrontProxyHeaders } from "../../../src/features/access/credentials/front-proxy.ts";
 import { parseTokenFile } from "../../../src/features/access/credentials/static-token-file.ts";
 import { forApiAudiences } from "../../../src/machinery/authentication/token-authentication.ts";
-import { apiAudience, bob, scene, TestClock } from "../../features/accounts/token-scene.ts";
+import { apiAudience, bob, scene, TestClock } from "../../features/accounts/tokens/token-scene.ts";
 import {
   newAuthority,
   newCertificate,

@@ -20,7 +20,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { signetProgram } from "../../../bench/signet-program.ts";
+import { signetProgram } from "../../../bench/processes/signet-program.ts";
 import { HostedSignet } from "../../cli/hosted-signet.ts";
 import { startTestServer } from "../../test-server.ts";
 

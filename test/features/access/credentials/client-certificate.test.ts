@@ -6,7 +6,7 @@ import { clientCertificate } from "../../../../src/features/access/credentials/c
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { parseCertificate } from "../../../../src/pki/certificate.ts";
 import { withSubject } from "../../../pki/with-subject.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../certificate-scene.ts";
 
 const [commonName, organization, unit, uid] = ["2.5.4.3", "2.5.4.10", "2.5.4.11", "1.3.6.1.4.1.57683.2"];

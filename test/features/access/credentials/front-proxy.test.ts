@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { frontProxy } from "../../../../src/features/access/credentials/front-proxy.ts";
 import type { Headers } from "../../../../src/machinery/api/http-message.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../certificate-scene.ts";
 
 const authority = newAuthority("proxies");

@@ -7,7 +7,7 @@ import { followOperatorKeys } from "../../../../src/features/accounts/keys/opera
 import { parseTokenSigningKey } from "../../../../src/features/accounts/tokens/token-key.ts";
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
 import type { FollowedSetting } from "../../../../src/machinery/files/followed-value.ts";
-import { newKeyPem } from "../token-scene.ts";
+import { newKeyPem } from "../tokens/token-scene.ts";
 
 it("the operator's keys are those of the files as they are followed from, also when a file is replaced at the start", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-operator-keys-"));

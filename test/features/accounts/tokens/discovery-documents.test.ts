@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { discoveryDocuments } from "../../../../src/features/accounts/tokens/discovery-documents.ts";
 import { parseTokenSigningKey } from "../../../../src/features/accounts/tokens/token-key.ts";
-import { newKeyPem } from "../token-scene.ts";
+import { newKeyPem } from "./token-scene.ts";
 
 const keys = [
   parseTokenSigningKey(newKeyPem.RS256()),

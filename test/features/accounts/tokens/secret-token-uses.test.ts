@@ -4,7 +4,7 @@ import { SecretTokenUses } from "../../../../src/features/accounts/tokens/secret
 import type { FoundSecret } from "../../../../src/features/accounts/tokens/token-objects.ts";
 import { namesFor } from "../../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
-import { TestClock } from "../token-scene.ts";
+import { TestClock } from "./token-scene.ts";
 
 const today = { "platform.io/legacy-token-last-used": "2026-01-01" };
 

@@ -5,7 +5,7 @@ import {
   createSecretTokenIssuer,
   createSecretTokenVerifier,
 } from "../../../../src/features/accounts/tokens/secret-tokens.ts";
-import { apiAudience, fixedTokenKeys, forge, newKeyPem, scene } from "../token-scene.ts";
+import { apiAudience, fixedTokenKeys, forge, newKeyPem, scene } from "./token-scene.ts";
 
 const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", serviceAccountUid: "bob-uid" };
 

@@ -12,7 +12,7 @@ import {
   issuer,
   newKeyPem,
   scene,
-} from "../token-scene.ts";
+} from "./token-scene.ts";
 import {
   distinctKeys,
   parseTokenSigningKey,

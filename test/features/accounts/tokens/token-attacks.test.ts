@@ -13,8 +13,8 @@ import {
   newKeyPem,
   scene,
   signedTexts,
-} from "../token-scene.ts";
-import type { Scene } from "../token-scene.ts";
+} from "./token-scene.ts";
+import type { Scene } from "./token-scene.ts";
 
 const header = (test: Scene): Record<string, unknown> => ({ alg: "ES256", kid: test.key.kid });
 const outcomeOf = (test: Scene, token: string): string => test.verify(token, [apiAudience]).outcome;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { VerifiedTokenCache } from "../../../../src/features/accounts/tokens/verified-token-cache.ts";
-import { TestClock } from "../token-scene.ts";
+import { TestClock } from "./token-scene.ts";
 
 it("the cache of verified tokens limits the total length of tokens, however long each is", () => {
   const cache = new VerifiedTokenCache<string>(new TestClock());

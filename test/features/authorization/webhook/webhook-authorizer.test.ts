@@ -8,7 +8,7 @@ import type { AuthorizationAttributes } from "../../../../src/machinery/api/attr
 import { UnusableAnswer } from "../../../../src/machinery/client/post-json.ts";
 import { createAuthorization } from "../../../../src/machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../../src/machinery/authorization/authorizer.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 
 const asks = (name = ""): AuthorizationAttributes => ({
   kind: "resource",

@@ -11,7 +11,7 @@ import type { OpenedIssuers } from "../../../../src/features/federation/oidc/ope
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
 import { presentedCredential } from "../../../../src/machinery/authentication/presented-credential.ts";
 import type { TokenOutcome } from "../../../../src/machinery/authentication/token-authentication.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { request } from "../../access/certificate-scene.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys.ts";

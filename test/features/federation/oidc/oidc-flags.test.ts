@@ -10,7 +10,7 @@ import { resolveFlags } from "../../../../src/machinery/command-line/flag.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";
 
 const api = ["https://api.test"];

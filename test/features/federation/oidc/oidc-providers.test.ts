@@ -12,7 +12,7 @@ import type { TokenOutcome } from "../../../../src/machinery/authentication/toke
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog } from "../issuer-scene.ts";
 import { openTlsSite } from "../tls-site.ts";
 import type { TlsSite } from "../tls-site.ts";

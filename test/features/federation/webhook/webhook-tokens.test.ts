@@ -15,7 +15,7 @@ import { ServerFront } from "../../../agent/server-front.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { TestIssuer } from "../issuer-scene.ts";
 import { openTlsSite } from "../tls-site.ts";
 

@@ -4,7 +4,7 @@ import { bootstrapTokenIdOf, bootstrapTokens } from "../../../../src/features/no
 import type { Secret } from "../../../../src/features/core/secrets.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
-import { TestClock } from "../../accounts/token-scene.ts";
+import { TestClock } from "../../accounts/tokens/token-scene.ts";
 
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 

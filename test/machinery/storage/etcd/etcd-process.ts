@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GrpcChannel } from "../../../../src/machinery/grpc/grpc-channel.ts";
 import type { TlsFiles } from "../../../../src/machinery/grpc/connect-socket.ts";
-import { endsWithParent } from "../../../../bench/ends-with-parent.ts";
-import { freePorts } from "../../../../bench/free-ports.ts";
+import { endsWithParent } from "../../../../bench/processes/ends-with-parent.ts";
+import { freePorts } from "../../../../bench/processes/free-ports.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 
 /** Nothing outlives a test that breaks off (see endsWithParent); where the system does not see to that, its exit does. */

@@ -14,9 +14,9 @@ import type {
   FetchedKey,
   FetchKeysAnswer,
 } from "../../../../../src/features/accounts/keys/external-signer/external-signer-client.ts";
-import { TestClock } from "../../token-scene.ts";
-import { newSignerKey } from "../../external-signer/jwt-signer.ts";
-import type { SignerKey } from "../../external-signer/jwt-signer.ts";
+import { TestClock } from "../../tokens/token-scene.ts";
+import { newSignerKey } from "./jwt-signer.ts";
+import type { SignerKey } from "./jwt-signer.ts";
 import { turnsDuring } from "../../../../turns-during.ts";
 
 const fetched = ({ kid, privateKey, isExcluded = false }: SignerKey): FetchedKey => ({

@@ -12,7 +12,7 @@ import { ManualTime } from "../../../../manual-time.ts";
 import { startTestServer } from "../../../../test-server.ts";
 import type { TestServer } from "../../../../test-server.ts";
 import { socketFolder } from "../../../../socket-folder.ts";
-import { JwtSigner, newSignerKey } from "../../external-signer/jwt-signer.ts";
+import { JwtSigner, newSignerKey } from "./jwt-signer.ts";
 
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 const reviews = "/apis/authentication.platform.io/v1/tokenreviews";

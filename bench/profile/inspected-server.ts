@@ -2,12 +2,12 @@ import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CertificateClient } from "./certificate-client.ts";
-import { freePort } from "./free-ports.ts";
-import { Http2Caller } from "./http2-caller.ts";
+import { CertificateClient } from "../load/certificate-client.ts";
+import { freePort } from "../processes/free-ports.ts";
+import { Http2Caller } from "../load/http2-caller.ts";
 import { Inspector } from "./inspector.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import { prepareWorkloads, sendRequests } from "./workloads.ts";
+import { adminToken, startServerProcess } from "../processes/server-process.ts";
+import { prepareWorkloads, sendRequests } from "../load/workloads.ts";
 
 export interface InspectedWorkloads {
   /** Counted requests of each workload; as many again warm the server up before them. */

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { ProtobufReader, ProtobufWriter } from "../../../../src/machinery/schema/protobuf-wire.ts";
-import { GrpcPlugin, internalFailure } from "../../../grpc-plugin.ts";
-import type { AnswerCall } from "../../../grpc-plugin.ts";
-import { generateTokenSigningKeyPem } from "../../../../src/features/accounts/tokens/token-key.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../../src/machinery/schema/protobuf-wire.ts";
+import { GrpcPlugin, internalFailure } from "../../../../grpc-plugin.ts";
+import type { AnswerCall } from "../../../../grpc-plugin.ts";
+import { generateTokenSigningKeyPem } from "../../../../../src/features/accounts/tokens/token-key.ts";
 
 export interface SignerKey {
   readonly kid: string;

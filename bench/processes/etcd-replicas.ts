@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EtcdCluster } from "../test/machinery/storage/etcd/etcd-process.ts";
-import { Http2Caller } from "./http2-caller.ts";
+import type { EtcdCluster } from "../../test/machinery/storage/etcd/etcd-process.ts";
+import { Http2Caller } from "../load/http2-caller.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { prepareWorkloads } from "../load/workloads.ts";
 
 /** Several servers on one etcd, with a connection to each. */
 export interface EtcdReplicas {

@@ -15,7 +15,7 @@ export interface InstalledPackage {
 export function installPackage(scratch: string): InstalledPackage {
   const npm = (words: readonly string[], cwd: string): unknown =>
     execFileSync("npm", words, { cwd, stdio: ["ignore", "ignore", "ignore"] });
-  npm(["pack", "--pack-destination", scratch], join(import.meta.dirname, ".."));
+  npm(["pack", "--pack-destination", scratch], join(import.meta.dirname, "../.."));
   const [name = ""] = readdirSync(scratch).filter((file) => file.endsWith(".tgz"));
   const archive = join(scratch, name);
   const folder = join(scratch, "installed");

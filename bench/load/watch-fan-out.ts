@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Http2Caller } from "./http2-caller.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
-import { adminToken } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
+import { adminToken } from "../processes/server-process.ts";
+import type { ServerProcess } from "../processes/server-process.ts";
 import { WatchReader } from "./watch-reader.ts";
 
 export interface FanOutOptions {

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { platformNames } from "../src/machinery/api/names.ts";
-import type { Names } from "../src/machinery/api/names.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import type { Names } from "../../src/machinery/api/names.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
-import { adminToken } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
+import { adminToken } from "../processes/server-process.ts";
+import type { ServerProcess } from "../processes/server-process.ts";
 
 /** Of the workloads that one request makes. */
 export const requestNames = [
@@ -55,7 +55,7 @@ export async function prepareWorkloads(
   const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest(names, []) });
   caller.close();
   const { token } = (JSON.parse(issued.text) as { status: { token: string } }).status; // a TokenRequest
-  const request = readFileSync(join(import.meta.dirname, "../test/conformance/fixtures/csr-ecdsa.pem")).toString(
+  const request = readFileSync(join(import.meta.dirname, "../../test/conformance/fixtures/csr-ecdsa.pem")).toString(
     "base64",
   );
   return [

@@ -1,22 +1,22 @@
-import { LeaseHeartbeat } from "../src/agent/node/lease-heartbeat.ts";
-import { registerNode } from "../src/agent/node/node-registration.ts";
-import type { NodeReport } from "../src/agent/node/node-registration.ts";
-import { nodeSystemInfo } from "../src/agent/node/machine.ts";
-import { requestCertificate } from "../src/agent/certificates/request-certificate.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "../src/agent/certificates/wanted-certificate.ts";
-import type { WantedCertificate } from "../src/agent/certificates/wanted-certificate.ts";
+import { LeaseHeartbeat } from "../../src/agent/node/lease-heartbeat.ts";
+import { registerNode } from "../../src/agent/node/node-registration.ts";
+import type { NodeReport } from "../../src/agent/node/node-registration.ts";
+import { nodeSystemInfo } from "../../src/agent/node/machine.ts";
+import { requestCertificate } from "../../src/agent/certificates/request-certificate.ts";
+import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
+import type { WantedCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import {
   certificateSigningRequestResource,
   clusterTrustBundleResource,
-} from "../src/features/certificates/resources.ts";
-import { leaseResource } from "../src/features/core/resources.ts";
-import { nodeResource } from "../src/features/nodes/resources.ts";
-import type { Node } from "../src/features/nodes/resources.ts";
-import { systemClock, sleep } from "../src/machinery/api/clock.ts";
-import type { Names } from "../src/machinery/api/names.ts";
-import { ApiClient } from "../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../src/machinery/client/https-transport.ts";
-import { namesOfServer } from "../src/machinery/client/names-of-server.ts";
+} from "../../src/features/certificates/resources.ts";
+import { leaseResource } from "../../src/features/core/resources.ts";
+import { nodeResource } from "../../src/features/nodes/resources.ts";
+import type { Node } from "../../src/features/nodes/resources.ts";
+import { systemClock, sleep } from "../../src/machinery/api/clock.ts";
+import type { Names } from "../../src/machinery/api/names.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { namesOfServer } from "../../src/machinery/client/names-of-server.ts";
 
 export interface FleetAgentOptions {
   readonly server: string;

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
-import type { GrpcError } from "../src/machinery/grpc/grpc-error.ts";
+import { GrpcChannel } from "../../src/machinery/grpc/grpc-channel.ts";
+import type { GrpcError } from "../../src/machinery/grpc/grpc-error.ts";
 
 /** What the bench needs of a gRPC client. Messages are bytes: every client carries the same ones. */
 export interface BenchClient {

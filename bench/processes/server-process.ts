@@ -44,7 +44,7 @@ export const adminToken = "bench-administrator";
 /** The server's own grace is ten seconds: what takes so long hangs. */
 const stoppingMilliseconds = 40_000;
 
-const root = join(import.meta.dirname, "..");
+const root = join(import.meta.dirname, "../..");
 
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(

@@ -1,4 +1,4 @@
-import { mean, median } from "./averages.ts";
+import { mean, median } from "../report/averages.ts";
 
 export interface Turns<Other, Own> {
   readonly rounds: number;

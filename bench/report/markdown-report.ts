@@ -1,7 +1,7 @@
 import { loadavg } from "node:os";
-import type { LoadResult } from "./h2load.ts";
+import type { LoadResult } from "../load/h2load.ts";
 import { markdownTable } from "./markdown-table.ts";
-import type { FanOut } from "./watch-fan-out.ts";
+import type { FanOut } from "../load/watch-fan-out.ts";
 
 export interface Timed {
   readonly medianMilliseconds: number;

@@ -1,8 +1,8 @@
 import { inspectWorkloads } from "./inspected-server.ts";
 import type { InspectedWorkloads } from "./inspected-server.ts";
 import type { Inspector } from "./inspector.ts";
-import { processIo } from "./process-io.ts";
-import type { ProcessIo } from "./process-io.ts";
+import { processIo } from "../processes/process-io.ts";
+import type { ProcessIo } from "../processes/process-io.ts";
 
 /** What one request costs, on average. Counts depend little on what else the machine does, unlike times. */
 export interface RequestCosts {

@@ -8,13 +8,13 @@ import {
   encodeRange,
   encodeSwap,
   encodeWatchCreate,
-} from "../src/machinery/storage/etcd/etcd-messages.ts";
-import type { RangeAnswer, SwapMessage, WatchMessage } from "../src/machinery/storage/etcd/etcd-messages.ts";
+} from "../../src/machinery/storage/etcd/etcd-messages.ts";
+import type { RangeAnswer, SwapMessage, WatchMessage } from "../../src/machinery/storage/etcd/etcd-messages.ts";
 import { clientKinds, loadFrom } from "./grpc-clients.ts";
 import { callFaultyServer } from "./grpc-faults.ts";
 import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc-loads.ts";
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
-import { repeatConcurrently } from "./repeat-concurrently.ts";
+import { repeatConcurrently } from "../load/repeat-concurrently.ts";
 
 const rangePageLength = 1_000;
 

@@ -1,22 +1,25 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { createServiceAccountTokenVerifier } from "../../../src/features/accounts/tokens/service-account-tokens.ts";
-import type { ServiceAccountTokenOptions } from "../../../src/features/accounts/tokens/service-account-tokens.ts";
-import type { VerifyTokenInMemory } from "../../../src/machinery/authentication/token-authentication.ts";
-import { createTokenIssuer } from "../../../src/features/accounts/tokens/token-issuer.ts";
-import type { IssueToken } from "../../../src/features/accounts/tokens/token-issuer.ts";
-import { verificationKeys } from "../../../src/features/accounts/keys/token-keys.ts";
-import type { TokenKeys } from "../../../src/features/accounts/keys/token-keys.ts";
-import { tokenSigner } from "../../../src/features/accounts/tokens/json-web-token.ts";
-import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
-import type { TokenSigningKey, VerificationKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { createServiceAccountTokenVerifier } from "../../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type { ServiceAccountTokenOptions } from "../../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type { VerifyTokenInMemory } from "../../../../src/machinery/authentication/token-authentication.ts";
+import { createTokenIssuer } from "../../../../src/features/accounts/tokens/token-issuer.ts";
+import type { IssueToken } from "../../../../src/features/accounts/tokens/token-issuer.ts";
+import { verificationKeys } from "../../../../src/features/accounts/keys/token-keys.ts";
+import type { TokenKeys } from "../../../../src/features/accounts/keys/token-keys.ts";
+import { tokenSigner } from "../../../../src/features/accounts/tokens/json-web-token.ts";
+import {
+  generateTokenSigningKeyPem,
+  parseTokenSigningKey,
+} from "../../../../src/features/accounts/tokens/token-key.ts";
+import type { TokenSigningKey, VerificationKey } from "../../../../src/features/accounts/tokens/token-key.ts";
 import type {
   FoundObject,
   FoundPod,
   FoundSecret,
   FoundServiceAccount,
   TokenObjects,
-} from "../../../src/features/accounts/tokens/token-objects.ts";
+} from "../../../../src/features/accounts/tokens/token-objects.ts";
 
 export const issuer = "https://signet.test";
 export const apiAudience = "https://api.test";

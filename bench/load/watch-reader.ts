@@ -8,10 +8,10 @@ import {
   frameTypes,
   maximumWindowBytes,
   settingIds,
-} from "../src/machinery/http2/protocol.ts";
-import { encodeFrame, get, headerBlock, settings, windowUpdate } from "../test/machinery/http2/frame-client.ts";
-import { adminToken } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
+} from "../../src/machinery/http2/protocol.ts";
+import { encodeFrame, get, headerBlock, settings, windowUpdate } from "../../test/machinery/http2/frame-client.ts";
+import { adminToken } from "../processes/server-process.ts";
+import type { ServerProcess } from "../processes/server-process.ts";
 
 const lineFeed = 10;
 

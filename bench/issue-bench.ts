@@ -11,7 +11,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
-import { parsePrivateKeyPem } from "../src/pki/keys.ts";
+import { parsePrivateKeyPem } from "../src/pki/keys/keys.ts";
 import { approvingPolicy, CertificateClient } from "./load/certificate-client.ts";
 import { Http2Caller } from "./load/http2-caller.ts";
 import { markdownTable } from "./report/markdown-table.ts";

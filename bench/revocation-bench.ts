@@ -17,12 +17,12 @@ import { platformNames as names } from "../src/machinery/api/names.ts";
 import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
 import { loopChannel } from "../src/machinery/tracing/loop-trace.ts";
 import type { TracedReconcile } from "../src/machinery/tracing/loop-trace.ts";
-import { parseCertificate } from "../src/pki/certificate.ts";
-import { encodeRevokedEntry, parseRevocationList } from "../src/pki/certificate-revocation-list.ts";
-import { formatDistinguishedName } from "../src/pki/distinguished-name.ts";
+import { parseCertificate } from "../src/pki/certificates/certificate.ts";
+import { encodeRevokedEntry, parseRevocationList } from "../src/pki/revocation/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../src/pki/names/distinguished-name.ts";
 import { parseServerConfig } from "../src/server/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
-import { encodeCertificateId, encodeOcspRequest } from "../test/pki/ocsp-messages.ts";
+import { encodeCertificateId, encodeOcspRequest } from "../test/pki/revocation/ocsp-messages.ts";
 import { keptStore } from "../test/server/kept-store.ts";
 import { median } from "./report/averages.ts";
 

@@ -37,7 +37,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
-  "machinery/expressions": ["machinery/api", "pki/ip-address", "pki/parse-url"],
+  "machinery/expressions": ["machinery/api", "pki/names/ip-address", "pki/names/parse-url"],
   "machinery/http2": ["machinery/api/byte-accumulator", "machinery/api/no-bytes"],
   // What brings requests and takes answers knows nothing of what happens between.
   "machinery/http/connections": [

@@ -1,7 +1,7 @@
 import type { ClientHttp2Stream } from "node:http2";
-import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import type { Http2Caller } from "./http2-caller.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 

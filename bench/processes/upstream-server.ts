@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "nod
 import { request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { issueTestCertificates } from "../../test/machinery/storage/etcd/etcd-certificates.ts";
 import { endsWithParent } from "./ends-with-parent.ts";
 import { freePorts } from "./free-ports.ts";

@@ -1,7 +1,7 @@
 import type { LogSettings } from "../machinery/files/process-log.ts";
 import type { CaSource } from "../machinery/client/connection-fault.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
-import type { KeyType } from "../pki/keys.ts";
+import type { KeyType } from "../pki/keys/keys.ts";
 import type { CertificateOutput } from "./files/certificate-output.ts";
 
 /** What introduces a machine to the server until it has a certificate. `source` tells people where it comes from. */

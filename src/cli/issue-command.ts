@@ -10,7 +10,7 @@ import { certificateNamesOf, withCertificateNameFlags } from "../machinery/comma
 import type { CertificateNameFlags } from "../machinery/command-line/certificate-name-options.ts";
 import { keyTypeOption } from "../machinery/command-line/options.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
-import type { KeyType } from "../pki/keys.ts";
+import type { KeyType } from "../pki/keys/keys.ts";
 import { certificateNameFault } from "./certificate-name.ts";
 import { hookOfFlag } from "./hook-of-flag.ts";
 

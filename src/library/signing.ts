@@ -5,6 +5,6 @@ export { certificateSigningRequestResource } from "../features/certificates/reso
 export type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 export { issueCertificate, issuingFaults, lifetimeSeconds } from "../features/certificates/signers/issue.ts";
 export type { SignedCertificate, IssueOptions } from "../features/certificates/signers/issue.ts";
-export { parseCertificateRequestPem } from "../pki/certificate-request.ts";
-export type { CertificateRequest } from "../pki/certificate-request.ts";
+export { parseCertificateRequestPem } from "../pki/requests/certificate-request.ts";
+export type { CertificateRequest } from "../pki/requests/certificate-request.ts";
 export { PkiError } from "../pki/pki-error.ts";

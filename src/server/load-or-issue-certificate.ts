@@ -6,9 +6,9 @@ import type {
 } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
-import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import type { Certificate } from "../pki/certificate.ts";
-import { parseCertificatesPem } from "../pki/certificates-pem.ts";
+import type { CertificateAuthority } from "../pki/certificates/certificate-authority.ts";
+import type { Certificate } from "../pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
 
 interface LoadOrIssueOptions extends OwnCertificateOptions {
   /** It has the key and the certificate, so that they always match. */

@@ -12,7 +12,7 @@ import type { ConfiguredSigner } from "../features/certificates/signers/signer-c
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { Store } from "../machinery/storage/store.ts";
-import type { Certificate } from "../pki/certificate.ts";
+import type { Certificate } from "../pki/certificates/certificate.ts";
 import { checkReplicaFiles } from "./store/replica-identity.ts";
 import type { ServerConfig } from "./server-config.ts";
 

@@ -1,9 +1,9 @@
 import type { WantedCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
-import { createCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
-import { parseCertificate } from "../../src/pki/certificate.ts";
-import type { Certificate } from "../../src/pki/certificate.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
-import type { PublicKeyInfo } from "../../src/pki/public-key.ts";
+import { createCertificateAuthority, signCertificate } from "../../src/pki/certificates/certificate-authority.ts";
+import { parseCertificate } from "../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../src/pki/certificates/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys/keys.ts";
+import type { PublicKeyInfo } from "../../src/pki/keys/public-key.ts";
 
 /** Milliseconds since the epoch. */
 export interface Validity {

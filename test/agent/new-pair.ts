@@ -2,7 +2,7 @@ import { keyPair } from "../../src/agent/certificates/key-pair.ts";
 import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
 import { wantedClientCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { certificateFor } from "./issued-certificate.ts";
 import type { Validity } from "./issued-certificate.ts";

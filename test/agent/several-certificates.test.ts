@@ -12,7 +12,7 @@ import type { RunningAgent, StartAgentOptions } from "../../src/agent/start-agen
 import { agent as agentCommand } from "../../src/cli/agent/agent-command.ts";
 import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startMachineServer } from "./machine-server.ts";

@@ -4,10 +4,10 @@ import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } fr
 import { join } from "node:path";
 import { keyPair, parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
 import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
-import { encodeJavaKeyStore } from "../../src/pki/java-key-store.ts";
-import { parsePrivateKeyPem } from "../../src/pki/keys.ts";
-import { encodePkcs12 } from "../../src/pki/pkcs12.ts";
-import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
+import { encodeJavaKeyStore } from "../../src/pki/key-stores/java-key-store.ts";
+import { parsePrivateKeyPem } from "../../src/pki/keys/keys.ts";
+import { encodePkcs12 } from "../../src/pki/key-stores/pkcs12.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";
 import { servicesSigner } from "./machine-server.ts";
 
 /** Four services of one machine, each with another form of files: a PEM, a folder, PKCS #12 and JKS. */

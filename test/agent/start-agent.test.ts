@@ -19,7 +19,7 @@ import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";

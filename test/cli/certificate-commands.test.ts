@@ -4,16 +4,16 @@ import { after, before, describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { oids } from "../../src/pki/object-identifiers.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
+import { oids } from "../../src/pki/der/object-identifiers.ts";
 import {
   CertificateFolder,
   CertificateScene,
   newAuthority,
   sceneOf,
 } from "../features/certificates/certificate-loop-scene.ts";
-import { requestWithExtensions } from "../pki/request-with-extensions.ts";
+import { requestWithExtensions } from "../pki/requests/request-with-extensions.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";

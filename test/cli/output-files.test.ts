@@ -21,8 +21,13 @@ import { text } from "node:stream/consumers";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { parseCertificateRequestPem } from "../../src/pki/requests/certificate-request.ts";
+import {
+  encodePrivateKeyPem,
+  generatePrivateKey,
+  parsePrivateKeyPem,
+  publicKeyInfoOf,
+} from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { InProcess } from "../server/in-process.ts";
 import { startTestServer } from "../test-server.ts";

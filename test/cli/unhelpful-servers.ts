@@ -6,7 +6,7 @@ import https from "node:https";
 import net from "node:net";
 import { join } from "node:path";
 import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { newAuthority } from "../features/certificates/certificate-loop-scene.ts";
 import type { TestServer } from "../test-server.ts";

@@ -1,7 +1,7 @@
 import type { Names } from "../../src/machinery/api/names.ts";
-import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 /** A request for a client certificate of the user `name`, as a client sends it. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
 import { startMachineServer } from "../agent/machine-server.ts";
 import type { MachineServer } from "../agent/machine-server.ts";
 import { serviceNames, severalCertificates } from "../agent/several-certificates.ts";

@@ -8,9 +8,9 @@ import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readText } from "../../src/machinery/client/transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
-import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { eventually } from "./eventually.ts";

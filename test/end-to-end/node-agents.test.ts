@@ -11,7 +11,7 @@ import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
-import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";
 import { AgentUnderTest } from "./agent-under-test.ts";
 import { eventually } from "./eventually.ts";
 import { newAuthority, useAuthority } from "./signing-authority.ts";

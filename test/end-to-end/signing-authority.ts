@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { writePrivateFile, writePublicFile } from "../../src/machinery/files/atomic-file.ts";
-import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 
 /** A root that has begun and lasts a day. */

@@ -1,4 +1,4 @@
-import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { SeededRandom } from "../reliability/seeded-random.ts";

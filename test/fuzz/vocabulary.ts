@@ -1,8 +1,8 @@
-import { createCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { createCertificateAuthority, signCertificate } from "../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

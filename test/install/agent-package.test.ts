@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parseKeyPair } from "../../src/agent/certificates/key-pair.ts";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
 import { startMachineServer } from "../agent/machine-server.ts";
 import type { MachineServer } from "../agent/machine-server.ts";
 import { eventually } from "../end-to-end/eventually.ts";

@@ -7,23 +7,23 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
-import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import { createCertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
 import {
   checkRequestSignature,
   checkRequestSignatureInThreadPool,
   parseCertificateRequest,
   parseCertificateRequestPem,
-} from "../../src/pki/certificate-request.ts";
-import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
-import { encodeBitString, encodeSequence } from "../../src/pki/der-writer.ts";
-import { DerReader, tags } from "../../src/pki/der.ts";
+} from "../../src/pki/requests/certificate-request.ts";
+import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
+import { encodeBitString, encodeSequence } from "../../src/pki/der/der-writer.ts";
+import { DerReader, tags } from "../../src/pki/der/der.ts";
 import { atOnce } from "../../src/machinery/api/at-once.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
-import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
-import { findAnchorFaults } from "../../src/pki/trust-anchors.ts";
-import { validateCertificatesPem } from "../../src/pki/validate-certificates-pem.ts";
+import { signData, signatureSchemeOf } from "../../src/pki/keys/sign.ts";
+import { findAnchorFaults } from "../../src/pki/certificates/trust-anchors.ts";
+import { validateCertificatesPem } from "../../src/pki/certificates/validate-certificates-pem.ts";
 
 const anchorFaults = (pem: string): string[] => atOnce(findAnchorFaults(pem));
 const certificatesFault = (pem: string | Uint8Array): string | undefined => atOnce(validateCertificatesPem(pem));

@@ -7,9 +7,9 @@ import { kubernetesNames, namesFor, platformNames } from "../../src/machinery/ap
 import type { Names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/names/subject-alt-names.ts";
 import { certificateSigningRequestResource, signerNames } from "../../src/features/certificates/resources.ts";
 import { configMapResource, secretResource } from "../../src/features/core/resources.ts";
 import { startTestServer } from "../test-server.ts";

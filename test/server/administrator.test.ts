@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse, stringify } from "yaml";
-import type { Certificate } from "../../src/pki/certificate.ts";
-import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { generatePrivateKey } from "../../src/pki/keys.ts";
+import type { Certificate } from "../../src/pki/certificates/certificate.ts";
+import { createCertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { writeAdminKubeconfig } from "../../src/server/administrator.ts";
 import { startOf2026 } from "../features/access/certificate-scene.ts";
 

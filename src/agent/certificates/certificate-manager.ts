@@ -8,7 +8,7 @@ import { unreachableBackoff } from "../../machinery/loops/backoff.ts";
 import type { Backoff } from "../../machinery/loops/backoff.ts";
 import { WakeSignal } from "../../machinery/scheduling/wake-signal.ts";
 import { traced } from "../../machinery/tracing/loop-trace.ts";
-import { serialNumberHex } from "../../pki/certificate.ts";
+import { serialNumberHex } from "../../pki/certificates/certificate.ts";
 import { approvalAdvice } from "./approval-advice.ts";
 import { FailureLog } from "../failure-log.ts";
 import { failureReason } from "../failure-reason.ts";

@@ -1,4 +1,4 @@
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { recallTime } from "./certificate-renewal.ts";
 
 /**

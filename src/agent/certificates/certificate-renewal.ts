@@ -1,6 +1,6 @@
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
-import { fingerprintOf } from "../../pki/certificate.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import { fingerprintOf } from "../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { isCertificateFor, tlsFault, tlsUsagesOf } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 

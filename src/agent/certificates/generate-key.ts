@@ -1,8 +1,8 @@
 import { generateKeyPair } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { promisify } from "node:util";
-import { generatePrivateKey } from "../../pki/keys.ts";
-import type { KeyType } from "../../pki/keys.ts";
+import { generatePrivateKey } from "../../pki/keys/keys.ts";
+import type { KeyType } from "../../pki/keys/keys.ts";
 
 const generateInAnotherThread = promisify(generateKeyPair);
 

@@ -1,10 +1,10 @@
 import { createSecureContext } from "node:tls";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { parseCertificate } from "../../pki/certificate.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { parsePrivateKeyPem, publicKeyInfoOf } from "../../pki/keys.ts";
+import { parseCertificate } from "../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { parsePrivateKeyPem, publicKeyInfoOf } from "../../pki/keys/keys.ts";
 import { PkiError } from "../../pki/pki-error.ts";
-import { certificateBlocks, encodeCertificatesPem } from "../../pki/certificates-pem.ts";
+import { certificateBlocks, encodeCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
 /** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {

@@ -3,7 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { postReview } from "../../machinery/client/post-review.ts";
-import { encodeCertificatesPem } from "../../pki/certificates-pem.ts";
+import { encodeCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import type { CertificateManager } from "./certificate-manager.ts";
 
 /**

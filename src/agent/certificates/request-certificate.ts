@@ -4,9 +4,9 @@ import { certificateRequestState, isUndecided, newSigningRequest } from "../../f
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { Clock, Sleep } from "../../machinery/api/clock.ts";
 import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";
-import { createCertificateRequestPem } from "../../pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, keyTypeOf, parsePrivateKeyPem, publicKeyInfoOf } from "../../pki/keys.ts";
-import type { KeyType } from "../../pki/keys.ts";
+import { createCertificateRequestPem } from "../../pki/requests/create-certificate-request.ts";
+import { encodePrivateKeyPem, keyTypeOf, parsePrivateKeyPem, publicKeyInfoOf } from "../../pki/keys/keys.ts";
+import type { KeyType } from "../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { refusalReason } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";

@@ -2,12 +2,12 @@ import { hash } from "node:crypto";
 import { signerNames } from "../../features/certificates/resources.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { keyTypeOf } from "../../pki/keys.ts";
-import type { KeyType } from "../../pki/keys.ts";
-import { extendedKeyUsages } from "../../pki/object-identifiers.ts";
-import { noSubjectAltNames } from "../../pki/subject-alt-names.ts";
-import type { SubjectAltNames } from "../../pki/subject-alt-names.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { keyTypeOf } from "../../pki/keys/keys.ts";
+import type { KeyType } from "../../pki/keys/keys.ts";
+import { extendedKeyUsages } from "../../pki/der/object-identifiers.ts";
+import { noSubjectAltNames } from "../../pki/names/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../pki/names/subject-alt-names.ts";
 import type { ServiceCertificate } from "../agent-settings.ts";
 
 /** What a certificate must contain, and who signs it. */

@@ -1,6 +1,6 @@
 import type { ApiError } from "../../machinery/api/api-error.ts";
 import { lacksPermission } from "../../machinery/client/lacks-permission.ts";
-import { serialNumberHex } from "../../pki/certificate.ts";
+import { serialNumberHex } from "../../pki/certificates/certificate.ts";
 import type { BootstrapCredential } from "../agent-settings.ts";
 import type { KeyPair } from "../certificates/key-pair.ts";
 

@@ -1,6 +1,6 @@
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
-import { encodeJavaTrustStore } from "../../pki/java-key-store.ts";
-import { encodePkcs12TrustStore } from "../../pki/pkcs12.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
+import { encodeJavaTrustStore } from "../../pki/key-stores/java-key-store.ts";
+import { encodePkcs12TrustStore } from "../../pki/key-stores/pkcs12.ts";
 import type { TrustBundleFile } from "../agent-settings.ts";
 import { failureReason } from "../failure-reason.ts";
 

@@ -1,6 +1,10 @@
 import type { ClusterTrustBundle } from "../../features/certificates/resources.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { certificateBlocks, encodeCertificatesPem, parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import {
+  certificateBlocks,
+  encodeCertificatesPem,
+  parseCertificatesPem,
+} from "../../pki/certificates/certificates-pem.ts";
 
 /** The anchors of some bundles. */
 export interface JoinedAnchors {

@@ -6,7 +6,7 @@ import { CommandFailure, commandRefused } from "../../machinery/command-line/com
 import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-folder.ts";
 import { Repetition } from "../../machinery/loops/repetition.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import type { Hook } from "../agent-settings.ts";
 import { approvalAdvice } from "../certificates/approval-advice.ts";
 import { CertificateManager } from "../certificates/certificate-manager.ts";

@@ -7,7 +7,7 @@ import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
 import { logFormats, logLevels } from "../../machinery/command-line/log-flags.ts";
 import { parseYamlSettings } from "../../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
-import { parseIpAddress } from "../../pki/ip-address.ts";
+import { parseIpAddress } from "../../pki/names/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../../features/certificates/resources.ts";

@@ -3,9 +3,9 @@ import type { HttpsTransportOptions } from "../../machinery/client/https-transpo
 import type { KubeconfigContext } from "../../machinery/client/kubeconfig/kubeconfig.ts";
 import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
 import { isTokenText } from "../../machinery/client/is-token-text.ts";
-import { parsePrivateKeyPem } from "../../pki/keys.ts";
+import { parsePrivateKeyPem } from "../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";

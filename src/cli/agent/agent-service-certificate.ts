@@ -1,8 +1,8 @@
 import type { Hook, ServiceCertificate } from "../../agent/agent-settings.ts";
 import type { Fields } from "../../machinery/command-line/fields.ts";
-import { dnsNameFault } from "../../pki/dns-name.ts";
-import { normalIpAddress, parseIpAddress } from "../../pki/ip-address.ts";
-import type { KeyType } from "../../pki/keys.ts";
+import { dnsNameFault } from "../../pki/names/dns-name.ts";
+import { normalIpAddress, parseIpAddress } from "../../pki/names/ip-address.ts";
+import type { KeyType } from "../../pki/keys/keys.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../../features/certificates/resources.ts";
 import { parseCertificateOutput } from "./agent-certificate-output.ts";
 import { certificateNameFault } from "../certificate-name.ts";

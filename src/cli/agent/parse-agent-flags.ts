@@ -2,7 +2,7 @@ import type { AgentSettings, TrustBundleFile } from "../../agent/agent-settings.
 import { durationFault, parseDuration } from "../../machinery/api/duration.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { normalIpAddress } from "../../pki/ip-address.ts";
+import { normalIpAddress } from "../../pki/names/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../../features/certificates/resources.ts";

@@ -1,7 +1,7 @@
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { encodePem } from "../../pki/pem.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
 
 /** The CAs and proxy settings of this server, for programs that authenticate in the same way. */

@@ -13,7 +13,7 @@ import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { clientCertificate } from "./credentials/client-certificate.ts";
 import { frontProxy } from "./credentials/front-proxy.ts";
 import { createImpersonation } from "./credentials/impersonation.ts";

@@ -7,7 +7,7 @@ import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
-import { parseRequestField } from "../../pki/certificate-request.ts";
+import { parseRequestField } from "../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import type { CertificateSigningRequest, ClusterTrustBundle } from "./resources.ts";
 import { signerDomain } from "./signer-names.ts";

@@ -10,7 +10,7 @@ import { csrSigning } from "./signers/csr-signing.ts";
 import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
 import { isDecidedByPolicy } from "./policy/decide-approval.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { signerNames } from "./signer-names.ts";
 import type { ServerIdentity } from "./signers/server-identity.ts";
 import type { RunningSigners } from "./signers/running-signers.ts";

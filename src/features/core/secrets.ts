@@ -19,7 +19,7 @@ import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/sch
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
-import { tlsPairFault } from "../../pki/tls-pair.ts";
+import { tlsPairFault } from "../../pki/certificates/tls-pair.ts";
 
 const maximumBytes = 1024 * 1024;
 

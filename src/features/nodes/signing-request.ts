@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { parseRequestField } from "../../pki/certificate-request.ts";
-import type { CertificateRequest } from "../../pki/certificate-request.ts";
+import { parseRequestField } from "../../pki/requests/certificate-request.ts";
+import type { CertificateRequest } from "../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 
 /** What the admission rules of nodes read of a CertificateSigningRequest, whose feature knows this one. */

@@ -6,8 +6,8 @@ import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { boolean, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { always, omitEmpty, required, struct } from "../../machinery/schema/struct.ts";
-import { parseCertificate } from "../../pki/certificate.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import { parseCertificate } from "../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { decodeFirstPemBlock } from "../../pki/pem.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 

@@ -9,7 +9,7 @@ import type { ReviewDefinition } from "../../machinery/registry/review-definitio
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { oncePerTurn } from "../../machinery/scheduling/once-per-turn.ts";
 import { resourceRange } from "../../machinery/registry/storage-key.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { certificateReviews } from "./certificate-reviews.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 import { revocationResource } from "./resources.ts";

@@ -12,7 +12,7 @@ import { printList, printObject, withOutputFlag } from "../../machinery/command-
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../machinery/command-line/text-table.ts";
-import { revocationReasons } from "../../pki/revocation-reason.ts";
+import { revocationReasons } from "../../pki/revocation/revocation-reason.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./resources.ts";
 import { revokedText } from "./revocations.ts";

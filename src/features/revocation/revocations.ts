@@ -9,8 +9,8 @@ import type { ResourceDefinition } from "../../machinery/registry/resource-defin
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { isFormattedDistinguishedName } from "../../pki/distinguished-name.ts";
-import { revocationReasons } from "../../pki/revocation-reason.ts";
+import { isFormattedDistinguishedName } from "../../pki/names/distinguished-name.ts";
+import { revocationReasons } from "../../pki/revocation/revocation-reason.ts";
 import { revocationResource } from "./resources.ts";
 import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 

@@ -1,6 +1,6 @@
 import type { CertificateIdentity } from "../../machinery/authentication/presented-credential.ts";
-import { reasonCodes } from "../../pki/revocation-reason.ts";
-import type { RevocationReason } from "../../pki/revocation-reason.ts";
+import { reasonCodes } from "../../pki/revocation/revocation-reason.ts";
+import type { RevocationReason } from "../../pki/revocation/revocation-reason.ts";
 import type { Revocation } from "./revocations.ts";
 
 /** What a revocation can name a certificate by. */

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { dnsNameFault } from "../../pki/dns-name.ts";
-import { normalIpAddress } from "../../pki/ip-address.ts";
-import { mailboxOf } from "../../pki/mailbox.ts";
-import type { SubjectAltNames } from "../../pki/subject-alt-names.ts";
-import { readUri } from "../../pki/uri.ts";
+import { dnsNameFault } from "../../pki/names/dns-name.ts";
+import { normalIpAddress } from "../../pki/names/ip-address.ts";
+import { mailboxOf } from "../../pki/names/mailbox.ts";
+import type { SubjectAltNames } from "../../pki/names/subject-alt-names.ts";
+import { readUri } from "../../pki/names/uri.ts";
 import { UsageError } from "./flag.ts";
 import { repeatedOption } from "./options.ts";
 

@@ -4,7 +4,7 @@ import { explainedBody } from "../client/explained-body.ts";
 import type { ClientRequest, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
 import { parseJsonObject } from "../api/json-object.ts";

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { durationFault, parseDuration } from "../api/duration.ts";
 import { UsageError } from "./flag.ts";
-import type { KeyType } from "../../pki/keys.ts";
+import type { KeyType } from "../../pki/keys/keys.ts";
 
 /** An option that may be repeated. Its value is a list, or undefined. */
 export const repeatedOption = (flags: string, description: string): Option =>

@@ -3,9 +3,9 @@ import { messageOf } from "../api/thrown-error.ts";
 import { withOpenFile } from "../files/open-file.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { formatDistinguishedName } from "../../pki/names/distinguished-name.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
 /** What is read again while requests wait. */
 const largestFollowedBytes = 2 ** 20;

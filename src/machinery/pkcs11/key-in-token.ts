@@ -1,6 +1,6 @@
 import { PkiError } from "../../pki/pki-error.ts";
-import type { PublicKeyInfo } from "../../pki/public-key.ts";
-import type { SigningKey } from "../../pki/signing-key.ts";
+import type { PublicKeyInfo } from "../../pki/keys/public-key.ts";
+import type { SigningKey } from "../../pki/keys/signing-key.ts";
 import type { Pkcs11Key } from "./pkcs11-key.ts";
 import { parsePkcs11Uri } from "./pkcs11-uri.ts";
 

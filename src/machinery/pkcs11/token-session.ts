@@ -1,14 +1,14 @@
-import { DerReader, tags } from "../../pki/der.ts";
+import { DerReader, tags } from "../../pki/der/der.ts";
 import {
   encodeBitString,
   encodeObjectIdentifier,
   encodeSequence,
   encodeUnsignedInteger,
   encodedNull,
-} from "../../pki/der-writer.ts";
-import { oids } from "../../pki/object-identifiers.ts";
-import { parsePublicKeyInfo } from "../../pki/public-key.ts";
-import type { PublicKeyInfo } from "../../pki/public-key.ts";
+} from "../../pki/der/der-writer.ts";
+import { oids } from "../../pki/der/object-identifiers.ts";
+import { parsePublicKeyInfo } from "../../pki/keys/public-key.ts";
+import type { PublicKeyInfo } from "../../pki/keys/public-key.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { codes, functions, ModuleError, RequestWriter } from "./module-messages.ts";

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Certificate } from "../../pki/certificate.ts";
-import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { formatDistinguishedName } from "../../pki/names/distinguished-name.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";

@@ -1,7 +1,7 @@
 import { wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import type { ServerAuthorities } from "../server-authorities.ts";
 import type { TlsCertificate } from "../tls/tls-certificate.ts";
 

@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from "node:util";
 import { jsonFields } from "../../machinery/api/json-object.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
-import { fingerprintOf } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { fingerprintOf } from "../../pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import {
   authorityFileName,
   authorityFiles,

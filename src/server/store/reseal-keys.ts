@@ -19,7 +19,7 @@ import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { changeKeyRecord } from "../../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { loadCertificateAuthority } from "../../pki/certificate-authority.ts";
+import { loadCertificateAuthority } from "../../pki/certificates/certificate-authority.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { lockDataDirectory } from "../data-directory/lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";

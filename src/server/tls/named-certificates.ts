@@ -4,7 +4,7 @@ import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { createNamedContext } from "../../machinery/http/connections/serving-context.ts";
 import type { TlsProtocol } from "../../machinery/http/connections/serving-context.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { namedKeyPairsFlag, serverNamePattern } from "./named-key-pairs.ts";
 import type { NamedKeyPair } from "./named-key-pairs.ts";
 import { readServingPair } from "./read-serving-pair.ts";

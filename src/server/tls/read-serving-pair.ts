@@ -6,10 +6,10 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { ServingCertificate } from "../../machinery/http/connections/serving-context.ts";
-import type { Certificate } from "../../pki/certificate.ts";
-import { parsePrivateKeyPem } from "../../pki/keys.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { parsePrivateKeyPem } from "../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
 /** A certificate that a listener can show, with its key. */
 export interface ServingPair {

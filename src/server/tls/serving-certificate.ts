@@ -5,7 +5,7 @@ import type {
   OwnCertificateOptions,
   PemKeyPair,
 } from "../../features/certificates/authorities/issue-own-certificate.ts";
-import type { Certificate } from "../../pki/certificate.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { loadOrIssueCertificate } from "../load-or-issue-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;

@@ -18,7 +18,7 @@ import {
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { latestRecall } from "../../../src/features/certificates/bundles/recall.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
-import { extendedKeyUsages } from "../../../src/pki/object-identifiers.ts";
+import { extendedKeyUsages } from "../../../src/pki/der/object-identifiers.ts";
 import { certificateFor } from "../issued-certificate.ts";
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });

@@ -22,7 +22,7 @@ import type { TestContext } from "node:test";
 import { CertificateStore, readUsable } from "../../../src/agent/certificates/certificate-store.ts";
 import { removeUnfinishedFiles } from "../../../src/machinery/files/owned-folder.ts";
 import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
-import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { PkiError } from "../../../src/pki/pki-error.ts";
 import { newPair } from "../new-pair.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { generateKey } from "../../../src/agent/certificates/generate-key.ts";
-import { keyTypeOf, publicKeyInfoOf } from "../../../src/pki/keys.ts";
-import type { KeyType } from "../../../src/pki/keys.ts";
+import { keyTypeOf, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
+import type { KeyType } from "../../../src/pki/keys/keys.ts";
 
 const never = new AbortController().signal;
 

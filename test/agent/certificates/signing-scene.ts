@@ -11,7 +11,7 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { bodyText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
-import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateFor } from "../issued-certificate.ts";

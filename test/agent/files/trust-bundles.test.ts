@@ -22,9 +22,9 @@ import type { TrustBundleFile, TrustStoreFormat } from "../../../src/agent/agent
 import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { encodeJavaTrustStore } from "../../../src/pki/java-key-store.ts";
-import { encodePkcs12TrustStore } from "../../../src/pki/pkcs12.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { encodeJavaTrustStore } from "../../../src/pki/key-stores/java-key-store.ts";
+import { encodePkcs12TrustStore } from "../../../src/pki/key-stores/pkcs12.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import type { ResourceClient } from "../../../src/machinery/client/api-client.ts";
 import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { eventually } from "../../end-to-end/eventually.ts";

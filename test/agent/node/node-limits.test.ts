@@ -12,7 +12,7 @@ import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
 import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../../resource-references.ts";
-import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import type { Lease } from "../../../src/features/core/leases.ts";
 import type { Node } from "../../../src/features/nodes/nodes/node-schema.ts";
 import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";

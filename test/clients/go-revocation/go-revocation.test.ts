@@ -10,15 +10,15 @@ import { authorityId } from "../../../src/features/certificates/status/addresses
 import { storedListName } from "../../../src/features/certificates/status/stored-list.ts";
 import { revocationResource } from "../../../src/features/revocation/resources.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
-import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../src/pki/requests/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { serialNumberHex } from "../../../src/pki/certificate.ts";
-import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
-import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
+import { serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
+import { parseRevocationList } from "../../../src/pki/revocation/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../../../src/pki/names/distinguished-name.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import {
   CertificateFolder,
   CertificateScene,

@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
-import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateTemplate } from "../../../src/pki/certificate-template.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../src/pki/certificates/certificate-template.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import type { Headers, HttpRequest } from "../../../src/machinery/api/http-message.ts";
 
 export const startOf2026 = Date.parse("2026-01-01T00:00:00Z");

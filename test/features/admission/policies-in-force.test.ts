@@ -7,9 +7,9 @@ import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ForgetfulStore } from "../../machinery/registry/forgetful-store.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
-import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import { cpuSecondsOf } from "../../cpu-seconds-of.ts";
 import { configMap, matching, PolicyScene } from "./policy-scene.ts";
 

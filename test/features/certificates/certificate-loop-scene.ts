@@ -12,21 +12,21 @@ import { inProcessTransport } from "../../../src/machinery/client/in-process-tra
 import { resourceReferences } from "../../resource-references.ts";
 import type { ResourceReferences } from "../../resource-references.ts";
 import { ignoreCodes } from "../../../src/machinery/client/ignore-codes.ts";
-import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateTemplate } from "../../../src/pki/certificate-template.ts";
-import { parseCertificate } from "../../../src/pki/certificate.ts";
-import type { Certificate } from "../../../src/pki/certificate.ts";
-import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../src/pki/certificates/certificate-template.ts";
+import { parseCertificate } from "../../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../../src/pki/certificates/certificate.ts";
+import { createCertificateRequestPem } from "../../../src/pki/requests/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
-import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
 import type { TestServer } from "../../test-server.ts";
 
 /** Nothing here waits longer: a test that would never end says so instead. */

@@ -6,9 +6,9 @@ import type {
 } from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
-import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 
 /** A CA of a data directory, made where there is none. Default: the server's own. */
 export const dataDirectoryAuthority = (

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import https from "node:https";
 import type { RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificate-authority.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificates/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 
 /** A TLS server on the loopback address with a CA of its own, whose behaviour a test sets at any time. */
 export interface TlsSite extends AsyncDisposable {

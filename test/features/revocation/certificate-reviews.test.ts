@@ -5,9 +5,9 @@ import type { CertificateReview } from "../../../src/features/revocation/resourc
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { postReview } from "../../../src/machinery/client/post-review.ts";
-import { fingerprintOf, serialNumberHex } from "../../../src/pki/certificate.ts";
-import type { Certificate } from "../../../src/pki/certificate.ts";
-import { encodeCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { fingerprintOf, serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../../src/pki/certificates/certificate.ts";
+import { encodeCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { nodeClient } from "../../agent/node/node-client.ts";
 import { newAuthority } from "../../end-to-end/signing-authority.ts";

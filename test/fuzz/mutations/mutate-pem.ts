@@ -1,9 +1,9 @@
 import type { KeyObject } from "node:crypto";
-import { encodeBitString, encodeSequence } from "../../../src/pki/der-writer.ts";
-import { DerReader, tags } from "../../../src/pki/der.ts";
+import { encodeBitString, encodeSequence } from "../../../src/pki/der/der-writer.ts";
+import { DerReader, tags } from "../../../src/pki/der/der.ts";
 import { decodePemBlocks, encodePem } from "../../../src/pki/pem.ts";
 import { PkiError } from "../../../src/pki/pki-error.ts";
-import { signData, signatureSchemeOf } from "../../../src/pki/sign.ts";
+import { signData, signatureSchemeOf } from "../../../src/pki/keys/sign.ts";
 import type { SeededRandom } from "../../reliability/seeded-random.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 

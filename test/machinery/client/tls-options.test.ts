@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { wantedServingCertificate } from "../../../src/agent/certificates/wanted-certificate.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { tlsOptions } from "../../../src/machinery/client/tls-options.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { certificateFor } from "../../agent/issued-certificate.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Pkcs11Key } from "../../../src/machinery/pkcs11/pkcs11-key.ts";
-import { KeyUnavailable } from "../../../src/pki/signing-key.ts";
+import { KeyUnavailable } from "../../../src/pki/keys/signing-key.ts";
 import { fakeKeyPem } from "./fake-key.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-fake-token-"));

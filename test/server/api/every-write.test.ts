@@ -3,7 +3,7 @@ import { before, describe, it } from "node:test";
 import type { AdmissionAttributes, AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import type { Profile } from "../../../src/machinery/api/names.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
-import { encodeCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { encodeCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { newAuthority } from "../../end-to-end/signing-authority.ts";
 import { InProcess } from "../in-process.ts";
 import type { SentRequest } from "../in-process.ts";

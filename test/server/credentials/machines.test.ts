@@ -7,9 +7,9 @@ import { newBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstr
 import type { NewBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import type { HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { createCertificateRequestPem } from "../../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import { newEncryptionKey, writeEncryptionKeys } from "../../../src/server/encryption/encryption-key-file.ts";
 import type { RunningServer } from "../../../src/server/start-server.ts";
 import { newCertificate } from "../../features/access/certificate-scene.ts";

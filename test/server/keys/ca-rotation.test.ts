@@ -23,9 +23,9 @@ import { readKeyRecord } from "../../../src/machinery/keys/key-records.ts";
 import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
-import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
-import { fingerprintOf } from "../../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { formatDistinguishedName } from "../../../src/pki/names/distinguished-name.ts";
+import { fingerprintOf } from "../../../src/pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import {
   abortRotation,
   prepareAuthority,

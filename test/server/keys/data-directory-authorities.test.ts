@@ -17,9 +17,9 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
-import { loadCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { loadCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import {
   CertificateFolder,
   CertificateScene,

@@ -15,8 +15,8 @@ import { after, beforeEach, describe, it } from "node:test";
 import { readRing, rotateTokenKey } from "../../../src/features/accounts/keys/rotate-token-key.ts";
 import { authorityFileName } from "../../../src/features/certificates/authorities/data-directory-authorities.ts";
 import { bySigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
-import { fingerprintOf } from "../../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { fingerprintOf } from "../../../src/pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { authorityRecord } from "../../../src/features/certificates/authorities/authority-record.ts";
 import type { RotatedAuthority } from "../../../src/features/certificates/authorities/authority-record.ts";
 import {

@@ -17,7 +17,7 @@ import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
-import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 
 interface Opening {

@@ -1,9 +1,9 @@
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { verifyChain } from "../../../pki/certificate-chain.ts";
-import { extendedKeyUsages } from "../../../pki/object-identifiers.ts";
+import { parseCertificate } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { verifyChain } from "../../../pki/certificates/certificate-chain.ts";
+import { extendedKeyUsages } from "../../../pki/der/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 
 export type CertificateResult =

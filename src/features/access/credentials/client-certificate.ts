@@ -1,15 +1,15 @@
 import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential, CredentialOutcome } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { CertificateIdentity } from "../../../machinery/authentication/presented-credential.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 
 interface ClientCertificateOptions extends CertificateVerifierOptions {
   readonly names: Names;

@@ -1,10 +1,10 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
-import type { KeyType } from "../../../pki/keys.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
+import type { KeyType } from "../../../pki/keys/keys.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
-import { minimumRsaBits } from "../../../pki/public-key.ts";
-import type { CurveName, PublicKeyInfo } from "../../../pki/public-key.ts";
+import { minimumRsaBits } from "../../../pki/keys/public-key.ts";
+import type { CurveName, PublicKeyInfo } from "../../../pki/keys/public-key.ts";
 
 /** A public key for verifying tokens. */
 export interface VerificationKey {

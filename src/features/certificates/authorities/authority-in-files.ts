@@ -8,11 +8,14 @@ import { writePrivateFile, writePublicFile } from "../../../machinery/files/atom
 import { withOpenFile } from "../../../machinery/files/open-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { fileFailureReason, UnusableFile } from "../../../machinery/files/unusable-file.ts";
-import { createCertificateAuthority, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
+import {
+  createCertificateAuthority,
+  loadCertificateAuthority,
+} from "../../../pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../pki/certificates/certificate-authority.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { suffixedCommonName } from "../../../pki/names/distinguished-name.ts";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import type { Log } from "../../../machinery/logging/log.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Certificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";

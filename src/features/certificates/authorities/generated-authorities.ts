@@ -2,7 +2,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { RotatableAuthority } from "./rotatable-authority.ts";
 import type { RotationContext } from "./rotatable-authority.ts";
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { signCertificate } from "../../../pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
-import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
+import { signCertificate } from "../../../pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../pki/certificates/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../pki/certificates/certificate-template.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { certificateUrls } from "../status/addresses.ts";
 import type { RevocationSettings } from "../settings.ts";

@@ -5,10 +5,10 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import type { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
-import { fingerprintOf } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import { fingerprintOf } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
 export interface ReplacedAuthoritiesOptions {
   /** Stores them across restarts: JSON with certificates, nothing secret. */

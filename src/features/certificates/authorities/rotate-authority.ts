@@ -17,10 +17,10 @@ import type { AuthorityRecord, Generation, RotatedAuthority } from "./authority-
 import { authorityFiles, readAuthorityCertificate } from "./data-directory-authorities.ts";
 import { createSuccessor } from "./authority-in-files.ts";
 import { newGeneration } from "./rotatable-authority.ts";
-import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { encodePrivateKeyPem } from "../../../pki/keys.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { loadCertificateAuthority } from "../../../pki/certificates/certificate-authority.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
+import { encodePrivateKeyPem } from "../../../pki/keys/keys.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";

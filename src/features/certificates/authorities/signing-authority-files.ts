@@ -3,14 +3,14 @@ import type { KeyPairFiles } from "../../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
-import { validityFault } from "../../../pki/authority-path.ts";
+import { validityFault } from "../../../pki/certificates/authority-path.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
 import { isPkcs11Uri, keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
-import { parsePrivateKeyPem } from "../../../pki/keys.ts";
-import type { PublicKeyInfo } from "../../../pki/public-key.ts";
-import type { SigningKey } from "../../../pki/signing-key.ts";
+import { parsePrivateKeyPem } from "../../../pki/keys/keys.ts";
+import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
+import type { SigningKey } from "../../../pki/keys/signing-key.ts";
 import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 

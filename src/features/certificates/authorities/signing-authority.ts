@@ -1,12 +1,15 @@
-import { authorityPath, certificateName, isSelfIssued } from "../../../pki/authority-path.ts";
-import { checkAuthorityCertificate, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
-import type { CertificateAuthority, CertificateIssuer } from "../../../pki/certificate-authority.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
+import { authorityPath, certificateName, isSelfIssued } from "../../../pki/certificates/authority-path.ts";
+import {
+  checkAuthorityCertificate,
+  loadCertificateAuthority,
+} from "../../../pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority, CertificateIssuer } from "../../../pki/certificates/certificate-authority.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import type { PublicKeyInfo } from "../../../pki/public-key.ts";
-import type { SigningKey } from "../../../pki/signing-key.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
+import type { SigningKey } from "../../../pki/keys/signing-key.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
 export interface SigningAuthority extends CertificateIssuer {

@@ -6,7 +6,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { findAnchorFaults, maximumTrustBundleBytes } from "../../../pki/trust-anchors.ts";
+import { findAnchorFaults, maximumTrustBundleBytes } from "../../../pki/certificates/trust-anchors.ts";
 import { nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";

@@ -1,6 +1,6 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { fingerprintOf } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import { fingerprintOf } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 
 /** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
 export type RemovalTimes = ReadonlyMap<string, number>;

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { publishedBundle } from "./bundle-names.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";

@@ -1,8 +1,8 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { dnsNameFault } from "../../../pki/dns-name.ts";
-import { minimumRsaBits } from "../../../pki/public-key.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { dnsNameFault } from "../../../pki/names/dns-name.ts";
+import { minimumRsaBits } from "../../../pki/keys/public-key.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { requestsCaCertificate, countUnsupportedNames, requestedPowers } from "../requests/requested-extensions.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";

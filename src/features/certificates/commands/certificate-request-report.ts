@@ -1,12 +1,12 @@
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignature, parseRequestField } from "../../../pki/certificate-request.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { keyTypeOf } from "../../../pki/keys.ts";
-import { oids } from "../../../pki/object-identifiers.ts";
+import { checkRequestSignature, parseRequestField } from "../../../pki/requests/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
+import { keyTypeOf } from "../../../pki/keys/keys.ts";
+import { oids } from "../../../pki/der/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { issuingFaults } from "../signers/issue.ts";
 import type { SignerRules } from "../signers/signer.ts";

@@ -1,7 +1,7 @@
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
 
 /**

@@ -8,7 +8,7 @@ import { printList, printObject, withOutputFlag } from "../../../machinery/comma
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { encodeCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";

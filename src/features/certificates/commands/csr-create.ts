@@ -4,11 +4,16 @@ import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
-import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
-import { signatureSchemeOf } from "../../../pki/sign.ts";
-import type { KeyType } from "../../../pki/keys.ts";
+import { createCertificateRequestPem } from "../../../pki/requests/create-certificate-request.ts";
+import { parseCertificateRequestPem } from "../../../pki/requests/certificate-request.ts";
+import {
+  encodePrivateKeyPem,
+  generatePrivateKey,
+  parsePrivateKeyPem,
+  publicKeyInfoOf,
+} from "../../../pki/keys/keys.ts";
+import { signatureSchemeOf } from "../../../pki/keys/sign.ts";
+import type { KeyType } from "../../../pki/keys/keys.ts";
 import { withServer } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";

@@ -17,7 +17,7 @@ import type { RequestContext } from "./approval-warnings.ts";
 import { certificateRequestReport } from "./certificate-request-report.ts";
 import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { identityOfServer } from "./identity-of-server.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { fieldsText } from "../../../machinery/command-line/text-table.ts";
 import type { TextField } from "../../../machinery/command-line/text-table.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";

@@ -4,8 +4,8 @@ import { currentCredentials } from "../../../machinery/client/https-transport.ts
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
 import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
 import { periodically } from "../../../machinery/scheduling/periodically.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { parseCertificate } from "../../../pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";

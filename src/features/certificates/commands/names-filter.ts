@@ -1,7 +1,7 @@
-import { parseRequestField } from "../../../pki/certificate-request.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
-import { allSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { allSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 

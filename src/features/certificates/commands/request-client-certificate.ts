@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
+import { createCertificateRequestPem } from "../../../pki/requests/create-certificate-request.ts";
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
-import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
+import { encodeCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
-import { keyTypeOf } from "../../../pki/keys.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
+import { keyTypeOf } from "../../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { latestRecall } from "../bundles/recall.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";

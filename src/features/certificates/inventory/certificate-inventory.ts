@@ -1,4 +1,4 @@
-import type { Certificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { readIssuedText } from "../requests/issued-text.ts";
 import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";

@@ -1,8 +1,8 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 import type { CertificateFacts } from "../../revocation/index.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "./issued-certificates.ts";

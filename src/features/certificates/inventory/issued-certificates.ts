@@ -13,7 +13,7 @@ import type { Infer, ScalarSchema } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
-import { allSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { allSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
 /** Every record has it: see `validateSpec`. */

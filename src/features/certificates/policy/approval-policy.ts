@@ -1,6 +1,6 @@
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import type { IpRange } from "../../../pki/ip-address.ts";
-import { minimumRsaBits } from "../../../pki/public-key.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import type { IpRange } from "../../../pki/names/ip-address.ts";
+import { minimumRsaBits } from "../../../pki/keys/public-key.ts";
 import { PatternFields } from "./name-pattern.ts";
 import type { NamePattern } from "./name-pattern.ts";
 import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";

@@ -1,5 +1,5 @@
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import { parseRequestField } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { nodeResource } from "../../nodes/index.ts";

@@ -1,6 +1,6 @@
 import { Fields } from "../../../machinery/command-line/fields.ts";
-import { parseIpRange } from "../../../pki/ip-address.ts";
-import type { IpRange } from "../../../pki/ip-address.ts";
+import { parseIpRange } from "../../../pki/names/ip-address.ts";
+import type { IpRange } from "../../../pki/names/ip-address.ts";
 
 /** Matches whole names. `source` is the text of the pattern. */
 export interface NamePattern {

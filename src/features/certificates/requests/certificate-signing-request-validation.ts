@@ -6,7 +6,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/certificate-request.ts";
+import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/requests/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { keyUsages } from "./certificate-signing-request-schema.ts";
 import type {

@@ -1,4 +1,4 @@
-import { parseRequestField } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";

@@ -1,11 +1,11 @@
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
+import { parseCertificate } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { eachPemBlock } from "../../../pki/pem.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { RecentTexts } from "../../../pki/recent-texts.ts";
-import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
+import { validateCertificatesPem } from "../../../pki/certificates/validate-certificates-pem.ts";
 
 /** A request's `status.certificate`, read. */
 type IssuedText = RecordedText | ForeignText;

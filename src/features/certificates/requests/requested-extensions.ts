@@ -1,9 +1,9 @@
-import { readCertificateExtensions } from "../../../pki/certificate-extensions.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { extensionValue } from "../../../pki/extension.ts";
-import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
+import { readCertificateExtensions } from "../../../pki/certificates/certificate-extensions.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { extensionValue } from "../../../pki/certificates/extension.ts";
+import { extendedKeyUsages, oids } from "../../../pki/der/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
-import { generalNameTags, readGeneralNames } from "../../../pki/subject-alt-names.ts";
+import { generalNameTags, readGeneralNames } from "../../../pki/names/subject-alt-names.ts";
 import { certificateUsagesOf, powerfulUsages } from "../signers/usages.ts";
 
 const noAuthority: ReadonlySet<string> = new Set(["3000", "3003010100"]);

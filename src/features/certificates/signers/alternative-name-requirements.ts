@@ -1,6 +1,6 @@
-import { dnsNameFault } from "../../../pki/dns-name.ts";
-import { isInIpRange, parseIpAddress } from "../../../pki/ip-address.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { dnsNameFault } from "../../../pki/names/dns-name.ts";
+import { isInIpRange, parseIpAddress } from "../../../pki/names/ip-address.ts";
+import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../policy/approval-policy.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import { namesNotOfNode } from "./node-names.ts";

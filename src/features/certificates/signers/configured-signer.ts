@@ -1,8 +1,8 @@
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { keyTypeOf } from "../../../pki/keys.ts";
-import type { KeyType } from "../../../pki/keys.ts";
-import type { PublicKeyInfo } from "../../../pki/public-key.ts";
-import { hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { keyTypeOf } from "../../../pki/keys/keys.ts";
+import type { KeyType } from "../../../pki/keys/keys.ts";
+import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
+import { hasSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
 import { namePatternFaults } from "./alternative-name-requirements.ts";
 import type { NamePatterns } from "./alternative-name-requirements.ts";

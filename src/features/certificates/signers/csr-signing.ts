@@ -1,7 +1,7 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
-import { parseRequestField } from "../../../pki/certificate-request.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";

@@ -1,11 +1,11 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { encodeSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { encodeDistinguishedName } from "../../../pki/names/distinguished-name.ts";
+import { encodeSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { rememberIssued } from "../requests/issued-text.ts";

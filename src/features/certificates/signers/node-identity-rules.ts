@@ -1,6 +1,6 @@
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 
 /** The subject rules of both node signers: O is exactly the nodes' group, CN is a node's user name. */
 export function nodeSubjectFaults({ subject }: CertificateRequest): string[] {

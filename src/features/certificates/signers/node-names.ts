@@ -1,5 +1,5 @@
-import { normalIpAddress } from "../../../pki/ip-address.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { normalIpAddress } from "../../../pki/names/ip-address.ts";
+import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 
 export interface NodeNames {
   /** The node's name and its addresses of the types Hostname, InternalDNS and ExternalDNS. */

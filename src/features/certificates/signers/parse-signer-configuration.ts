@@ -2,9 +2,9 @@ import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-se
 import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
-import { maximumCommonNameLength } from "../../../pki/distinguished-name.ts";
-import { dnsNameFault } from "../../../pki/dns-name.ts";
-import type { KeyType } from "../../../pki/keys.ts";
+import { maximumCommonNameLength } from "../../../pki/names/distinguished-name.ts";
+import { dnsNameFault } from "../../../pki/names/dns-name.ts";
+import type { KeyType } from "../../../pki/keys/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";

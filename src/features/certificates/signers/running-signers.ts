@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
+import type { CertificateTemplate } from "../../../pki/certificates/certificate-template.ts";
 import type { AuthorityFor } from "../authorities/signing-authorities.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";

@@ -1,6 +1,6 @@
-import type { Certificate } from "../../../pki/certificate.ts";
-import { keyIdsMatch } from "../../../pki/certificate-chain.ts";
-import { parseIpAddress } from "../../../pki/ip-address.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { keyIdsMatch } from "../../../pki/certificates/certificate-chain.ts";
+import { parseIpAddress } from "../../../pki/names/ip-address.ts";
 import { serverNamesIn } from "./server-names.ts";
 import type { HostNames, ServerNames } from "./server-names.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";

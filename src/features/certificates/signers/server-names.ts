@@ -1,8 +1,8 @@
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { normalIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
-import { attributeTypes } from "../../../pki/object-identifiers.ts";
-import type { ExtendedKeyUsageName } from "../../../pki/object-identifiers.ts";
-import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { normalIpAddress, parseIpAddress } from "../../../pki/names/ip-address.ts";
+import { attributeTypes } from "../../../pki/der/object-identifiers.ts";
+import type { ExtendedKeyUsageName } from "../../../pki/der/object-identifiers.ts";
+import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
 /** Names and addresses of servers. */

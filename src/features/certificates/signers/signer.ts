@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 
 /** The rules that `csrsigning` checks. */
 export interface SignerRules {

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { attributeTypes } from "../../../pki/object-identifiers.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
+import { attributeTypes } from "../../../pki/der/object-identifiers.ts";
 import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../policy/approval-policy.ts";
 import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";

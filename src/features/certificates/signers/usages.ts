@@ -1,5 +1,5 @@
-import type { ExtendedKeyUsageName } from "../../../pki/object-identifiers.ts";
-import { keyUsageNames, type KeyUsageName } from "../../../pki/certificate-extensions.ts";
+import type { ExtendedKeyUsageName } from "../../../pki/der/object-identifiers.ts";
+import { keyUsageNames, type KeyUsageName } from "../../../pki/certificates/certificate-extensions.ts";
 
 /** What the usages of a CertificateSigningRequest mean in a certificate. */
 export interface CertificateUsages {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { keyIdentifier } from "../../../pki/keys.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import type { RevocationUrls } from "../../../pki/certificate-template.ts";
+import { keyIdentifier } from "../../../pki/keys/keys.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import type { RevocationUrls } from "../../../pki/certificates/certificate-template.ts";
 import type { RevocationSettings } from "../settings.ts";
 
 /** Where CA certificates, revocation lists and OCSP are served. */

@@ -13,7 +13,7 @@ import { statusRoutes } from "./status-routes.ts";
 import type { AnswerStatus } from "./status-routes.ts";
 import { OcspResponders } from "./ocsp-responders.ts";
 import type { AnsweringAuthority } from "./ocsp-responders.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { periodically } from "../../../machinery/scheduling/periodically.ts";
 import { recordOwnCertificate } from "../inventory/certificate-record.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";

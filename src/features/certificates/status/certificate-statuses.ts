@@ -1,12 +1,12 @@
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { issuerFault, keyIdsMatch } from "../../../pki/certificate-chain.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { issuerFault, keyIdsMatch } from "../../../pki/certificates/certificate-chain.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
+import type { CertificateStatus } from "../../../pki/revocation/ocsp-response.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { RevokedCertificates } from "../../revocation/index.ts";
 import type { Revocation } from "../../revocation/index.ts";
 import { recordFacts } from "../inventory/certificate-record.ts";

@@ -1,5 +1,5 @@
 import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
-import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
+import { encodeRevokedEntry } from "../../../pki/revocation/certificate-revocation-list.ts";
 import { moreSevere, RevokedCertificates, revokedSerialNumber } from "../../revocation/index.ts";
 import type { Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
 import { recordFacts } from "../inventory/certificate-record.ts";

@@ -1,7 +1,7 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts";
-import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { parseCertificate } from "../../../pki/certificates/certificate.ts";
+import { parseRevocationList } from "../../../pki/revocation/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 import type { ConfigMap } from "../../core/index.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
 import type { Log } from "../../../machinery/logging/log.ts";

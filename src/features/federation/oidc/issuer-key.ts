@@ -1,8 +1,8 @@
 import { constants, createPublicKey, verify } from "node:crypto";
 import type { VerifyKeyObjectInput, webcrypto } from "node:crypto";
-import { publicKeyInfoOf } from "../../../pki/keys.ts";
-import { minimumRsaBits } from "../../../pki/public-key.ts";
-import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import { publicKeyInfoOf } from "../../../pki/keys/keys.ts";
+import { minimumRsaBits } from "../../../pki/keys/public-key.ts";
+import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
 
 /** Signature algorithms of JWTs that other issuers use (RFC 7518 section 3.1, RFC 8037). Never HMAC or `none`. */
 export type JwsAlgorithm =

@@ -6,7 +6,7 @@ import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
 import { withoutUrlPasswords } from "../../../machinery/api/without-url-passwords.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
-import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
 import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";
 import { ExpressionError } from "../../../machinery/expressions/metered-expression.ts";

@@ -6,7 +6,7 @@ import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { retryOnConflict } from "../../../machinery/client/retry-on-conflict.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";

@@ -3,8 +3,8 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseQuantity } from "../../../machinery/api/quantity.ts";
-import { parseIpRange } from "../../../pki/ip-address.ts";
-import type { IpRange } from "../../../pki/ip-address.ts";
+import { parseIpRange } from "../../../pki/names/ip-address.ts";
+import type { IpRange } from "../../../pki/names/ip-address.ts";
 import type { Node } from "./node-schema.ts";
 
 /** What a Node's values are compared with. */

@@ -5,7 +5,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { memberNodeNameOf, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
-import { parseRequestField } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";

@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../../pki/names/ip-address.ts";
 import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
 

@@ -3,8 +3,8 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
-import { parseUrl } from "../../../pki/parse-url.ts";
-import type { ParsedUrl } from "../../../pki/parse-url.ts";
+import { parseUrl } from "../../../pki/names/parse-url.ts";
+import type { ParsedUrl } from "../../../pki/names/parse-url.ts";
 
 /** Reading one parameter of a query takes as long as this many steps: some microseconds. */
 const stepsOfParameter = 100;

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { createCertificateVerifier } from "../../../../src/features/access/credentials/certificate-verifier.ts";
-import { parseCertificate } from "../../../../src/pki/certificate.ts";
-import type { Certificate } from "../../../../src/pki/certificate.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys.ts";
+import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys/keys.ts";
 import { newAuthority, newCertificate, oneHour, startOf2026 } from "../certificate-scene.ts";
 
 const authority = newAuthority("ca");

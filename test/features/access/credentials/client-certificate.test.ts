@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { clientCertificate } from "../../../../src/features/access/credentials/client-certificate.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
-import { parseCertificate } from "../../../../src/pki/certificate.ts";
-import { withSubject } from "../../../pki/with-subject.ts";
+import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
+import { withSubject } from "../../../pki/certificates/with-subject.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../certificate-scene.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { ReplacedAuthorities } from "../../../../src/features/certificates/authorities/replaced-authorities.ts";
 import { UsageError } from "../../../../src/machinery/command-line/flag.ts";
-import type { Certificate } from "../../../../src/pki/certificate.ts";
+import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { newAuthority } from "../../../end-to-end/signing-authority.ts";
 
 const hour = 3_600_000;

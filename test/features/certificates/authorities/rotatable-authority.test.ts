@@ -6,8 +6,8 @@ import { it } from "node:test";
 import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import type { FollowedKeyRecords } from "../../../../src/machinery/keys/key-records.ts";
 import { SealingKey } from "../../../../src/machinery/keys/sealing-key.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import {
   newGeneration,
   RotatableAuthority,

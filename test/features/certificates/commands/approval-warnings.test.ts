@@ -4,14 +4,14 @@ import { approvalWarnings } from "../../../../src/features/certificates/commands
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
 import { serverIdentity } from "../../../../src/features/certificates/signers/server-identity.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
-import { parseCertificateRequestPem } from "../../../../src/pki/certificate-request.ts";
-import type { CertificateRequest } from "../../../../src/pki/certificate-request.ts";
-import { encodeElement, encodeSequence } from "../../../../src/pki/der-writer.ts";
-import type { DistinguishedNameParts } from "../../../../src/pki/distinguished-name.ts";
-import type { Extension } from "../../../../src/pki/extension.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import { oids } from "../../../../src/pki/object-identifiers.ts";
-import { requestWithExtensions } from "../../../pki/request-with-extensions.ts";
+import { parseCertificateRequestPem } from "../../../../src/pki/requests/certificate-request.ts";
+import type { CertificateRequest } from "../../../../src/pki/requests/certificate-request.ts";
+import { encodeElement, encodeSequence } from "../../../../src/pki/der/der-writer.ts";
+import type { DistinguishedNameParts } from "../../../../src/pki/names/distinguished-name.ts";
+import type { Extension } from "../../../../src/pki/certificates/extension.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import { oids } from "../../../../src/pki/der/object-identifiers.ts";
+import { requestWithExtensions } from "../../../pki/requests/request-with-extensions.ts";
 
 const privateKey = generatePrivateKey("ECDSA P-256");
 const server = serverIdentity({ shown: [], trusted: [], hosts: ["api.example"] });

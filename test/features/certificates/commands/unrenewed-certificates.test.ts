@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { unrenewedCertificates } from "../../../../src/features/certificates/commands/unrenewed-certificates.ts";
 import type { IssuedCertificate } from "../../../../src/features/certificates/inventory/issued-certificates.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { encodeCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import type { KeyType } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { encodeCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import type { KeyType } from "../../../../src/pki/keys/keys.ts";
 import { RevokedCertificates } from "../../../../src/features/revocation/index.ts";
 import { namesFor } from "../../../../src/machinery/api/names.ts";
 

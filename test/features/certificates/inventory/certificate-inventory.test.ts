@@ -11,8 +11,8 @@ import { atOnce, loopContext } from "../../../run-loop.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "../certificate-loop-scene.ts";
-import { fingerprintOf } from "../../../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
+import { fingerprintOf } from "../../../../src/pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
 
 const signerName = "example.com/custom";

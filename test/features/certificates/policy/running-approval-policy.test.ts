@@ -3,17 +3,17 @@ import { writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { maximumShownLength } from "../../../../src/machinery/api/format-value.ts";
-import { encodeElement, encodeObjectIdentifier, encodeSequence } from "../../../../src/pki/der-writer.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import { extendedKeyUsages, oids } from "../../../../src/pki/object-identifiers.ts";
+import { encodeElement, encodeObjectIdentifier, encodeSequence } from "../../../../src/pki/der/der-writer.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import { extendedKeyUsages, oids } from "../../../../src/pki/der/object-identifiers.ts";
 import type { CertificateSigningRequest } from "../../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { CertificateFolder, conditionOf, sceneOf } from "../certificate-loop-scene.ts";
 import type { CertificateScene } from "../certificate-loop-scene.ts";
-import { requestWithExtensions } from "../../../pki/request-with-extensions.ts";
+import { requestWithExtensions } from "../../../pki/requests/request-with-extensions.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
-import type { Extension } from "../../../../src/pki/extension.ts";
+import type { Extension } from "../../../../src/pki/certificates/extension.ts";
 
 const policy = `
 rules:

@@ -3,12 +3,12 @@ import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { renameSync, writeFileSync } from "node:fs";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
-import { encodeElement, encodeSequence } from "../../../../src/pki/der-writer.ts";
-import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
-import { serialNumberHex } from "../../../../src/pki/certificate.ts";
-import { oids } from "../../../../src/pki/object-identifiers.ts";
-import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
-import { withExtension } from "../../../pki/with-extension.ts";
+import { encodeElement, encodeSequence } from "../../../../src/pki/der/der-writer.ts";
+import { formatDistinguishedName } from "../../../../src/pki/names/distinguished-name.ts";
+import { serialNumberHex } from "../../../../src/pki/certificates/certificate.ts";
+import { oids } from "../../../../src/pki/der/object-identifiers.ts";
+import { parseCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
+import { withExtension } from "../../../pki/certificates/with-extension.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { parseCertificateRequest, parseCertificateRequestPem } from "../../../../src/pki/certificate-request.ts";
-import { createCertificateRequestPem } from "../../../../src/pki/create-certificate-request.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import {
+  parseCertificateRequest,
+  parseCertificateRequestPem,
+} from "../../../../src/pki/requests/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../../src/pki/requests/create-certificate-request.ts";
 import {
   encodeBitString,
   encodedTrue,
@@ -11,15 +14,15 @@ import {
   encodeSequence,
   encodeSetOf,
   encodeSmallInteger,
-} from "../../../../src/pki/der-writer.ts";
-import { encodeDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys.ts";
-import { extendedKeyUsages, oids } from "../../../../src/pki/object-identifiers.ts";
-import { signData, signatureSchemeOf } from "../../../../src/pki/sign.ts";
-import { noSubjectAltNames } from "../../../../src/pki/subject-alt-names.ts";
-import type { Certificate } from "../../../../src/pki/certificate.ts";
-import { keyInProcess } from "../../../../src/pki/signing-key.ts";
-import type { SigningKey } from "../../../../src/pki/signing-key.ts";
+} from "../../../../src/pki/der/der-writer.ts";
+import { encodeDistinguishedName } from "../../../../src/pki/names/distinguished-name.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys/keys.ts";
+import { extendedKeyUsages, oids } from "../../../../src/pki/der/object-identifiers.ts";
+import { signData, signatureSchemeOf } from "../../../../src/pki/keys/sign.ts";
+import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
+import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
+import { keyInProcess } from "../../../../src/pki/keys/signing-key.ts";
+import type { SigningKey } from "../../../../src/pki/keys/signing-key.ts";
 import {
   issueCertificate,
   issueCertificateWith,
@@ -27,7 +30,7 @@ import {
 } from "../../../../src/features/certificates/signers/issue.ts";
 import type { IssueOptions } from "../../../../src/features/certificates/signers/issue.ts";
 import { certificateUsagesOf } from "../../../../src/features/certificates/signers/usages.ts";
-import { encodeExtension } from "../../../../src/pki/extension.ts";
+import { encodeExtension } from "../../../../src/pki/certificates/extension.ts";
 import { intermediateOf } from "../certificate-loop-scene.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);

@@ -3,10 +3,10 @@ import { it } from "node:test";
 import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
 import type { SigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
 import { serverIdentity, serverNameFaults } from "../../../../src/features/certificates/signers/server-identity.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { parseCertificate } from "../../../../src/pki/certificate.ts";
-import type { Certificate } from "../../../../src/pki/certificate.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { newAuthority, newCertificate, oneHour, startOf2026 } from "../../access/certificate-scene.ts";
 
 const ca = newAuthority("ca");

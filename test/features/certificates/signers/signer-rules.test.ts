@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
-import { parseCertificateRequestPem } from "../../../../src/pki/certificate-request.ts";
-import type { CertificateRequest } from "../../../../src/pki/certificate-request.ts";
-import { createCertificateRequestPem } from "../../../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import { noSubjectAltNames } from "../../../../src/pki/subject-alt-names.ts";
-import type { SubjectAltNames } from "../../../../src/pki/subject-alt-names.ts";
+import { parseCertificateRequestPem } from "../../../../src/pki/requests/certificate-request.ts";
+import type { CertificateRequest } from "../../../../src/pki/requests/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../../src/pki/requests/create-certificate-request.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
 import { apiserverClientNodeAgent } from "../../../../src/features/certificates/signers/apiserver-client-node-agent.ts";
 import { apiserverClient } from "../../../../src/features/certificates/signers/apiserver-client.ts";
 import { nodeClientSubresources } from "../../../../src/features/certificates/requests/csr-approving.ts";

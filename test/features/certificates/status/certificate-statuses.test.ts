@@ -12,9 +12,9 @@ import type { ResourceDefinition } from "../../../../src/machinery/registry/reso
 import { ResourceRegistry } from "../../../../src/machinery/registry/resource-registry.ts";
 import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { parseCertificate } from "../../../../src/pki/certificate.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import { newCertificate, oneHour, startOf2026 } from "../../access/certificate-scene.ts";
 

@@ -9,11 +9,11 @@ import type { ConfigMap } from "../../../../src/features/core/index.ts";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { parseRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
-import { encodeElement } from "../../../../src/pki/der-writer.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import { signingKeyOf } from "../../../../src/pki/signing-key.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { parseRevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
+import { encodeElement } from "../../../../src/pki/der/der-writer.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import { signingKeyOf } from "../../../../src/pki/keys/signing-key.ts";
 import { silent } from "../../../run-loop.ts";
 import { startTestServer } from "../../../test-server.ts";
 

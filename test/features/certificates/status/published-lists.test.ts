@@ -12,10 +12,10 @@ import { deleteObject } from "../../../../src/machinery/registry/delete-object.t
 import { ResourceRegistry } from "../../../../src/machinery/registry/resource-registry.ts";
 import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { signRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { signRevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 
 const hour = 3_600_000;
 const start = Date.UTC(2026, 0, 1);

@@ -17,11 +17,11 @@ import type { ResourceType } from "../../../../src/machinery/api/resource-type.t
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { loopChannel } from "../../../../src/machinery/tracing/loop-trace.ts";
 import type { TracedReconcile } from "../../../../src/machinery/tracing/loop-trace.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { parseRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
-import type { RevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
-import { KeyUnavailable, keyInProcess } from "../../../../src/pki/signing-key.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { parseRevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
+import type { RevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import { KeyUnavailable, keyInProcess } from "../../../../src/pki/keys/signing-key.ts";
 import { eventually } from "../../../end-to-end/eventually.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { runLoop, silent } from "../../../run-loop.ts";

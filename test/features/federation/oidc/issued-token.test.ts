@@ -13,10 +13,10 @@ import { presentedCredential } from "../../../../src/machinery/authentication/pr
 import type { TokenOutcome } from "../../../../src/machinery/authentication/token-authentication.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { request } from "../../access/certificate-scene.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
-import { forgeableRsaKey } from "../../../pki/rsa-keys.ts";
+import { forgeableRsaKey } from "../../../pki/keys/rsa-keys.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";
 
 const api = ["https://api.test"];

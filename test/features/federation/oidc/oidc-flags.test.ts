@@ -7,8 +7,8 @@ import { openIssuers } from "../../../../src/features/federation/oidc/open-issue
 import { federationFlags, federationSettings } from "../../../../src/features/federation/settings.ts";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { resolveFlags } from "../../../../src/machinery/command-line/flag.ts";
-import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
-import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";

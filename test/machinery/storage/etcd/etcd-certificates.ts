@@ -1,5 +1,5 @@
-import { createCertificateAuthority, signCertificate } from "../../../../src/pki/certificate-authority.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys.ts";
+import { createCertificateAuthority, signCertificate } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 
 export interface TestCertificates {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { refuseHandshake } from "../../../../../src/machinery/http/connections/http1/web-socket-handshake.ts";
-import { createCertificateAuthority } from "../../../../../src/pki/certificate-authority.ts";
-import { generatePrivateKey } from "../../../../../src/pki/keys.ts";
+import { createCertificateAuthority } from "../../../../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey } from "../../../../../src/pki/keys/keys.ts";
 
 const { certificate } = createCertificateAuthority({
   subject: { commonName: "user" },

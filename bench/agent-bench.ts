@@ -17,7 +17,7 @@ import { newBootstrapToken } from "../src/features/nodes/bootstrap/bootstrap-tok
 import { secretResource } from "../src/features/core/resources.ts";
 import { platformNames as names } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../src/machinery/client/https/https-transport.ts";
 import { bundleAgent } from "../tools/package/agent-bundle.ts";
 import { endsWithParent } from "./processes/ends-with-parent.ts";
 import { markdownTable } from "./report/markdown-table.ts";

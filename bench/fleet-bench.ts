@@ -16,7 +16,7 @@ import { clusterTrustBundleResource } from "../src/features/certificates/resourc
 import { secretResource } from "../src/features/core/resources.ts";
 import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../src/machinery/client/https/https-transport.ts";
 import { FleetAgent } from "./load/fleet-agent.ts";
 import { markdownTable } from "./report/markdown-table.ts";
 import { processCpuSeconds, stolenSeconds } from "./processes/process-cpu.ts";

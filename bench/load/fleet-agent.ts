@@ -15,7 +15,7 @@ import type { Node } from "../../src/features/nodes/resources.ts";
 import { systemClock, sleep } from "../../src/machinery/api/clock.ts";
 import type { Names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { namesOfServer } from "../../src/machinery/client/names-of-server.ts";
 
 export interface FleetAgentOptions {

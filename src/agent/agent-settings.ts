@@ -1,6 +1,6 @@
 import type { LogSettings } from "../machinery/files/process-log.ts";
-import type { CaSource } from "../machinery/client/connection-fault.ts";
-import type { TlsCredentials } from "../machinery/client/tls-options.ts";
+import type { CaSource } from "../machinery/client/https/connection-fault.ts";
+import type { TlsCredentials } from "../machinery/client/https/tls-options.ts";
 import type { KeyType } from "../pki/keys/keys.ts";
 import type { CertificateOutput } from "./files/certificate-output.ts";
 

@@ -1,6 +1,6 @@
 /** `signet/client`: a typed client of the API, and what controllers are made of. */
 import { ApiClient } from "../machinery/client/api-client.ts";
-import { httpsTransport } from "../machinery/client/https-transport.ts";
+import { httpsTransport } from "../machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../machinery/client/kubeconfig/kubeconfig.ts";
 import type { KubeconfigSelection } from "../machinery/client/kubeconfig/kubeconfig.ts";
 
@@ -29,15 +29,15 @@ export type {
   WatchOptions,
   WriteOptions,
 } from "../machinery/client/api-client.ts";
-export { httpsTransport } from "../machinery/client/https-transport.ts";
-export type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
+export { httpsTransport } from "../machinery/client/https/https-transport.ts";
+export type { HttpsTransportOptions } from "../machinery/client/https/https-transport.ts";
 export { parseKubeconfig, readKubeconfig } from "../machinery/client/kubeconfig/kubeconfig.ts";
 export type { KubeconfigContext, KubeconfigSelection } from "../machinery/client/kubeconfig/kubeconfig.ts";
 export { KubeconfigError } from "../machinery/client/kubeconfig/kubeconfig-error.ts";
 export { formatKubeconfig } from "../machinery/client/kubeconfig/new-kubeconfig.ts";
 export type { KubeconfigContents } from "../machinery/client/kubeconfig/new-kubeconfig.ts";
 export { namesOfServer } from "../machinery/client/names-of-server.ts";
-export type { TlsCredentials } from "../machinery/client/tls-options.ts";
+export type { TlsCredentials } from "../machinery/client/https/tls-options.ts";
 export type { ClientRequest, ClientResponse, Transport } from "../machinery/client/transport.ts";
 export type { WatchEvent } from "../machinery/client/watch-events.ts";
 

@@ -7,7 +7,7 @@ import type { ConnectionFlags, ServerConnection } from "../machinery/command-lin
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
-import { currentCredentials } from "../machinery/client/https-transport.ts";
+import { currentCredentials } from "../machinery/client/https/https-transport.ts";
 import { servesGroup } from "../machinery/client/names-of-server.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";

@@ -14,7 +14,7 @@ import type { RunningAgent } from "../../src/agent/start-agent.ts";
 import { revocationResource } from "../../src/features/revocation/resources.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
 import { fingerprintOf } from "../../src/pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";

@@ -16,7 +16,7 @@ import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bo
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { sleep as realSleep } from "../../src/machinery/api/clock.ts";
 import type { Sleep } from "../../src/machinery/api/clock.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";

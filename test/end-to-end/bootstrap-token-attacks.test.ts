@@ -5,7 +5,7 @@ import { signingRequest } from "../../src/agent/certificates/request-certificate
 import { wantedClientCertificate } from "../../src/agent/certificates/wanted-certificate.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readText } from "../../src/machinery/client/transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
 import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";

@@ -8,7 +8,7 @@ import { freePort } from "../../bench/processes/free-ports.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";

@@ -12,7 +12,7 @@ import type { ClusterTrustBundle } from "../../src/features/certificates/bundles
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";

@@ -12,7 +12,7 @@ import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd/etcd-process.ts";

@@ -10,7 +10,7 @@ import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startServer } from "../../src/server/start-server.ts";

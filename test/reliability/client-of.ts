@@ -1,7 +1,7 @@
 import { adminToken } from "../../bench/processes/server-process.ts";
 import type { ServerProcess } from "../../bench/processes/server-process.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 
 /** An administrator's client with its own connections. */
 export const clientOf = ({ url, caCertificates }: Pick<ServerProcess, "url" | "caCertificates">): ApiClient =>

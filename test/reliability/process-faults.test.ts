@@ -25,7 +25,7 @@ import { startTestServerProcess } from "../test-server-process.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 

@@ -7,7 +7,7 @@ import pino from "pino";
 import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";

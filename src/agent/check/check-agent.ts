@@ -1,5 +1,5 @@
 import { errorCode, messageOf } from "../../machinery/api/thrown-error.ts";
-import { ignoredProxy } from "../../machinery/client/proxy-agent.ts";
+import { ignoredProxy } from "../../machinery/client/https/proxy-agent.ts";
 import { listenFault, tryListening } from "../../machinery/command-line/listen-fault.ts";
 import { fileFailureReason, namesPath } from "../../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "../connection/explained-transport.ts";

@@ -1,5 +1,5 @@
-import { connectionFault } from "../../machinery/client/connection-fault.ts";
-import type { CaSource } from "../../machinery/client/connection-fault.ts";
+import { connectionFault } from "../../machinery/client/https/connection-fault.ts";
+import type { CaSource } from "../../machinery/client/https/connection-fault.ts";
 import { explainedBody } from "../../machinery/client/explained-body.ts";
 import type { ClientResponse, Transport } from "../../machinery/client/transport.ts";
 

@@ -1,5 +1,5 @@
 import type { BootstrapCredential, ServerAccess } from "../../agent/agent-settings.ts";
-import type { HttpsTransportOptions } from "../../machinery/client/https-transport.ts";
+import type { HttpsTransportOptions } from "../../machinery/client/https/https-transport.ts";
 import type { KubeconfigContext } from "../../machinery/client/kubeconfig/kubeconfig.ts";
 import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
 import { isTokenText } from "../../machinery/client/is-token-text.ts";

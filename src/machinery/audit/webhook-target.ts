@@ -1,5 +1,5 @@
 import type { Sleep } from "../api/clock.ts";
-import { postJson, statusFailure, TransientFailure } from "../client/post-json.ts";
+import { postJson, statusFailure, TransientFailure } from "../client/webhooks/post-json.ts";
 import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
 import type { LineTarget } from "./event-queue.ts";

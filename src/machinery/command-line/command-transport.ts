@@ -1,5 +1,5 @@
-import { currentCredentials, httpsTransport } from "../client/https-transport.ts";
-import type { HttpsTransportOptions } from "../client/https-transport.ts";
+import { currentCredentials, httpsTransport } from "../client/https/https-transport.ts";
+import type { HttpsTransportOptions } from "../client/https/https-transport.ts";
 import { explainedBody } from "../client/explained-body.ts";
 import type { ClientRequest, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";

@@ -1,4 +1,4 @@
-import { connectionFault } from "../client/connection-fault.ts";
+import { connectionFault } from "../client/https/connection-fault.ts";
 import { CommandFailure } from "./command-failure.ts";
 
 /** Explains why there was no answer. `server` is the URL. What is explained already stays as it is. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { Option } from "commander";
 import type { Command } from "commander";
-import { actingHeaders } from "../client/acting-headers.ts";
-import type { ActingUser } from "../client/acting-headers.ts";
+import { actingHeaders } from "../client/kubeconfig/acting-headers.ts";
+import type { ActingUser } from "../client/kubeconfig/acting-headers.ts";
 import { longestTimerMilliseconds } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { answerFault } from "../client/answer-fault.ts";
 import { ApiClient } from "../client/api-client.ts";
-import type { HttpsTransportOptions } from "../client/https-transport.ts";
+import type { HttpsTransportOptions } from "../client/https/https-transport.ts";
 import { isTokenText } from "../client/is-token-text.ts";
 import { readKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import type { KubeconfigContext } from "../client/kubeconfig/kubeconfig.ts";

@@ -22,7 +22,7 @@ import type { FileChain } from "../../machinery/audit/file-target.ts";
 import { queuedSink } from "../../machinery/audit/queued-sink.ts";
 import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
 import { webhookTarget } from "../../machinery/audit/webhook-target.ts";
-import { httpsTransport } from "../../machinery/client/https-transport.ts";
+import { httpsTransport } from "../../machinery/client/https/https-transport.ts";
 import type { Transport } from "../../machinery/client/transport.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";

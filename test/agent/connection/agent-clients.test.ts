@@ -4,7 +4,7 @@ import { AgentClients } from "../../../src/agent/connection/agent-clients.ts";
 import type { AgentClientsOptions } from "../../../src/agent/connection/agent-clients.ts";
 import { ServerClock } from "../../../src/agent/connection/server-clock.ts";
 import { sleep, systemClock } from "../../../src/machinery/api/clock.ts";
-import { connectionTimeout } from "../../../src/machinery/client/connections.ts";
+import { connectionTimeout } from "../../../src/machinery/client/https/connections.ts";
 import type { ClientResponse } from "../../../src/machinery/client/transport.ts";
 import { settingsOf } from "../settings-of.ts";
 

@@ -3,7 +3,7 @@ import { createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
-import { postJson, TransientFailure } from "../../../src/machinery/client/post-json.ts";
+import { postJson, TransientFailure } from "../../../src/machinery/client/webhooks/post-json.ts";
 import { loggedBug, loggedError } from "../../../src/machinery/logging/logged-error.ts";
 
 const thrownBy = (act: () => unknown): Error => {

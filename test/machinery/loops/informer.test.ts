@@ -6,7 +6,7 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
-import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../src/machinery/client/https/https-transport.ts";
 import type { Backoff } from "../../../src/machinery/loops/backoff.ts";
 import { Informer } from "../../../src/machinery/loops/informer.ts";
 import { eventually } from "../../end-to-end/eventually.ts";

@@ -16,7 +16,7 @@ import { signerNames } from "../../../src/features/certificates/signer-names.ts"
 import { systemClock, timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { readKeyRecord } from "../../../src/machinery/keys/key-records.ts";

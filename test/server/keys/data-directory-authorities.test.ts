@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { pino } from "pino";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { loadCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";

@@ -9,7 +9,7 @@ import { revocationResource } from "../../../src/features/revocation/resources.t
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../src/machinery/client/https/https-transport.ts";
 import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { serialNumberHex } from "../../../src/pki/certificates/certificate.ts";

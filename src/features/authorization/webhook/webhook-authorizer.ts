@@ -3,8 +3,12 @@ import type { AuthorizationAttributes, Decision } from "../../../machinery/api/a
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
-import { RemoteQuestions, RemoteUnavailable, TooManyQuestions } from "../../../machinery/client/remote-questions.ts";
-import type { RemoteQuestionsOptions } from "../../../machinery/client/remote-questions.ts";
+import {
+  RemoteQuestions,
+  RemoteUnavailable,
+  TooManyQuestions,
+} from "../../../machinery/client/webhooks/remote-questions.ts";
+import type { RemoteQuestionsOptions } from "../../../machinery/client/webhooks/remote-questions.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookReviewOf, webhookReviewSpecOf, decisionOf } from "./webhook-review.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";

@@ -1,6 +1,6 @@
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
+import { UnusableAnswer } from "../../../machinery/client/webhooks/post-json.ts";
 
 interface Requirement {
   readonly key: string;

@@ -1,9 +1,9 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
-import { answeredJson } from "../../../machinery/client/answered-json.ts";
+import { answeredJson } from "../../../machinery/client/webhooks/answered-json.ts";
 import { boundedText, countedBytes } from "../../../machinery/client/bounded-text.ts";
-import { boundInterimAnswers } from "../../../machinery/client/bound-interim-answers.ts";
-import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
+import { boundInterimAnswers } from "../../../machinery/client/https/bound-interim-answers.ts";
+import { ProxyAgent } from "../../../machinery/client/https/proxy-agent.ts";
 import { pipeline } from "node:stream";
 import { getCACertificates } from "node:tls";
 import { createGunzip } from "node:zlib";

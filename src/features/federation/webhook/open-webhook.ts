@@ -1,7 +1,7 @@
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
-import { httpsTransport } from "../../../machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../machinery/client/https/https-transport.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { readSettingsKubeconfig } from "../../../machinery/command-line/settings-kubeconfig.ts";
@@ -11,9 +11,9 @@ import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
 import { tokenReviewSchema } from "../../accounts/index.ts";
 import type { TokenReview } from "../../accounts/index.ts";
-import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
-import { postWebhook } from "../../../machinery/client/post-webhook.ts";
-import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
+import { UnusableAnswer } from "../../../machinery/client/webhooks/post-json.ts";
+import { postWebhook } from "../../../machinery/client/webhooks/post-webhook.ts";
+import type { PostWebhookOptions } from "../../../machinery/client/webhooks/post-webhook.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
 const flag = "authentication-token-webhook-config-file";

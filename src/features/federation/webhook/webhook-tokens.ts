@@ -2,7 +2,11 @@ import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { RemoteQuestions, RemoteUnavailable, TooManyQuestions } from "../../../machinery/client/remote-questions.ts";
+import {
+  RemoteQuestions,
+  RemoteUnavailable,
+  TooManyQuestions,
+} from "../../../machinery/client/webhooks/remote-questions.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 import { commonAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyToken, TokenOutcome } from "../../../machinery/authentication/token-authentication.ts";

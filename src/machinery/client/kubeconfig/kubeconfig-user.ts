@@ -1,7 +1,7 @@
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import type { ActingUser } from "../acting-headers.ts";
-import type { HttpsTransportOptions } from "../https-transport.ts";
+import type { ActingUser } from "./acting-headers.ts";
+import type { HttpsTransportOptions } from "../https/https-transport.ts";
 import { isTokenText } from "../is-token-text.ts";
 import { nonEmpty, pemOf } from "./kubeconfig-entry.ts";
 import type { KubeconfigEntry } from "./kubeconfig-entry.ts";

@@ -7,15 +7,15 @@ import { parseYaml, yamlContentFault, yamlPlace } from "../../api/parse-yaml.ts"
 import { messageOf } from "../../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import type { HttpsTransportOptions } from "../https-transport.ts";
+import type { HttpsTransportOptions } from "../https/https-transport.ts";
 import { nonEmpty, pemFilesOf, pemOf } from "./kubeconfig-entry.ts";
 import type { KubeconfigEntry } from "./kubeconfig-entry.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { readConfig } from "./kubeconfig-files.ts";
 import { actingUserOf, checkLogin, credentialsOf } from "./kubeconfig-user.ts";
-import { isProxyUrl, knowsProxies } from "../proxy-agent.ts";
+import { isProxyUrl, knowsProxies } from "../https/proxy-agent.ts";
 import { serverUrlFault } from "../server-url-fault.ts";
-import { actingHeaders } from "../acting-headers.ts";
+import { actingHeaders } from "./acting-headers.ts";
 
 export interface KubeconfigSelection {
   /** Default: the files of `$KUBECONFIG`, merged as kubectl merges them, else `~/.kube/config`. */

@@ -5,7 +5,7 @@ import { webhookAuthorizer } from "../../../../src/features/authorization/webhoo
 import type { WebhookAuthorizerOptions } from "../../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../../src/machinery/api/attributes.ts";
-import { UnusableAnswer } from "../../../../src/machinery/client/post-json.ts";
+import { UnusableAnswer } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { createAuthorization } from "../../../../src/machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../../src/machinery/authorization/authorizer.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";

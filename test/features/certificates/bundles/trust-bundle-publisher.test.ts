@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../../../src/machinery/client/https-transport.ts";
+import { httpsTransport } from "../../../../src/machinery/client/https/https-transport.ts";
 import { publishedBundle } from "../../../../src/features/certificates/bundles/bundle-names.ts";
 import { trustBundlePublisher } from "../../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";

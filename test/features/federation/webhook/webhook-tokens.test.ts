@@ -7,7 +7,7 @@ import { askWebhook, openWebhook } from "../../../../src/features/federation/web
 import { webhookTokens } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { VerifyToken } from "../../../../src/machinery/authentication/token-authentication.ts";
-import { UnusableAnswer } from "../../../../src/machinery/client/post-json.ts";
+import { UnusableAnswer } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { bodyText } from "../../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../../src/machinery/client/transport.ts";
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";

@@ -1,4 +1,4 @@
-import { headerOctets } from "../api/header-text.ts";
+import { headerOctets } from "../../api/header-text.ts";
 
 /** Whom a client acts as, which needs the permission to impersonate. */
 export interface ActingUser {

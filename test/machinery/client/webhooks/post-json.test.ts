@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { postJson, TransientFailure } from "../../../src/machinery/client/post-json.ts";
-import type { Transport } from "../../../src/machinery/client/transport.ts";
+import { postJson, TransientFailure } from "../../../../src/machinery/client/webhooks/post-json.ts";
+import type { Transport } from "../../../../src/machinery/client/transport.ts";
 
 it("a webhook that does not answer in time fails with a message that says so, and another try may succeed", async () => {
   const silent: Transport = {

@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 import { connect, createServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { after, before, describe, it } from "node:test";
-import { wantedServingCertificate } from "../../../src/agent/certificates/wanted-certificate.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { tlsOptions } from "../../../src/machinery/client/tls-options.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
-import { encodePem } from "../../../src/pki/pem.ts";
-import { certificateFor } from "../../agent/issued-certificate.ts";
+import { wantedServingCertificate } from "../../../../src/agent/certificates/wanted-certificate.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { tlsOptions } from "../../../../src/machinery/client/https/tls-options.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys/keys.ts";
+import { encodePem } from "../../../../src/pki/pem.ts";
+import { certificateFor } from "../../../agent/issued-certificate.ts";
 
 describe("a connection to a server whose certificate is for other names than the URL's host", () => {
   const key = generatePrivateKey("ECDSA P-256");

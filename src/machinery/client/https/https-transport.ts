@@ -1,14 +1,14 @@
-import { systemSchedule } from "../api/clock.ts";
-import type { Schedule } from "../api/clock.ts";
+import { systemSchedule } from "../../api/clock.ts";
+import type { Schedule } from "../../api/clock.ts";
 import { boundedAnswer } from "./bounded-answer.ts";
 import type { AnswerBounds } from "./bounded-answer.ts";
 import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { NegotiatedConnections } from "./negotiated-connections.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
-import { tracedTransport } from "./traced-transport.ts";
-import { bodyText } from "./transport.ts";
-import type { ClientRequest, Transport } from "./transport.ts";
+import { tracedTransport } from "../traced-transport.ts";
+import { bodyText } from "../transport.ts";
+import type { ClientRequest, Transport } from "../transport.ts";
 
 /** How to reach a server and authenticate to it. Credentials are read again for each request. */
 export interface HttpsTransportOptions extends TlsCredentials, TlsServer {

@@ -1,12 +1,12 @@
 import https from "node:https";
-import { errorCode } from "../api/thrown-error.ts";
+import { errorCode } from "../../api/thrown-error.ts";
 import { connectionEnded, connectionTimeout, isLate, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { boundInterimAnswers } from "./bound-interim-answers.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
-import type { ClientResponse } from "./transport.ts";
+import type { ClientResponse } from "../transport.ts";
 
 /** HTTP/1.1: a connection for each request that is under way. They go through the server's proxy, or that of the environment. */
 export class Http1Connections implements Connections {

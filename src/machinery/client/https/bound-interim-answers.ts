@@ -1,4 +1,4 @@
-import { UnreadableAnswer } from "./transport.ts";
+import { UnreadableAnswer } from "../transport.ts";
 
 /** RFC 9110 section 15.2: there may be several before the answer. Each makes work. */
 const maximumInterimAnswers = 100;

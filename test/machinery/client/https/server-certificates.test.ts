@@ -5,8 +5,8 @@ import { createServer as createSilentServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { serverCertificates } from "../../../src/machinery/client/server-certificates.ts";
-import { newPair } from "../../agent/new-pair.ts";
+import { serverCertificates } from "../../../../src/machinery/client/https/server-certificates.ts";
+import { newPair } from "../../../agent/new-pair.ts";
 import { environmentProxy } from "./refusing-proxy.ts";
 
 const { keyPem, certificatePem } = newPair();

@@ -1,5 +1,5 @@
-import { ApiError } from "../api/api-error.ts";
-import { parseJson } from "../schema/parse-json.ts";
+import { ApiError } from "../../api/api-error.ts";
+import { parseJson } from "../../schema/parse-json.ts";
 import { UnusableAnswer } from "./post-json.ts";
 
 /** The JSON value of an answer, within the limits of the bodies that callers send. Throws UnusableAnswer. */

@@ -1,11 +1,11 @@
 import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { errorCode } from "../api/thrown-error.ts";
+import { errorCode } from "../../api/thrown-error.ts";
 import { RequestNotTaken, connectionEnded, connectionTimeout, headersTooLong, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import { boundInterimAnswers } from "./bound-interim-answers.ts";
-import type { ClientResponse } from "./transport.ts";
+import type { ClientResponse } from "../transport.ts";
 
 export interface Http2ConnectionOptions {
   readonly server: string;

@@ -1,9 +1,9 @@
-import { jsonFields } from "../api/json-object.ts";
-import { systemSchedule } from "../api/clock.ts";
-import type { Schedule } from "../api/clock.ts";
+import { jsonFields } from "../../api/json-object.ts";
+import { systemSchedule } from "../../api/clock.ts";
+import type { Schedule } from "../../api/clock.ts";
 import { answeredJson } from "./answered-json.ts";
 import { postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
-import type { Transport } from "./transport.ts";
+import type { Transport } from "../transport.ts";
 
 export interface PostWebhookOptions {
   readonly transport: Transport;

@@ -8,7 +8,7 @@ import { Http2Connection } from "./http2-connection.ts";
 import { proxyFor } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
-import type { ClientResponse } from "./transport.ts";
+import type { ClientResponse } from "../transport.ts";
 
 export interface NegotiatedConnectionsOptions {
   readonly server: TlsServer;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ignoredProxy, proxyFor, proxyFault } from "../../../src/machinery/client/proxy-agent.ts";
+import { ignoredProxy, proxyFor, proxyFault } from "../../../../src/machinery/client/https/proxy-agent.ts";
 
 test("the proxy of the environment is said to be unused where Node.js is too old to go through one", () => {
   const environment = { HTTPS_PROXY: "http://proxy.example:3128" };

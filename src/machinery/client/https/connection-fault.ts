@@ -1,4 +1,4 @@
-import { errorCode, messageOf } from "../api/thrown-error.ts";
+import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { RequestNotTaken } from "./connections.ts";
 
 /** Why there was no answer, and what to do next. */

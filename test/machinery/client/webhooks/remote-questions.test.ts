@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { FailedAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
-import { RemoteQuestions, RemoteUnavailable } from "../../../src/machinery/client/remote-questions.ts";
-import type { RemoteQuestionsOptions } from "../../../src/machinery/client/remote-questions.ts";
-import { TestClock } from "../../features/accounts/tokens/token-scene.ts";
+import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
+import { FailedAnswer, TransientFailure } from "../../../../src/machinery/client/webhooks/post-json.ts";
+import { RemoteQuestions, RemoteUnavailable } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
+import type { RemoteQuestionsOptions } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
+import { TestClock } from "../../../features/accounts/tokens/token-scene.ts";
 
 const mebibyte = 2 ** 20;
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { connectionFault } from "../../../src/machinery/client/connection-fault.ts";
-import type { CaSource } from "../../../src/machinery/client/connection-fault.ts";
-import { connectionTimeout, headersTooLong } from "../../../src/machinery/client/connections.ts";
+import { connectionFault } from "../../../../src/machinery/client/https/connection-fault.ts";
+import type { CaSource } from "../../../../src/machinery/client/https/connection-fault.ts";
+import { connectionTimeout, headersTooLong } from "../../../../src/machinery/client/https/connections.ts";
 
 const failure = (code: string, message = "it failed"): Error => Object.assign(new Error(message), { code });
 const textFor = (code: string, caSource: CaSource): string =>

@@ -1,7 +1,7 @@
-import { messageOf } from "../api/thrown-error.ts";
-import { isLate } from "./connections.ts";
-import { boundedText } from "./bounded-text.ts";
-import type { Transport } from "./transport.ts";
+import { messageOf } from "../../api/thrown-error.ts";
+import { isLate } from "../https/connections.ts";
+import { boundedText } from "../bounded-text.ts";
+import type { Transport } from "../transport.ts";
 
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}

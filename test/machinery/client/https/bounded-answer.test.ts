@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { boundedAnswer } from "../../../src/machinery/client/bounded-answer.ts";
-import { readText } from "../../../src/machinery/client/transport.ts";
+import { boundedAnswer } from "../../../../src/machinery/client/https/bounded-answer.ts";
+import { readText } from "../../../../src/machinery/client/transport.ts";
 
 /** Reads an answer of parts of one byte. */
 async function answerOf(parts: number): Promise<string> {

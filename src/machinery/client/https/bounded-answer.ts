@@ -1,9 +1,9 @@
-import { errorCode } from "../api/thrown-error.ts";
-import type { Schedule } from "../api/clock.ts";
+import { errorCode } from "../../api/thrown-error.ts";
+import type { Schedule } from "../../api/clock.ts";
 import { connectionEnded } from "./connections.ts";
-import { countedBytes } from "./bounded-text.ts";
-import { AnswerTooLarge } from "./transport.ts";
-import type { ClientResponse } from "./transport.ts";
+import { countedBytes } from "../bounded-text.ts";
+import { AnswerTooLarge } from "../transport.ts";
+import type { ClientResponse } from "../transport.ts";
 
 export interface AnswerBounds {
   /** Infinity: any, unless the request is refused. */

@@ -1,12 +1,12 @@
 import { deserialize, serialize } from "node:v8";
-import { millisecondsSince } from "../api/clock.ts";
-import type { Clock } from "../api/clock.ts";
-import type { MaybePromise } from "../api/maybe-promise.ts";
-import { RecentlyUsed } from "../api/recently-used.ts";
-import type { UserInfo } from "../api/user-info.ts";
-import { FairShare } from "../scheduling/fair-share.ts";
-import { sharePath } from "../scheduling/share-path.ts";
-import type { SharePath } from "../scheduling/share-path.ts";
+import { millisecondsSince } from "../../api/clock.ts";
+import type { Clock } from "../../api/clock.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { RecentlyUsed } from "../../api/recently-used.ts";
+import type { UserInfo } from "../../api/user-info.ts";
+import { FairShare } from "../../scheduling/fair-share.ts";
+import { sharePath } from "../../scheduling/share-path.ts";
+import type { SharePath } from "../../scheduling/share-path.ts";
 import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import type { ClientResponse } from "./transport.ts";
+import type { ClientResponse } from "../transport.ts";
 
 /** A request with all that goes over the connection. `path` contains the query. */
 export interface WireRequest {

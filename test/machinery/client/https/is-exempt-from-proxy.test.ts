@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isExemptFromProxy } from "../../../src/machinery/client/is-exempt-from-proxy.ts";
+import { isExemptFromProxy } from "../../../../src/machinery/client/https/is-exempt-from-proxy.ts";
 
 /** Which of the servers NO_PROXY names. */
 const exempt = (noProxy: string, servers: readonly string[]): readonly string[] =>

@@ -4,7 +4,7 @@ import { createApiServer } from "../machinery/http/api-server.ts";
 import type { ExchangeMetrics } from "../machinery/http/metrics/metrics.ts";
 import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
-import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
+import { servedDefinitions } from "../machinery/registry/definition/resource-definition.ts";
 import { storeBytes } from "../machinery/storage/backends/lmdb-files.ts";
 import { openAuthentication } from "./authentication.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";

@@ -7,7 +7,7 @@ import { coreControllers } from "../features/core/feature.ts";
 import { nodeControllers } from "../features/nodes/feature.ts";
 import { revocationControllers } from "../features/revocation/feature.ts";
 import { serviceAccountResource } from "../features/accounts/resources.ts";
-import type { ServedType } from "../machinery/registry/resource-definition.ts";
+import type { ServedType } from "../machinery/registry/definition/resource-definition.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
 

@@ -1,6 +1,6 @@
 import type { Names } from "../machinery/api/names.ts";
-import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
-import type { ReviewDefinition } from "../machinery/registry/review-definition.ts";
+import type { ResourceDefinition } from "../machinery/registry/definition/resource-definition.ts";
+import type { ReviewDefinition } from "../machinery/registry/definition/review-definition.ts";
 import { accessKinds, accessReviews } from "../features/access/feature.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import { accountKinds } from "../features/accounts/feature.ts";

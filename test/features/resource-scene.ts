@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { UserInfo } from "../../src/machinery/api/user-info.ts";
-import type { KindFault } from "../../src/machinery/registry/kind-faults.ts";
-import type { HookContext, ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
+import type { KindFault } from "../../src/machinery/registry/definition/kind-faults.ts";
+import type { HookContext, ResourceDefinition } from "../../src/machinery/registry/definition/resource-definition.ts";
 
 export const names = platformNames;
 export const alice: UserInfo = {

@@ -1,5 +1,5 @@
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
-import type { ReviewAnswer, ReviewContext } from "../../src/machinery/registry/review-definition.ts";
+import type { ReviewAnswer, ReviewContext } from "../../src/machinery/registry/definition/review-definition.ts";
 import { compileDecoder } from "../../src/machinery/schema/compile-decoder.ts";
 import { TestClock } from "./accounts/tokens/token-scene.ts";
 

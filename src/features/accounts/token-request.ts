@@ -6,15 +6,19 @@ import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { parseApiVersion } from "../../machinery/api/resource-type.ts";
-import type { CreateSubresource } from "../../machinery/registry/resource-definition.ts";
-import type { AnswerCreate, ReviewAnswer, ReviewContext } from "../../machinery/registry/review-definition.ts";
+import type { CreateSubresource } from "../../machinery/registry/definition/resource-definition.ts";
+import type {
+  AnswerCreate,
+  ReviewAnswer,
+  ReviewContext,
+} from "../../machinery/registry/definition/review-definition.ts";
 import { currentTrace } from "../../machinery/tracing/request-trace.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
 import type { ObjectClaim } from "./tokens/token-claims.ts";
 import type { IssueToken, TokenSubject } from "./tokens/token-issuer.ts";
 import type { TokenObjects } from "./tokens/token-objects.ts";
-import { invalidNameParameter } from "../../machinery/registry/requested-name.ts";
+import { invalidNameParameter } from "../../machinery/registry/writes/requested-name.ts";
 
 type BoundObjects = Pick<TokenSubject, "pod" | "secret" | "node">;
 

@@ -3,7 +3,7 @@ import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../machin
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
-import { kind } from "../../machinery/registry/kind.ts";
+import { kind } from "../../machinery/registry/definition/kind.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import type { PolicyDecisions, PolicyObserver } from "./evaluation/policy-decisions.ts";
 import { KnownPolicies } from "./known-policies.ts";

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
-import { followRegistry } from "../../machinery/registry/follow-registry.ts";
-import { resourcePrefix, resourceRange } from "../../machinery/registry/storage-key.ts";
+import { followRegistry } from "../../machinery/registry/reads/follow-registry.ts";
+import { resourcePrefix, resourceRange } from "../../machinery/registry/stored/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import type { ValidatingAdmissionPolicyBinding } from "./policies/validating-admission-policy-bindings.ts";
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";

@@ -1,6 +1,6 @@
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { kind } from "../../machinery/registry/kind.ts";
+import { kind } from "../../machinery/registry/definition/kind.ts";
 import {
   clusterTrustBundleAttest,
   certificateApproval,

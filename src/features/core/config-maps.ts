@@ -4,13 +4,13 @@ import { forbiddenField, invalidValue, invalidValues, tooLong } from "../../mach
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { boolean, bytes, mapOf, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const maximumBytes = 1024 * 1024;

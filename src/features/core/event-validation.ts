@@ -4,7 +4,7 @@ import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { HookContext } from "../../machinery/registry/resource-definition.ts";
+import type { HookContext } from "../../machinery/registry/definition/resource-definition.ts";
 import type { Event } from "./event-schema.ts";
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;

@@ -1,9 +1,9 @@
-import { isServedAs } from "../../machinery/registry/resource-definition.ts";
-import type { ServedType } from "../../machinery/registry/resource-definition.ts";
+import { isServedAs } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ServedType } from "../../machinery/registry/definition/resource-definition.ts";
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
-import { kind } from "../../machinery/registry/kind.ts";
+import { kind } from "../../machinery/registry/definition/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { configMaps } from "./config-maps.ts";

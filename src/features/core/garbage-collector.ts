@@ -1,7 +1,7 @@
-import { ownersOf } from "../../machinery/registry/owner-references.ts";
+import { ownersOf } from "../../machinery/registry/writes/owner-references.ts";
 import { isSameJson } from "../../machinery/registry/patch/json-value.ts";
-import { isServedAs } from "../../machinery/registry/resource-definition.ts";
-import type { ServedType } from "../../machinery/registry/resource-definition.ts";
+import { isServedAs } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ServedType } from "../../machinery/registry/definition/resource-definition.ts";
 import { foregroundFinalizer, orphanFinalizer } from "../../machinery/api/deletion-finalizers.ts";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";

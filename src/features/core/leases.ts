@@ -4,12 +4,12 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import { always, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const leaseSchema = struct(

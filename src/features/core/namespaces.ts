@@ -9,14 +9,14 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
 import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { readableObjects } from "../../machinery/registry/readable-objects.ts";
+import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
+import { readableObjects } from "../../machinery/registry/reads/readable-objects.ts";
 import { conditionFields, objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { struct, always, omitEmpty } from "../../machinery/schema/struct.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 

@@ -2,7 +2,7 @@ import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "..
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { OwnerReference } from "../../machinery/api/object-meta.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
-import { ownersOf } from "../../machinery/registry/owner-references.ts";
+import { ownersOf } from "../../machinery/registry/writes/owner-references.ts";
 
 interface OwnerResource {
   readonly group: string;

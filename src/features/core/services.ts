@@ -1,8 +1,8 @@
 import type { Names } from "../../machinery/api/names.ts";
 import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
+import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";

@@ -3,8 +3,8 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
 import { podReferences } from "./pods/pod-schema.ts";
 import type { Pod } from "./pods/pod-schema.ts";
-import { followRegistry } from "../../machinery/registry/follow-registry.ts";
-import { readableObjects } from "../../machinery/registry/readable-objects.ts";
+import { followRegistry } from "../../machinery/registry/reads/follow-registry.ts";
+import { readableObjects } from "../../machinery/registry/reads/readable-objects.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podResource } from "./resources.ts";
 

@@ -1,7 +1,7 @@
 import { badRequest } from "../../machinery/api/api-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { defineReview } from "../../machinery/registry/review-definition.ts";
-import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
+import { defineReview } from "../../machinery/registry/definition/review-definition.ts";
+import type { ReviewDefinition } from "../../machinery/registry/definition/review-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { boolean, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";

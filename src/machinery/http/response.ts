@@ -1,7 +1,7 @@
 import { internalError, statusOf } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
-import { CompiledSchema } from "../registry/compiled-schema.ts";
+import { CompiledSchema } from "../registry/definition/compiled-schema.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
 import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { currentTrace } from "../tracing/request-trace.ts";

@@ -1,7 +1,7 @@
 import type { Verb } from "../api/attributes.ts";
 import type { ResourceRequestInfo } from "./request-info.ts";
-import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import type { ReviewDefinition } from "../registry/review-definition.ts";
+import type { ResourceDefinition } from "../registry/definition/resource-definition.ts";
+import type { ReviewDefinition } from "../registry/definition/review-definition.ts";
 
 export type Definition = ResourceDefinition | ReviewDefinition;
 

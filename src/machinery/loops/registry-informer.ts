@@ -1,10 +1,10 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { differences } from "../registry/differences.ts";
+import { differences } from "../registry/reads/differences.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
-import { resourceRange } from "../registry/storage-key.ts";
-import type { StoredObject } from "../registry/stored-object.ts";
+import { resourceRange } from "../registry/stored/storage-key.ts";
+import type { StoredObject } from "../registry/stored/stored-object.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
 import { notifyEach } from "./informer.ts";

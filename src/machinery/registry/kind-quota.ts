@@ -1,11 +1,11 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { CountedSizes } from "../storage/counted-objects.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { ResourceDefinition } from "./definition/resource-definition.ts";
 import { quotaGroupOfUser } from "./storage-quota.ts";
 import type { Growth, StorageQuota } from "./storage-quota.ts";
-import { namespaceReader } from "./storage-key.ts";
-import type { StoredObject } from "./stored-object.ts";
+import { namespaceReader } from "./stored/storage-key.ts";
+import type { StoredObject } from "./stored/stored-object.ts";
 
 /** The group of an object. It may be a stored one, which is only decoded if need be. */
 type GroupOf<T extends ApiObject> = (of: Pick<StoredObject<T>, "key" | "object">) => string;

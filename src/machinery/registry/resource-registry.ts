@@ -15,23 +15,23 @@ import type { Entry, RangeRequest, Store, WriteRequest, WriteResult } from "../s
 import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
-import { compileKind } from "./compile-kind.ts";
+import { compileKind } from "./definition/compile-kind.ts";
 import { countedSizes, KindQuota } from "./kind-quota.ts";
 import type { Growth, StorageQuota } from "./storage-quota.ts";
-import type { CompiledKind } from "./compile-kind.ts";
-import { servedDefinitions } from "./resource-definition.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
-import type { AnswerCreate } from "./review-definition.ts";
-import { notFoundOrInvalidName } from "./requested-name.ts";
+import type { CompiledKind } from "./definition/compile-kind.ts";
+import { servedDefinitions } from "./definition/resource-definition.ts";
+import type { ResourceDefinition } from "./definition/resource-definition.ts";
+import type { AnswerCreate } from "./definition/review-definition.ts";
+import { notFoundOrInvalidName } from "./writes/requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
-import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
-import type { ObjectName } from "./storage-key.ts";
-import { ServedVersion } from "./served-version.ts";
-import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
-import { UnreadableObject } from "./unreadable-object.ts";
-import type { KindPrefix } from "./stored-object.ts";
-import { readFailure, writeFailure } from "./store-failures.ts";
-import type { StoredTexts, TextsOfKind } from "./stored-texts.ts";
+import { maximumNameBytes, resourcePrefix, storageKey } from "./stored/storage-key.ts";
+import type { ObjectName } from "./stored/storage-key.ts";
+import { ServedVersion } from "./definition/served-version.ts";
+import { encodeStored, kindPrefix, StoredObject } from "./stored/stored-object.ts";
+import { UnreadableObject } from "./stored/unreadable-object.ts";
+import type { KindPrefix } from "./stored/stored-object.ts";
+import { readFailure, writeFailure } from "./stored/store-failures.ts";
+import type { StoredTexts, TextsOfKind } from "./stored/stored-texts.ts";
 
 /** A write of this process that is durable. */
 export interface ObservedWrite {

@@ -5,11 +5,11 @@ import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
-import { StoredTexts } from "./stored-texts.ts";
-import type { ObjectName } from "./storage-key.ts";
+import { StoredTexts } from "./stored/stored-texts.ts";
+import type { ObjectName } from "./stored/storage-key.ts";
 import { ResourceRegistry } from "./resource-registry.ts";
 import type { RegistryOptions, Waiter } from "./resource-registry.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { ResourceDefinition } from "./definition/resource-definition.ts";
 
 export interface StoresOptions extends Omit<
   RegistryOptions<ApiObject>,

@@ -31,8 +31,8 @@ import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { AuditCounts } from "../../machinery/http/metrics/metrics.ts";
 import type { RequestAudit } from "../../machinery/http/request-audit.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import type { ReviewDefinition } from "../../machinery/registry/review-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ReviewDefinition } from "../../machinery/registry/definition/review-definition.ts";
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 import type { AuditLogSettings, AuditSettings, AuditWebhookSettings, BackendSettings } from "./audit-settings.ts";
 

@@ -12,7 +12,7 @@ import type { ServerConfig } from "../server-config.ts";
 import { examineServer } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
+import { parseStorageKey } from "../../machinery/registry/stored/storage-key.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openExistingStore } from "../store/open-store.ts";
 import { signetVersion } from "../signet-version.ts";

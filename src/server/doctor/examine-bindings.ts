@@ -1,5 +1,5 @@
 import { subjectsOf } from "../../features/access/rbac/subjects-of.ts";
-import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
+import { parseStorageKey } from "../../machinery/registry/stored/storage-key.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";

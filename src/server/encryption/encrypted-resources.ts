@@ -1,6 +1,6 @@
 import type { Names } from "../../machinery/api/names.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
+import { resourcePrefix } from "../../machinery/registry/stored/storage-key.ts";
 
 /** A resource of the file: `secrets`, `leases.coordination.k8s.io`, `*.` (the core group), `*.group`, `*.*`. */
 interface NamedResources {

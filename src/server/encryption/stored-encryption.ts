@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseJsonObject } from "../../machinery/api/json-object.ts";
-import { parseStorageKey } from "../../machinery/registry/storage-key.ts";
+import { parseStorageKey } from "../../machinery/registry/stored/storage-key.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";

@@ -3,9 +3,9 @@ import { certificateSigningRequestResource, issuedCertificateResource } from "..
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { followInTurns } from "../../machinery/registry/follow-in-turns.ts";
+import { followInTurns } from "../../machinery/registry/reads/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
-import type { StoredObject } from "../../machinery/registry/stored-object.ts";
+import type { StoredObject } from "../../machinery/registry/stored/stored-object.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";
 

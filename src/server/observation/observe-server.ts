@@ -11,7 +11,7 @@ import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-lifecycle.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
-import { refusedWriteText } from "../../machinery/registry/store-failures.ts";
+import { refusedWriteText } from "../../machinery/registry/stored/store-failures.ts";
 import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";

@@ -8,7 +8,7 @@ import {
 import type { CertificateSigningRequest } from "../../features/certificates/requests/certificate-signing-request-schema.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
-import { storedAs } from "../../machinery/registry/resource-definition.ts";
+import { storedAs } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
 import { controllersUser, serverUser } from "../loopback-users.ts";
 import type { DomainCounters } from "./domain-counters.ts";

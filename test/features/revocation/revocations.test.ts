@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { revocations } from "../../../src/features/revocation/revocations.ts";
 import type { Revocation } from "../../../src/features/revocation/revocations.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import type { HookContext } from "../../../src/machinery/registry/resource-definition.ts";
+import type { HookContext } from "../../../src/machinery/registry/definition/resource-definition.ts";
 import { messages } from "../resource-scene.ts";
 
 const user = { username: "admin", groups: [], extra: {} };

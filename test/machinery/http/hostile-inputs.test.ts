@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import type { ResourceDefinition } from "../../../src/machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../src/machinery/registry/definition/resource-definition.ts";
 import { storedResources } from "../../../src/server/served-kinds.ts";
 import { hostileBodies } from "./hostile/hostile-bodies.ts";
 import { hostileJsonPatches, hostileMergePatches } from "./hostile/hostile-patches.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
-import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
+import { encodeStored } from "../../../src/machinery/registry/stored/stored-object.ts";
+import { StoredTexts } from "../../../src/machinery/registry/stored/stored-texts.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Caller } from "../../../src/machinery/registry/caller.ts";
-import { createObject } from "../../../src/machinery/registry/create-object.ts";
+import { createObject } from "../../../src/machinery/registry/writes/create-object.ts";
 import { StorageQuota } from "../../../src/machinery/registry/storage-quota.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { WriteAbandoned } from "../../../src/machinery/storage/store.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { kubernetesNames } from "../../../src/machinery/api/names.ts";
-import { compiledPartialMetadata } from "../../../src/machinery/registry/partial-object-metadata.ts";
+import { compiledPartialMetadata } from "../../../src/machinery/registry/reads/partial-object-metadata.ts";
 import { tokenRequestSchema } from "../../../src/features/accounts/token-request-schema.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";

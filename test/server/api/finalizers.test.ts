@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import { apiPathOf, apiVersionOf } from "../../../src/machinery/api/resource-type.ts";
-import { servedDefinitions } from "../../../src/machinery/registry/resource-definition.ts";
+import { servedDefinitions } from "../../../src/machinery/registry/definition/resource-definition.ts";
 import { storedResources } from "../../../src/server/served-kinds.ts";
 import { sampleFields } from "../../profiles/sample-objects.ts";
 import { startTestServer } from "../../test-server.ts";

@@ -6,7 +6,7 @@ import { kubernetesNames } from "../../../src/machinery/api/names.ts";
 import {
   compiledPartialMetadataList,
   compiledPartialMetadata,
-} from "../../../src/machinery/registry/partial-object-metadata.ts";
+} from "../../../src/machinery/registry/reads/partial-object-metadata.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";

@@ -4,9 +4,9 @@ import type { IssuedCertificate } from "../../../src/features/certificates/inven
 import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { createObject } from "../../../src/machinery/registry/create-object.ts";
-import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
-import { deleteOptionsOfQuery } from "../../../src/machinery/registry/delete-options.ts";
+import { createObject } from "../../../src/machinery/registry/writes/create-object.ts";
+import { deleteObject } from "../../../src/machinery/registry/writes/delete-object.ts";
+import { deleteOptionsOfQuery } from "../../../src/machinery/registry/writes/delete-options.ts";
 import { Stores } from "../../../src/machinery/registry/stores.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";

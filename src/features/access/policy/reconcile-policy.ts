@@ -6,7 +6,7 @@ import type { ClusterRole, Role } from "../rbac/roles.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { readableObject } from "../../../machinery/registry/readable-objects.ts";
+import { readableObject } from "../../../machinery/registry/reads/readable-objects.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { isSameRole } from "../rbac/binding.ts";

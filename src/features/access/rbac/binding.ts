@@ -1,7 +1,11 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
-import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
+import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
+import type {
+  Column,
+  DefaultsContext,
+  UpdateContext,
+} from "../../../machinery/registry/definition/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
 import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -10,7 +14,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
 import { always, atomicStruct, omitEmpty } from "../../../machinery/schema/struct.ts";
 
 const subject = atomicStruct("v1.Subject", "A user, group or service account that a role is granted to.", {

@@ -1,10 +1,10 @@
 import type { RoleBinding } from "./role-bindings.ts";
 import type { ClusterRole, Role } from "./roles.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
-import { readableObjects } from "../../../machinery/registry/readable-objects.ts";
-import { nameOfKey } from "../../../machinery/registry/storage-key.ts";
-import type { ObjectName } from "../../../machinery/registry/storage-key.ts";
+import { followRegistry } from "../../../machinery/registry/reads/follow-registry.ts";
+import { readableObjects } from "../../../machinery/registry/reads/readable-objects.ts";
+import { nameOfKey } from "../../../machinery/registry/stored/storage-key.ts";
+import type { ObjectName } from "../../../machinery/registry/stored/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 

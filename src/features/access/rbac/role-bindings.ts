@@ -1,7 +1,7 @@
 import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { bindingDefinition, bindingFields } from "./binding.ts";

@@ -1,7 +1,7 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { defineReview } from "../../../machinery/registry/review-definition.ts";
-import type { ReviewDefinition } from "../../../machinery/registry/review-definition.ts";
+import { defineReview } from "../../../machinery/registry/definition/review-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/definition/review-definition.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";

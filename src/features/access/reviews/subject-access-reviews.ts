@@ -4,8 +4,8 @@ import { firstFaults, invalidValue } from "../../../machinery/api/field-error.ts
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { defineReview } from "../../../machinery/registry/review-definition.ts";
-import type { ReviewDefinition } from "../../../machinery/registry/review-definition.ts";
+import { defineReview } from "../../../machinery/registry/definition/review-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/definition/review-definition.ts";
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { boolean, string } from "../../../machinery/schema/schema.ts";

@@ -15,7 +15,7 @@ import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { parseToken } from "../tokens/json-web-token.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
-import { resourceRange } from "../../../machinery/registry/storage-key.ts";
+import { resourceRange } from "../../../machinery/registry/stored/storage-key.ts";
 import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { collectionRange } from "../../../machinery/registry/storage-key.ts";
+import { collectionRange } from "../../../machinery/registry/stored/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { ParamRef } from "../policies/validating-admission-policy-bindings.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";

@@ -8,9 +8,9 @@ import {
   validateDnsSubdomainName,
 } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { validateLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";

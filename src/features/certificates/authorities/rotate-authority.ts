@@ -24,7 +24,7 @@ import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
-import { resourceRange } from "../../../machinery/registry/storage-key.ts";
+import { resourceRange } from "../../../machinery/registry/stored/storage-key.ts";
 import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
 import { counted } from "../../../machinery/command-line/counted.ts";
 

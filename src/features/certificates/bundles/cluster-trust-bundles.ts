@@ -7,9 +7,9 @@ import { validateDnsSubdomainName } from "../../../machinery/api/name-validation
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { findAnchorFaults, maximumTrustBundleBytes } from "../../../pki/certificates/trust-anchors.ts";
-import { nameColumn } from "../../../machinery/registry/columns.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";

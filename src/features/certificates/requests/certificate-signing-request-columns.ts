@@ -1,7 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import { humanDuration } from "../../../machinery/registry/human-duration.ts";
-import type { Column } from "../../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import { humanDuration } from "../../../machinery/registry/definition/human-duration.ts";
+import type { Column } from "../../../machinery/registry/definition/resource-definition.ts";
 import { signerNames } from "../signer-names.ts";
 import { certificateRequestSummary } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";

@@ -3,7 +3,7 @@ import { ownSignerName, signerNames } from "../signer-names.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
+import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/requests/certificate-request.ts";

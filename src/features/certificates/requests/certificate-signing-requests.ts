@@ -3,8 +3,8 @@ import { certificateSigningRequestResource } from "../resources.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { certificateSigningRequestColumns } from "./certificate-signing-request-columns.ts";
 import { certificateSigningRequestSchema } from "./certificate-signing-request-schema.ts";
 import type {

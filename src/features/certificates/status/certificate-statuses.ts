@@ -1,5 +1,5 @@
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
-import { followInTurns } from "../../../machinery/registry/follow-in-turns.ts";
+import { followInTurns } from "../../../machinery/registry/reads/follow-in-turns.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { fingerprintOf, serialNumberHex } from "../../../pki/certificates/certificate.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
-import { collectionRange } from "../../../machinery/registry/storage-key.ts";
+import { followRegistry } from "../../../machinery/registry/reads/follow-registry.ts";
+import { collectionRange } from "../../../machinery/registry/stored/storage-key.ts";
 import { parseCertificate } from "../../../pki/certificates/certificate.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { parseRevocationList } from "../../../pki/revocation/certificate-revocation-list.ts";

@@ -2,9 +2,9 @@ import { validateDnsSubdomainName } from "../../../machinery/api/name-validation
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";

@@ -14,10 +14,10 @@ import {
   validateDnsSubdomainName,
 } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, int32, mapList, named, string, time } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";

@@ -10,7 +10,7 @@ import {
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
-import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
+import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
 import { taintEffects } from "./node-schema.ts";
 import type { Node, Taint } from "./node-schema.ts";
 import { validatePodRanges, validateResources } from "./node-values.ts";

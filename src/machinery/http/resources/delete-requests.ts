@@ -2,12 +2,16 @@ import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
-import { deleteCollection } from "../../registry/delete-collection.ts";
-import { deleteObject } from "../../registry/delete-object.ts";
-import { compiledDeleteOptions, deleteOptionsOfBody, deleteOptionsOfQuery } from "../../registry/delete-options.ts";
-import type { DeleteOptions } from "../../registry/delete-options.ts";
-import { parseListOptions } from "../../registry/list-options.ts";
-import { listMetadata } from "../../registry/partial-object-metadata.ts";
+import { deleteCollection } from "../../registry/writes/delete-collection.ts";
+import { deleteObject } from "../../registry/writes/delete-object.ts";
+import {
+  compiledDeleteOptions,
+  deleteOptionsOfBody,
+  deleteOptionsOfQuery,
+} from "../../registry/writes/delete-options.ts";
+import type { DeleteOptions } from "../../registry/writes/delete-options.ts";
+import { parseListOptions } from "../../registry/reads/list-options.ts";
+import { listMetadata } from "../../registry/reads/partial-object-metadata.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";

@@ -1,17 +1,17 @@
 import type { SizedIterable } from "../../api/sized-iterable.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import type { CompiledSchema } from "../../registry/compiled-schema.ts";
-import type { ObjectList } from "../../registry/list-objects.ts";
+import type { CompiledSchema } from "../../registry/definition/compiled-schema.ts";
+import type { ObjectList } from "../../registry/reads/list-objects.ts";
 import {
   compiledPartialMetadata,
   compiledPartialMetadataList,
   listMetadata,
   partialObjectMetadata,
-} from "../../registry/partial-object-metadata.ts";
-import type { MetaVersion } from "../../registry/partial-object-metadata.ts";
+} from "../../registry/reads/partial-object-metadata.ts";
+import type { MetaVersion } from "../../registry/reads/partial-object-metadata.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import { tableOf, tableRow } from "../../registry/table.ts";
-import type { TableOptions } from "../../registry/table.ts";
+import { tableOf, tableRow } from "../../registry/reads/table.ts";
+import type { TableOptions } from "../../registry/reads/table.ts";
 import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
 import { yamlParts } from "../yaml/write-yaml.ts";
 

@@ -1,11 +1,11 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
-import { listObjects } from "../../registry/list-objects.ts";
-import { parseListOptions } from "../../registry/list-options.ts";
+import { listObjects } from "../../registry/reads/list-objects.ts";
+import { parseListOptions } from "../../registry/reads/list-options.ts";
 import { parametersOf, parseBoolean } from "../../registry/query-values.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { StoredObject } from "../../registry/stored-object.ts";
+import type { StoredObject } from "../../registry/stored/stored-object.ts";
 import { negotiate, refuseUnstreamable } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { longRequestTurn } from "./long-request-turn.ts";

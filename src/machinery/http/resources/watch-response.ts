@@ -3,11 +3,11 @@ import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import type { Schedule } from "../../api/clock.ts";
-import type { ListOptions } from "../../registry/list-options.ts";
+import type { ListOptions } from "../../registry/reads/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
-import { parseIncludeObject } from "../../registry/table.ts";
-import { watchObjects } from "../../registry/watch-objects.ts";
+import { parseIncludeObject } from "../../registry/reads/table.ts";
+import { watchObjects } from "../../registry/reads/watch-objects.ts";
 import { watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
 import { contentTypes } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { computedOnce } from "../../api/computed-once.ts";
 import { apiPathOf, apiVersionOf } from "../../api/resource-type.ts";
 import type { GroupVersionKind } from "../../api/resource-type.ts";
-import { storedAs } from "../../registry/resource-definition.ts";
+import { storedAs } from "../../registry/definition/resource-definition.ts";
 import {
   apiGroupDiscoveryListSchema,
   apiGroupListSchema,

@@ -1,7 +1,7 @@
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
 import { timestamp } from "../../api/clock.ts";
-import type { CompiledSchema } from "../compiled-schema.ts";
+import type { CompiledSchema } from "../definition/compiled-schema.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";

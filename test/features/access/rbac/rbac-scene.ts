@@ -6,7 +6,7 @@ import type { ClusterRole, Role } from "../../../../src/features/access/rbac/rol
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { rbac } from "../../../../src/features/access/rbac/rbac-authorizer.ts";
 import type { BindingFollower, RbacObjects } from "../../../../src/features/access/rbac/rbac-objects.ts";
-import type { ObjectName } from "../../../../src/machinery/registry/storage-key.ts";
+import type { ObjectName } from "../../../../src/machinery/registry/stored/storage-key.ts";
 import { RuleResolver } from "../../../../src/features/access/rbac/rule-resolver.ts";
 
 const apiVersion = "rbac.authorization.platform.io/v1";

@@ -4,7 +4,7 @@ import { issuedCertificates } from "../../../../src/features/certificates/invent
 import type { IssuedCertificate } from "../../../../src/features/certificates/inventory/issued-certificates.ts";
 import { timestamp } from "../../../../src/machinery/api/clock.ts";
 import { namesFor, platformNames } from "../../../../src/machinery/api/names.ts";
-import type { HookContext } from "../../../../src/machinery/registry/resource-definition.ts";
+import type { HookContext } from "../../../../src/machinery/registry/definition/resource-definition.ts";
 import { messages } from "../../resource-scene.ts";
 
 const user = { username: "admin", groups: [], extra: {} };

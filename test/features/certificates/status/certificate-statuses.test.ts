@@ -7,8 +7,8 @@ import { revocations } from "../../../../src/features/revocation/revocations.ts"
 import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { createObject } from "../../../../src/machinery/registry/create-object.ts";
-import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import { createObject } from "../../../../src/machinery/registry/writes/create-object.ts";
+import type { ResourceDefinition } from "../../../../src/machinery/registry/definition/resource-definition.ts";
 import { ResourceRegistry } from "../../../../src/machinery/registry/resource-registry.ts";
 import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";

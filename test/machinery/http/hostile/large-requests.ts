@@ -1,6 +1,6 @@
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../../src/machinery/registry/definition/resource-definition.ts";
 import { storedResources } from "../../../../src/server/served-kinds.ts";
 import type { Schema } from "../../../../src/machinery/schema/schema.ts";
 import { ProtobufWriter, bytesType } from "../../../../src/machinery/schema/protobuf-wire.ts";

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { apiVersionOf } from "../../../../src/machinery/api/resource-type.ts";
-import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../../src/machinery/registry/definition/resource-definition.ts";
 import { encodeCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
 import { newAuthority } from "../../../end-to-end/signing-authority.ts";
 import { sampleFields } from "../../../profiles/sample-objects.ts";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { jsonParts, messageParts, prettyParts, yamlTexts } from "../../../../src/machinery/http/resources/list-form.ts";
 import type { ListForm } from "../../../../src/machinery/http/resources/list-form.ts";
 import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
-import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
 import { encodeEnvelope, envelopeEnd, envelopeStart } from "../../../../src/machinery/schema/protobuf-envelope.ts";
 import { toys } from "../../registry/toy-resource.ts";
 

@@ -9,9 +9,9 @@ import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelo
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
 import type { Clock, Schedule } from "../../../../src/machinery/api/clock.ts";
-import { defineReview } from "../../../../src/machinery/registry/review-definition.ts";
-import type { Column } from "../../../../src/machinery/registry/resource-definition.ts";
-import type { ReviewDefinition } from "../../../../src/machinery/registry/review-definition.ts";
+import { defineReview } from "../../../../src/machinery/registry/definition/review-definition.ts";
+import type { Column } from "../../../../src/machinery/registry/definition/resource-definition.ts";
+import type { ReviewDefinition } from "../../../../src/machinery/registry/definition/review-definition.ts";
 import type { RecordObject } from "../../../../src/machinery/http/request-audit.ts";
 import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
 import { turnsDuring } from "../../../turns-during.ts";

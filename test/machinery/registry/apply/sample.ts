@@ -5,7 +5,7 @@ import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
 import { atOnce } from "../../../../src/machinery/api/at-once.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
-import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../../src/machinery/schema/object-meta-schema.ts";
 import { atomicList, mapList, object, string } from "../../../../src/machinery/schema/schema.ts";

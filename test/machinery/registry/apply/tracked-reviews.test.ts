@@ -8,7 +8,7 @@ import { atOnce } from "../../../../src/machinery/api/at-once.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { subjectAccessReviews } from "../../../../src/features/access/reviews/subject-access-reviews.ts";
 import { tokenRequestSchema } from "../../../../src/features/accounts/token-request-schema.ts";
-import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
 
 const authorize = () => ({ decision: "allow" as const, reason: "" });
 const { schema } = subjectAccessReviews(platformNames, { authorize });

@@ -10,7 +10,7 @@ import { atOnce } from "../../../../src/machinery/api/at-once.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { certificateSigningRequests } from "../../../../src/features/certificates/requests/certificate-signing-requests.ts";
 import { serviceAccounts } from "../../../../src/features/accounts/service-accounts.ts";
-import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
 
 interface Step {
   readonly op: "update" | "apply";

@@ -1,0 +1,12 @@
+import type { Names } from "../../api/names.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+/** A stored kind, under the names of one profile. */
+type Kind = (names: Names) => ResourceDefinition;
+
+/** A registry gives a definition only objects that were decoded with its own schema: the type of the objects may be forgotten. */
+export const kind =
+  <T extends ApiObject>(define: (names: Names) => ResourceDefinition<T>): Kind =>
+  (names) =>
+    define(names) as unknown as ResourceDefinition;

@@ -1,0 +1,60 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
+import { followRegistry } from "./follow-registry.ts";
+import type { ResourceRegistry } from "../resource-registry.ts";
+import { resourceRange } from "../stored/storage-key.ts";
+import type { StoredObject } from "../stored/stored-object.ts";
+
+/** What is derived of the objects of a resource, of each by itself. */
+export interface DerivedObjects<T extends ApiObject> {
+  clear(): void;
+  /** May be one that can't be decrypted, whose contents throw. */
+  add(stored: StoredObject<T>): void;
+  /** Does nothing for an object that was not added: it was not read yet. */
+  remove(stored: StoredObject<T>): void;
+}
+
+/**
+ * Follows a resource as `followRegistry` does, and reads the objects that are there in turns: there may be a million of them. Returns
+ * what waits until all of them are read. It rejects with what `add` throws for one of them, until that one has changed.
+ */
+export function followInTurns<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  derived: DerivedObjects<T>,
+): () => Promise<void> {
+  let reading = Promise.resolve();
+  /** The keys of what was written since the reading began: what it finds of them is old. Undefined: none goes on. */
+  let written: Set<string> | undefined;
+  const read = async (): Promise<void> => {
+    const own = new Set<string>();
+    written = own;
+    derived.clear();
+    const work = new LongWork();
+    try {
+      for (const stored of registry.cache.snapshot(resourceRange(registry.definition))) {
+        if (written !== own) return; // the cache has loaded again
+        if (!own.has(stored.key)) derived.add(stored);
+        const pause = work.pause();
+        if (pause !== undefined) await pause;
+      }
+    } finally {
+      if (written === own) written = undefined;
+    }
+  };
+  followRegistry(registry, {
+    onLoaded() {
+      reading = read();
+      reading.catch(() => {}); // who waits gets it
+    },
+    onEvent(event) {
+      written?.add(event.key);
+      if (event.previous !== undefined) derived.remove(event.previous);
+      if (event.type === "put") derived.add(event.object);
+    },
+  });
+  return async () => {
+    let awaited;
+    do await (awaited = reading);
+    while (awaited !== reading); // the cache may have loaded again
+  };
+}

@@ -1,0 +1,30 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import { prefixRange } from "../../storage/key-range.ts";
+import type { ResourceRegistry } from "../resource-registry.ts";
+import { resourcePrefix } from "../stored/storage-key.ts";
+import type { ObjectName } from "../stored/storage-key.ts";
+import type { StoredObject } from "../stored/stored-object.ts";
+
+/**
+ * The objects of a resource below a part of its keys, such as `default/`, without those that can't be read: as they are when the
+ * first one is taken, also for a reader that takes several turns of the event loop.
+ */
+export function* readableObjects<T extends ApiObject>(
+  { cache, definition }: ResourceRegistry<T>,
+  below = "",
+): IterableIterator<StoredObject<T>> {
+  for (const stored of cache.snapshot(prefixRange(resourcePrefix(definition) + below))) {
+    if (canBeRead(stored)) yield stored;
+  }
+}
+
+/** The cached object of a name. "unreadable": it is there, and can't be decrypted, or the store no longer has it as it was written. */
+export function readableObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  name: ObjectName,
+): T | "unreadable" | undefined {
+  const stored = registry.peek(name);
+  return stored === undefined || canBeRead(stored) ? stored?.object : "unreadable";
+}
+
+const canBeRead = (stored: StoredObject): boolean => stored.unreadable === undefined && stored.loadText().hasText;

@@ -1,0 +1,35 @@
+import { conflict, requestCanceled, serviceUnavailable, timeout, tooLarge } from "../../api/api-error.ts";
+import type { GroupResource } from "../../api/resource-type.ts";
+import { TransactionRefused } from "../../api/transaction.ts";
+import {
+  StoreDamaged,
+  StoreUnavailable,
+  ValueTooLarge,
+  WriteAbandoned,
+  WriteOutcomeUnknown,
+} from "../../storage/store.ts";
+
+/** What a client is told of a read that failed: a 503 when the store does not answer. Other errors stay as they are. */
+export const readFailure = (error: unknown): unknown =>
+  error instanceof StoreUnavailable ? serviceUnavailable(`the store can't be read now: ${error.message}`) : error;
+
+/** Why the store refused a write, for clients and for the log. It does not call damage of one object a store without writes. */
+export const refusedWriteText = (error: StoreUnavailable): string =>
+  error instanceof StoreDamaged ? error.message : `the store takes no writes now: ${error.message}`;
+
+/** What a client is told of a write that failed. Other errors stay as they are. */
+export function writeFailure(
+  error: unknown,
+  { resource, key }: { readonly resource: GroupResource; readonly key: string },
+): unknown {
+  // Before StoreUnavailable, which it is too.
+  if (error instanceof WriteOutcomeUnknown)
+    return timeout(`${error.message}; it may have been written: read the object`);
+  if (error instanceof StoreUnavailable) return serviceUnavailable(refusedWriteText(error));
+  if (error instanceof WriteAbandoned) return requestCanceled();
+  if (error instanceof ValueTooLarge) return tooLarge(`the store can't hold the object: ${error.message}`);
+  if (error instanceof TransactionRefused) {
+    return conflict(resource, { name: key.slice(key.lastIndexOf("/") + 1), message: error.message });
+  }
+  return error;
+}

@@ -1,0 +1,94 @@
+import { ApiError, requestCanceled } from "../../api/api-error.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
+import type { Caller } from "../caller.ts";
+import { deleteObject } from "./delete-object.ts";
+import type { DeleteOptions } from "./delete-options.ts";
+import { listObjects } from "../reads/list-objects.ts";
+import type { ObjectList } from "../reads/list-objects.ts";
+import type { ListOptions } from "../reads/list-options.ts";
+import type { ResourceRegistry } from "../resource-registry.ts";
+import { nameOfKey } from "../stored/storage-key.ts";
+import type { StoredObject } from "../stored/stored-object.ts";
+
+interface DeleteCollectionRequest<T extends ApiObject> {
+  readonly list: ListOptions<T>;
+  readonly options: DeleteOptions;
+  readonly caller: Caller;
+  /** Throws when the sender's credential was revoked meanwhile: the objects that are left stay. */
+  readonly refuseRevoked: () => void;
+}
+
+/**
+ * A version that stands alone means exactly that version: upstream reads the collection in pages, and a list with a limit and a
+ * version does so.
+ */
+const versionMatch = ({ resourceVersion, resourceVersionMatch }: ListOptions<never>): "" | "Exact" | "NotOlderThan" =>
+  resourceVersionMatch === "" && resourceVersion !== "" && resourceVersion !== "0" ? "Exact" : resourceVersionMatch;
+
+/** How many deletions wait for the store at the same time: durable writes share a flush. */
+const parallelDeletions = 64;
+
+/**
+ * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
+ * is not an error. The first that must not be deleted ends it: those after it stay, as in upstream.
+ */
+export async function deleteCollection<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { list, options, caller, refuseRevoked }: DeleteCollectionRequest<T>,
+): Promise<ObjectList<T>> {
+  const { user } = caller;
+  const resourceVersionMatch = versionMatch(list);
+  const deleted = await listObjects(registry, { ...list, resourceVersionMatch, waiter: caller, user });
+  const work = new LongWork(user);
+  await work.each(deleted.items, (stored) => {
+    // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
+    if (stored.unreadable !== undefined) void stored.object;
+  });
+  /** Resolves when all objects so far may be deleted. */
+  let allowed = Promise.resolve();
+  const deleteOne = async ({ key }: StoredObject<T>): Promise<void> => {
+    const { namespace, name } = nameOfKey(registry.definition, key);
+    const allowedBefore = allowed;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    promise.catch(() => {}); // nobody waits for the last one
+    allowed = promise;
+    const beforeWrite = (): Promise<void> => {
+      resolve(allowedBefore);
+      return allowedBefore;
+    };
+    try {
+      await deleteObject(registry, { namespace, name, options, caller, beforeWrite });
+    } catch (error) {
+      const isGone = error instanceof ApiError && error.code === 404;
+      if (!isGone) {
+        reject(error);
+        throw error;
+      }
+      resolve(allowedBefore);
+    }
+  };
+  const rest = deleted.items[Symbol.iterator]();
+  for (let items = nextOf(rest); items.length > 0; items = nextOf(rest)) {
+    // A dry run never waits for the store, so it has to pause by itself.
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+    if (caller.signal.aborted) throw requestCanceled();
+    refuseRevoked();
+    const results = await Promise.allSettled(items.map(deleteOne));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+  return deleted;
+}
+
+/** The next items, which are deleted at the same time. */
+function nextOf<T>(rest: Iterator<T>): T[] {
+  const items: T[] = [];
+  while (items.length < parallelDeletions) {
+    const next = rest.next();
+    if (next.done === true) break;
+    items.push(next.value);
+  }
+  return items;
+}

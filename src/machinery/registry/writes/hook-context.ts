@@ -1,0 +1,10 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { Caller } from "../caller.ts";
+import type { HookContext } from "../definition/resource-definition.ts";
+import type { ResourceRegistry } from "../resource-registry.ts";
+
+/** What the hooks of a kind are told of a write now. */
+export const hookContext = <T extends ApiObject>(
+  { definition, clock }: ResourceRegistry<T>,
+  { caller: { user, isDryRun }, namespace }: { readonly caller: Caller; readonly namespace: string },
+): HookContext => ({ user, requestedGroup: definition.group, namespace, isDryRun, now: clock.now() });

@@ -1,0 +1,83 @@
+import { invalidValue } from "../../api/field-error.ts";
+import type { FieldError } from "../../api/field-error.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import type { Schema } from "../../schema/schema.ts";
+
+/** Finds the faults of a value at a path. */
+type Finder = (value: unknown, path: string) => readonly FieldError[];
+
+/**
+ * Makes the function that refuses 64-bit integers beyond 2^53: JavaScript's numbers would silently become others. Like a
+ * validation, it comes after the kind's own, whose limits are mostly lower. Values of `any` are not looked into.
+ */
+export const compileInexactIntegers = (schema: Schema): ((value: unknown) => readonly FieldError[]) => {
+  const find = finderOf(schema);
+  return find === undefined ? () => [] : (value) => find(value, "");
+};
+
+/** Undefined for a schema without such integers, so that nothing looks for them there. */
+function finderOf(schema: Schema): Finder | undefined {
+  if (schema.type === "int64") return inexactInteger;
+  if (schema.type === "array") {
+    const find = finderOf(schema.items);
+    return (
+      find &&
+      ((value, path) =>
+        Array.isArray(value) ? value.flatMap((item: unknown, index) => find(item, `${path}[${index}]`)) : [])
+    );
+  }
+  if (schema.type === "map") {
+    const find = finderOf(schema.values);
+    return (
+      find &&
+      ((value, path) =>
+        isJsonObject(value) ? Object.entries(value).flatMap(([key, item]) => find(item, `${path}[${key}]`)) : [])
+    );
+  }
+  if (schema.type !== "object") return undefined;
+  const fields = Object.entries(schema.fields).flatMap(([name, field]) => {
+    const find = finderOf(field.schema);
+    return find === undefined ? [] : [{ name, find }];
+  });
+  if (fields.length === 0) return undefined;
+  return (value, path) => {
+    if (!isJsonObject(value)) return [];
+    const faults: FieldError[] = [];
+    for (const { name, find } of fields) {
+      const member = value[name];
+      if (member !== undefined) faults.push(...find(member, path === "" ? name : `${path}.${name}`));
+    }
+    return faults;
+  };
+}
+
+/** An integer that is already rounded is shown as what it became. */
+const inexactInteger: Finder = (value, field) =>
+  typeof value !== "number" || Number.isSafeInteger(value)
+    ? []
+    : [
+        invalidValue(field, {
+          value,
+          detail: `must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}, inclusive: this server cannot keep other integers exactly`,
+        }),
+      ];
+
+/** The faults of a validation, and those of integers in fields that it has not refused. */
+export const withInexactIntegers = (
+  faults: readonly FieldError[],
+  inexact: readonly FieldError[],
+): readonly FieldError[] =>
+  inexact.length === 0
+    ? faults
+    : [...faults, ...inexact.filter(({ field }) => !faults.some((fault) => fault.field === field))];
+
+/** The faults of a change. What an earlier version stored does not hold up the change of something else. */
+export function newInexactIntegers(
+  schema: { inexactIntegers(value: unknown): readonly FieldError[] },
+  { next, previous }: { readonly next: unknown; readonly previous: unknown },
+): readonly FieldError[] {
+  const faults = schema.inexactIntegers(next);
+  if (faults.length === 0) return faults;
+  const known = schema.inexactIntegers(previous);
+  return faults.filter(({ field, message }) => !known.some((old) => old.field === field && old.message === message));
+}

@@ -1,0 +1,43 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { WriteResult } from "../../storage/store.ts";
+import type { ResourceRegistry } from "../resource-registry.ts";
+import type { StoredObject } from "../stored/stored-object.ts";
+
+/**
+ * How often a change is retried because other writers change the same object. More than the number of requests that run
+ * at once.
+ */
+export const maximumWriteAttempts = 256;
+
+/** What became of the write of an object's new version. */
+export type WriteOutcome<T extends ApiObject> =
+  | { readonly isWritten: true; readonly object: StoredObject<T> }
+  | LostWrite<T>;
+
+/** Another writer changed the object in between. */
+export interface LostWrite<T extends ApiObject> {
+  readonly isWritten: false;
+  /** What that writer left. Undefined: nothing. */
+  readonly current: StoredObject<T> | undefined;
+}
+
+interface AnsweredWrite {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly result: WriteResult;
+}
+
+/** What the store's answer to a write says of the object. */
+export const writeOutcome = <T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { key, value, result }: AnsweredWrite,
+): WriteOutcome<T> =>
+  result.isWritten
+    ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
+    : lostWrite(registry, result);
+
+/** The write came too late. */
+export const lostWrite = <T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { current }: Extract<WriteResult, { readonly isWritten: false }>,
+): LostWrite<T> => ({ isWritten: false, current: current && registry.fromEntry(current) });

@@ -20,7 +20,7 @@ import type { TracedReconcile } from "../src/machinery/tracing/loop-trace.ts";
 import { parseCertificate } from "../src/pki/certificates/certificate.ts";
 import { encodeRevokedEntry, parseRevocationList } from "../src/pki/revocation/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../src/pki/names/distinguished-name.ts";
-import { parseServerConfig } from "../src/server/server-config.ts";
+import { parseServerConfig } from "../src/server/settings/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
 import { encodeCertificateId, encodeOcspRequest } from "../test/pki/revocation/ocsp-messages.ts";
 import { keptStore } from "../test/server/kept-store.ts";

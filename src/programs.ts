@@ -1,7 +1,7 @@
 import type { Programs } from "./cli/program.ts";
 import type { CertificateSettings } from "./features/certificates/settings.ts";
 import type { KeyStore } from "./machinery/keys/key-records.ts";
-import type { ServerConfig } from "./server/server-config.ts";
+import type { ServerConfig } from "./server/settings/server-config.ts";
 
 const keyStore = () => import("./server/store/open-key-store.ts");
 const tokenKeyPrograms = () => import("./features/accounts/keys/token-key-programs.ts");

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
 import type { Clock } from "../src/machinery/api/clock.ts";
 import type { Profile } from "../src/machinery/api/names.ts";
-import { parseServerConfig } from "../src/server/server-config.ts";
+import { parseServerConfig } from "../src/server/settings/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
 import type { RunningServer } from "../src/server/start-server.ts";
 import type { Store } from "../src/machinery/storage/store.ts";

@@ -3,8 +3,8 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
-import { serveFlags } from "../server/server-config.ts";
-import type { ServerConfig } from "../server/server-config.ts";
+import { serveFlags } from "../server/settings/server-config.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 
 /** The settings that say where the data of a server are, and which CAs are in files of the operator. */

@@ -3,8 +3,8 @@ import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { flagOption } from "../machinery/command-line/flag-options.ts";
-import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/controller-settings.ts";
-import type { RemoteControllerConfig } from "../server/controller-settings.ts";
+import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/settings/controller-settings.ts";
+import type { RemoteControllerConfig } from "../server/settings/controller-settings.ts";
 import { givenSettings, settingsReader, withGiven } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 

@@ -3,8 +3,8 @@ import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import type { ServerConfig } from "../server/server-config.ts";
-import type { EncryptionAction } from "../server/encryption-settings.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
+import type { EncryptionAction } from "../server/settings/encryption-settings.ts";
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
 

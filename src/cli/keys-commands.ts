@@ -6,7 +6,7 @@ import { durationOption } from "../machinery/command-line/options.ts";
 import { nameWithoutKind } from "../machinery/command-line/name-without-kind.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
-import type { ServerConfig } from "../server/server-config.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
 

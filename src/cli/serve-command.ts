@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { parseServerConfig, serveFlags } from "../server/server-config.ts";
-import type { ServerConfig } from "../server/server-config.ts";
+import { parseServerConfig, serveFlags } from "../server/settings/server-config.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
 import { withServerConfig, settingsReader, withServerSettings } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 

@@ -11,8 +11,8 @@ import { argumentAction } from "../machinery/command-line/argument-action.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
-import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/server-config.ts";
-import type { ServerConfig } from "../server/server-config.ts";
+import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/settings/server-config.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
 
 /** Adds settings of `signet serve` to a command, and the flag for the file with all of them. */
 export function withServerSettings(command: Command, flags: Flags): Command {

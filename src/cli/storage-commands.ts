@@ -1,8 +1,8 @@
 import { Command, Option } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
-import { serveFlags } from "../server/server-config.ts";
-import type { ServerConfig } from "../server/server-config.ts";
+import { serveFlags } from "../server/settings/server-config.ts";
+import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 

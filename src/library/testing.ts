@@ -48,7 +48,7 @@ export async function startServer({ profile, settings = {} }: TestServerOptions 
   const [{ default: pino }, { MemoryStore }, { parseServerConfig }, server] = await Promise.all([
     import("pino"),
     import("../machinery/storage/backends/memory.ts"),
-    import("../server/server-config.ts"),
+    import("../server/settings/server-config.ts"),
     import("../server/start-server.ts"),
   ]);
   const folder = mkdtempSync(join(temporaryFolder(), "signet-test-"));

@@ -15,7 +15,7 @@ import { authorityEnds } from "./observation/authority-ends.ts";
 import { addDomainMetrics } from "./observation/domain-metrics.ts";
 import type { OpenedServer } from "./open-server.ts";
 import { discovered, reviewDefinitions, servedReviews } from "./served-kinds.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 import { signetVersion } from "./signet-version.ts";
 
 /** What changes while the server runs. */

@@ -19,8 +19,8 @@ import { openAuthorizers } from "./authorizers.ts";
 import type { OpenedServer } from "./open-server.ts";
 import { markInEtcd } from "./data-directory/moved-store.ts";
 import { checkReplicaIdentity } from "./store/replica-identity.ts";
-import { pendingQuestions } from "./server-config.ts";
-import type { ServerConfig } from "./server-config.ts";
+import { pendingQuestions } from "./settings/server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 
 interface ConnectFeaturesOptions {
   readonly opened: OpenedServer;

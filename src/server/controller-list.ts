@@ -9,7 +9,7 @@ import { revocationControllers } from "../features/revocation/feature.ts";
 import { serviceAccountResource } from "../features/accounts/resources.ts";
 import type { ServedType } from "../machinery/registry/definition/resource-definition.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
-import type { ControllerSettings } from "./controller-settings.ts";
+import type { ControllerSettings } from "./settings/controller-settings.ts";
 
 export interface ControllerListOptions
   extends AccountControllersOptions, Omit<CertificateControllersOptions, "settings" | "isSigning"> {

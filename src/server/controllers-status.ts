@@ -9,7 +9,7 @@ import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { outsideKeyObserver } from "./observation/outside-key-observer.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
-import type { PlainAddress } from "./listener-settings.ts";
+import type { PlainAddress } from "./settings/listener-settings.ts";
 import { startPlainListener } from "../machinery/http/connections/plain-listener.ts";
 import type { Log } from "../machinery/logging/log.ts";
 

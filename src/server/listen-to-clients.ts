@@ -7,7 +7,7 @@ import type { ServerState } from "./compose-handler.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import type { OpenedServer } from "./open-server.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 
 interface ListenOptions {
   readonly opened: OpenedServer;

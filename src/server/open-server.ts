@@ -26,7 +26,7 @@ import { isExemptFromQuota } from "./loopback-users.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import type { ServerObservation } from "./observation/observe-server.ts";
 import { storedResources } from "./served-kinds.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 import { openTlsCertificate } from "./tls/tls-certificate.ts";
 
 interface OpenServerOptions {

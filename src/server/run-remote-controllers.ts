@@ -11,12 +11,12 @@ import { currentCredentials } from "../machinery/client/https/https-transport.ts
 import { servesGroup } from "../machinery/client/names-of-server.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
-import { reloadOnHangup } from "./reload-settings.ts";
-import type { SettingValues } from "./reload-settings.ts";
+import { reloadOnHangup } from "./settings/reload-settings.ts";
+import type { SettingValues } from "./settings/reload-settings.ts";
 import { storedResources } from "./served-kinds.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { controllerList } from "./controller-list.ts";
-import type { RemoteControllerConfig } from "./controller-settings.ts";
+import type { RemoteControllerConfig } from "./settings/controller-settings.ts";
 import { followServerIdentity } from "../features/certificates/commands/identity-of-server.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import { QueueCounts } from "../machinery/loops/work-queue.ts";

@@ -14,7 +14,7 @@ import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { Certificate } from "../pki/certificates/certificate.ts";
 import { checkReplicaFiles } from "./store/replica-identity.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 
 /** The CAs that a server signs with, and those that it trusts. They change with their files and with `signet ca`: ask each time. */
 export interface ServerAuthorities {

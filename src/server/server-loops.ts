@@ -10,7 +10,7 @@ import type { Administrator } from "./administrator.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { controllerList } from "./controller-list.ts";
 import type { OpenedServer } from "./open-server.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
 

@@ -21,7 +21,7 @@ import { listenToClients } from "./listen-to-clients.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { openServer } from "./open-server.ts";
 import type { OpenedServer } from "./open-server.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./settings/server-config.ts";
 import { startServerLoops } from "./server-loops.ts";
 import { configuredSignerGrants, wellKnownSignerGrants } from "./signer-grants.ts";
 import { signetVersion } from "./signet-version.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { controllers } from "../../src/cli/controllers-command.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
-import type { RemoteControllerConfig } from "../../src/server/controller-settings.ts";
+import type { RemoteControllerConfig } from "../../src/server/settings/controller-settings.ts";
 
 it("the settings of signet controllers come from flags, then variables, then the file", async (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-controllers-"));

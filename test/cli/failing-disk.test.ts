@@ -9,7 +9,7 @@ import { failureReport } from "../../src/cli/failure-report.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
+import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 
 /** Makes a function of `node:fs` fail as on a disk that cannot be written any more. */

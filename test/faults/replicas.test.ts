@@ -7,7 +7,7 @@ import pino from "pino";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
+import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";

@@ -11,7 +11,7 @@ import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
+import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { loadThroughStop } from "../server/replicas/load-through-stop.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";

@@ -9,7 +9,7 @@ import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
+import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer, StartOptions } from "../../src/server/start-server.ts";
 import { userOf } from "../user-of.ts";

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import type { Option } from "commander";
 import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
-import { serveFlags } from "../../src/server/server-config.ts";
+import { serveFlags } from "../../src/server/settings/server-config.ts";
 import { withServerSettings } from "../../src/cli/server-settings.ts";
 import { examplesOf } from "../../src/machinery/command-line/examples.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";

@@ -1,6 +1,6 @@
 /** The configuration reference: the settings of the server. */
 import type { Flag, Flags } from "../../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../../src/server/server-config.ts";
+import { serveFlags } from "../../src/server/settings/server-config.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:settings` from the flags. Do not edit. -->";

@@ -13,7 +13,7 @@ import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
 import type { EtcdSettings } from "../store/etcd-tls-files.ts";
-import { isOpenToTheNetwork } from "../storage-settings.ts";
+import { isOpenToTheNetwork } from "../settings/storage-settings.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";

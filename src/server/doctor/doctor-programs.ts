@@ -8,7 +8,7 @@ import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { ownerOf } from "../../machinery/files/owned-folder.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { examineServer } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";

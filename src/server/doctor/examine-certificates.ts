@@ -6,7 +6,7 @@ import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { splitKeyPair } from "../load-or-issue-certificate.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";

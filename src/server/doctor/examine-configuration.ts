@@ -19,7 +19,7 @@ import type { Log } from "../../machinery/logging/log.ts";
 import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";
 import { readEncryptionKeys } from "../encryption/encryption-key-file.ts";
 import { authorizationObserver } from "../observation/authorization-observer.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { parseAuthorizationConfiguration } from "../../features/authorization/parse-authorization-configuration.ts";

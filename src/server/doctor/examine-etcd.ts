@@ -6,7 +6,7 @@ import { EtcdClient } from "../../machinery/storage/etcd/etcd-client.ts";
 import { alarmAdvice } from "../../machinery/storage/etcd/etcd-errors.ts";
 import { etcdTlsFiles } from "../store/etcd-tls-files.ts";
 import type { EtcdSettings } from "../store/etcd-tls-files.ts";
-import type { StorageSettings } from "../storage-settings.ts";
+import type { StorageSettings } from "../settings/storage-settings.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { counted } from "../../machinery/command-line/counted.ts";

@@ -4,7 +4,7 @@ import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../store/open-store.ts";
 import { checkOwner, isThere } from "../data-directory/check-data-directory.ts";
 import type { StoreLocation } from "../store/open-store.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
 import { examineEtcdAlarms, examineEtcdClocks } from "./examine-etcd.ts";
 import { examineBindings } from "./examine-bindings.ts";

@@ -6,7 +6,7 @@ import { readFollowedFile } from "../../machinery/command-line/settings-files.ts
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
-import type { EncryptionSettings } from "../encryption-settings.ts";
+import type { EncryptionSettings } from "../settings/encryption-settings.ts";
 
 const flag = "encryption-key-file";
 const keyBytes = 32;

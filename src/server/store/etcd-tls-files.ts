@@ -1,6 +1,6 @@
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { TlsFiles } from "../../machinery/grpc/connect-socket.ts";
-import type { StorageSettings } from "../storage-settings.ts";
+import type { StorageSettings } from "../settings/storage-settings.ts";
 
 export type EtcdSettings = Extract<StorageSettings, { readonly type: "etcd" }>;
 

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { joinFolder } from "../../machinery/files/owned-folder.ts";
 import { endingProcess, openStore } from "../store/open-store.ts";
-import type { ServerConfig } from "../server-config.ts";
+import type { ServerConfig } from "../settings/server-config.ts";
 import { startServer } from "../start-server.ts";
 import type { RunningServer } from "../start-server.ts";
 import type { Store } from "../../machinery/storage/store.ts";

@@ -10,7 +10,7 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { CertificateScene } from "../../features/certificates/certificate-loop-scene.ts";
 import { testSigningKey } from "../../pki/keys/signing-key-contract.ts";

@@ -35,7 +35,7 @@ import type { BackupItem } from "../../../src/server/backup/backup-format.ts";
 import { DamagedBackup } from "../../../src/server/backup/backup-format.ts";
 import { runBackUp } from "../../../src/server/backup/storage-programs.ts";
 import { restoreBackup } from "../../../src/server/backup/restore.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { waitForDefaultAccount } from "../../wait-for-default-account.ts";

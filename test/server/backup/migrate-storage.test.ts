@@ -14,7 +14,7 @@ import { migrateStorage } from "../../../src/server/backup/migrate-storage.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
 import { openStore } from "../../../src/server/store/open-store.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
 import type { EtcdCluster } from "../../machinery/storage/etcd/etcd-process.ts";
 import { put } from "../../machinery/storage/store-contract.ts";

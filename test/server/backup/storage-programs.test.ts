@@ -10,7 +10,7 @@ import {
   serveCommand,
   unreadableSourceAdvice,
 } from "../../../src/server/backup/storage-programs.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";

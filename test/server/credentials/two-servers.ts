@@ -5,7 +5,7 @@ import pino from "pino";
 import { generateTokenSigningKeyPem } from "../../../src/features/accounts/tokens/token-key.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startServer } from "../../../src/server/start-server.ts";
 import type { RunningServer } from "../../../src/server/start-server.ts";
 import { newAuthority, startOf2026 } from "../../features/access/certificate-scene.ts";

@@ -38,7 +38,7 @@ import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../../src/server/doctor/doctor-programs.ts";
 import { withKeyStore } from "../../../src/server/store/open-key-store.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd } from "../../machinery/storage/etcd/fake-etcd.ts";
 import { put } from "../../machinery/storage/store-contract.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { namedFiles } from "../../../src/server/doctor/named-files.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 
 test("the files that settings name are those of every setting with a certificate, a key or a token", (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-named-"));

@@ -30,10 +30,10 @@ import { examineEncryption } from "../../../src/server/doctor/examine-encryption
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
-import type { EncryptionAction } from "../../../src/server/encryption-settings.ts";
+import type { EncryptionAction } from "../../../src/server/settings/encryption-settings.ts";
 import { openStore } from "../../../src/server/store/open-store.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
-import type { ServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
+import type { ServerConfig } from "../../../src/server/settings/server-config.ts";
 import { socketFolder } from "../../socket-folder.ts";
 import { startTemporaryServer, startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

@@ -11,7 +11,7 @@ import { namesFor } from "../../../src/machinery/api/names.ts";
 import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
 import { surveyEncryption } from "../../../src/server/encryption/stored-encryption.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { ProgramProcess } from "../../end-to-end/program-process.ts";
 import { SignetProcess } from "../../end-to-end/signet-process.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startServer } from "../../../src/server/start-server.ts";
 import type { RunningServer } from "../../../src/server/start-server.ts";
 import { sharedFiles } from "../../faults/replica.ts";

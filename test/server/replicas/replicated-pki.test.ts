@@ -18,7 +18,7 @@ import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys/k
 import { encodePem } from "../../../src/pki/pem.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { prepareAuthority, switchAuthority } from "../../../src/features/certificates/authorities/rotate-authority.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startServer } from "../../../src/server/start-server.ts";
 import type { RunningServer } from "../../../src/server/start-server.ts";
 import { eventually } from "../../end-to-end/eventually.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fingerprintRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";

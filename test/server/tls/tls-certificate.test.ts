@@ -10,7 +10,7 @@ import type { Logger } from "pino";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
 import type { AuthorityInFiles } from "../../../src/features/certificates/authorities/authority-in-files.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/connections/serving-context.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";

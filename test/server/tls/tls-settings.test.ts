@@ -12,7 +12,7 @@ import { connect } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import pino from "pino";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig/kubeconfig.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
 import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";

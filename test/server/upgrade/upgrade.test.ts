@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../../src/server/doctor/finding.ts";
-import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { InProcess } from "../in-process.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { isDeepStrictEqual } from "node:util";
-import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { logFlags } from "../machinery/command-line/log-flags.ts";
-import { onReloadSignal } from "../machinery/command-line/reload-signal.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
+import type { logFlags } from "../../machinery/command-line/log-flags.ts";
+import { onReloadSignal } from "../../machinery/command-line/reload-signal.ts";
 
 /** The values of a server's settings by the names of the flags. */
 export type SettingValues = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import pino from "pino";
-import { serveFlags } from "../../src/server/server-config.ts";
-import { reloadSettings } from "../../src/server/reload-settings.ts";
+import { serveFlags } from "../../../src/server/settings/server-config.ts";
+import { reloadSettings } from "../../../src/server/settings/reload-settings.ts";
 
 it("a reload applies what can change, names what needs a restart, and refuses what cannot be used", () => {
   const lines: Record<string, unknown>[] = [];

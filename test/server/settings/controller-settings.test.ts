@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { UsageError } from "../../src/machinery/command-line/flag.ts";
-import { controllerList } from "../../src/server/controller-list.ts";
-import { controllerNames } from "../../src/server/controller-settings.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
-import { revocationListPublisher } from "../../src/features/certificates/status/revocation-list-publisher.ts";
-import { runningSigners } from "../../src/features/certificates/signers/running-signers.ts";
-import { conditionOf, newAuthority, CertificateScene } from "../features/certificates/certificate-loop-scene.ts";
-import { startTestServer } from "../test-server.ts";
-import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { controllerList } from "../../../src/server/controller-list.ts";
+import { controllerNames } from "../../../src/server/settings/controller-settings.ts";
+import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
+import { revocationListPublisher } from "../../../src/features/certificates/status/revocation-list-publisher.ts";
+import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
+import { conditionOf, newAuthority, CertificateScene } from "../../features/certificates/certificate-loop-scene.ts";
+import { startTestServer } from "../../test-server.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const settings = (value: unknown) =>
   parseServerConfig({

@@ -1,11 +1,11 @@
 import { isIP } from "node:net";
-import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
-import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
-import { namedKeyPairs, namedKeyPairsFlags } from "./tls/named-key-pairs.ts";
-import type { NamedKeyPair } from "./tls/named-key-pairs.ts";
-import { tlsProtocolFlags, tlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
-import type { TlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
-import { hostNameOf } from "../pki/names/dns-name.ts";
+import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { namedKeyPairs, namedKeyPairsFlags } from "../tls/named-key-pairs.ts";
+import type { NamedKeyPair } from "../tls/named-key-pairs.ts";
+import { tlsProtocolFlags, tlsProtocolSettings } from "../tls/tls-protocol-settings.ts";
+import type { TlsProtocolSettings } from "../tls/tls-protocol-settings.ts";
+import { hostNameOf } from "../../pki/names/dns-name.ts";
 
 export const listenerFlags = {
   "bind-address": { type: "string", default: "127.0.0.1", help: "The address to listen on." },

@@ -47,18 +47,17 @@ export function parseAgentConfiguration(text: string, folder: string): AgentConf
 function configurationOf(root: Fields, folder: string): AgentConfiguration {
   root.type(apiVersion, kind);
   const flags = flagsOf(root, folder);
-  const trustBundles = bounded(root, {
-    name: "trustBundles",
-    list: root.list("trustBundles", (value, path) => parseTrustBundle(root.at(value, path), folder)),
-  });
+  const listed = <T>(name: string, parseOne: (value: Fields) => T): readonly T[] =>
+    root.bounded(
+      root.list(name, (value, path) => parseOne(root.at(value, path))),
+      { name, maximum: maximumEntries },
+    ) ?? [];
+  const trustBundles = listed("trustBundles", (value) => parseTrustBundle(value, folder));
   const caBundle = parseCaBundle(root, flags.caFile);
   const accounts = new SystemAccounts();
-  const certificates = bounded(root, {
-    name: "certificates",
-    list: root.list("certificates", (value, path) =>
-      parseServiceCertificate(root.at(value, path), { folder, hookOf: parseHook, accounts }),
-    ),
-  });
+  const certificates = listed("certificates", (value) =>
+    parseServiceCertificate(value, { folder, hookOf: parseHook, accounts }),
+  );
   const hook = parseHook(root, "onChange");
   root.refuseOthers();
   root.refuseSameNames("certificates", certificates);
@@ -165,12 +164,4 @@ function parseHook(parent: Fields, name: string): Hook | undefined {
   }
   fields.refuseOthers();
   return { command: command ?? "", check, timeoutMilliseconds };
-}
-
-function bounded<T>(
-  root: Fields,
-  { name, list = [] }: { readonly name: string; readonly list: readonly T[] | undefined },
-): readonly T[] {
-  if (list.length > maximumEntries) root.fault(name, `must have at most ${maximumEntries}`);
-  return list.slice(0, maximumEntries);
 }

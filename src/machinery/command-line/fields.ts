@@ -123,6 +123,15 @@ export class Fields {
     });
   }
 
+  /** The first entries of a list that was read. It is a fault when there are more than `maximum`. */
+  bounded<T>(
+    list: readonly T[] | undefined,
+    { name, maximum }: { readonly name: string; readonly maximum: number },
+  ): readonly T[] | undefined {
+    if (list !== undefined && list.length > maximum) this.fault(name, `must have at most ${maximum} entries`);
+    return list?.slice(0, maximum);
+  }
+
   /** Refuses the entries of a list whose name another has. `""`: the entry has no name, and a fault already. */
   refuseSameNames(list: string, entries: readonly { readonly name: string }[]): void {
     const first = new Map<string, number>();

@@ -43,7 +43,7 @@ const providerTypes = ["identity", "kms", "aesgcm", "aescbc", "secretbox", "aesg
 const longestNameBytes = 253;
 const defaultTimeoutMilliseconds = 3_000;
 /** Each entry, provider and key is looked through for values. */
-const maximumItems = 100;
+const maximumEntries = 100;
 
 /**
  * Parses the file of `--encryption-provider-config` (YAML or JSON) with upstream's rules
@@ -87,15 +87,15 @@ function listOf<T>(
     return { one };
   });
   if (parsed === undefined || parsed.length === 0) fields.fault(name, `at least one of ${name} is required`);
-  if ((parsed?.length ?? 0) > maximumItems) fields.fault(name, `must have at most ${maximumItems} items`);
-  return (parsed ?? []).flatMap(({ one }) => (one === undefined ? [] : [one]));
+  const bounded = fields.bounded(parsed, { name, maximum: maximumEntries }) ?? [];
+  return bounded.flatMap(({ one }) => (one === undefined ? [] : [one]));
 }
 
-function resourcesOf(entry: Fields): string[] {
-  const resources = entry.texts("resources") ?? [];
+function resourcesOf(entry: Fields): readonly string[] {
+  const listed = entry.texts("resources");
+  const resources = entry.bounded(listed, { name: "resources", maximum: maximumEntries }) ?? [];
   if (resources.length === 0) entry.fault("resources", "at least one of resources is required");
-  if (resources.length > maximumItems) entry.fault("resources", `must have at most ${maximumItems} items`);
-  else for (const fault of resourceFaults(resources)) entry.fault("resources", fault);
+  for (const fault of resourceFaults(resources)) entry.fault("resources", fault);
   return resources;
 }
 

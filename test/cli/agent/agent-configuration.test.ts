@@ -164,7 +164,7 @@ test("each rule for a field of a configuration file is held", () => {
   refused("trustBundles: [{ name: a, file: f, passwordFile: p }]", "trustBundles[0].passwordFile: unknown field");
   refused('trustBundles: [{ name: a, jks: f, passwordFile: "" }]', "trustBundles[0].passwordFile: must not be empty");
   const bundles = Array.from({ length: 201 }, (_, index) => `{ name: a, file: f${index} }`);
-  refused(`trustBundles: [${bundles.join(", ")}]`, "trustBundles: must have at most 200");
+  refused(`trustBundles: [${bundles.join(", ")}]`, "trustBundles: must have at most 200 entries");
   for (const timeout of ["0s", "61m", "soon"]) {
     refused(`onChange: { command: c, timeout: ${timeout} }`, "onChange.timeout: must be a duration");
   }

@@ -54,11 +54,11 @@ export function parseSignerConfiguration(text: string, file: string): readonly S
   const faults: string[] = [];
   const root = new PatternFields(parseYamlSettings(text), { path: "", faults });
   root.type(apiVersion, kind);
-  const signers =
-    root.list("signers", (value, path) => parseSigner(value, { context: { path, faults }, folder: dirname(file) })) ??
-    [];
+  const listed = root.list("signers", (value, path) =>
+    parseSigner(value, { context: { path, faults }, folder: dirname(file) }),
+  );
+  const signers = root.bounded(listed, { name: "signers", maximum: maximumSigners }) ?? [];
   if (!root.has("signers")) root.fault("signers", "is required: a list, which may be empty");
-  if (signers.length > maximumSigners) root.fault("signers", `must have at most ${maximumSigners} entries`);
   root.refuseOthers();
   root.refuseSameNames("signers", signers);
   refuseFaults(faults);
@@ -72,7 +72,7 @@ function parseSigner(
   const fields = new PatternFields(value, context);
   const name = fields.text("name") ?? "";
   for (const fault of nameFaults(name)) fields.fault("name", fault);
-  const bounded = boundedLists(fields);
+  const bounded: BoundedList = (name, list) => fields.bounded(list, { name, maximum: maximumEntries });
   const specification = {
     name,
     ...parseAllowedNames(fields, bounded),
@@ -94,15 +94,7 @@ function parseSigner(
 }
 
 /** Cuts a list of the file after the last entry that is allowed. A longer one is a fault. */
-type BoundedList = <T>(name: string, list: T[] | undefined) => T[] | undefined;
-
-const boundedLists =
-  (fields: PatternFields): BoundedList =>
-  (name, list) => {
-    if (list !== undefined && list.length > maximumEntries)
-      fields.fault(name, `must have at most ${maximumEntries} entries`);
-    return list?.slice(0, maximumEntries);
-  };
+type BoundedList = <T>(name: string, list: readonly T[] | undefined) => readonly T[] | undefined;
 
 /** The names that the signer may sign. It is a fault when there are none. */
 function parseAllowedNames(

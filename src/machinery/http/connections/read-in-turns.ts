@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { mustWaitForTurn } from "../../scheduling/request-turn.ts";
+import { readOnlyWhileFlowing } from "./socket-reading.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 interface InTurns {
@@ -15,6 +16,7 @@ interface InTurns {
 export function readInTurns(socket: Socket, { waiting, read }: InTurns): void {
   /** Whether what comes next has waited for a turn: then it is read, however much else has come in this turn of the event loop. */
   let hasTurn = false;
+  readOnlyWhileFlowing(socket);
   socket.on("data", (bytes: Buffer) => {
     if (hasTurn || !mustWaitForTurn()) {
       hasTurn = false;

@@ -23,3 +23,15 @@ export function startReading(socket: Socket): void {
   const handle = handleOf(socket);
   if (handle?.reading === true) handle.readStart();
 }
+
+/**
+ * While a connection is paused, leaves in the kernel what comes next. Node.js would read it on until 64 KiB wait: in parts of one byte, these
+ * are as many buffers, which take megabytes, and 20 ms to collect.
+ */
+export function readOnlyWhileFlowing(socket: Socket): void {
+  socket.on("pause", () => stopReading(socket));
+  socket.on("resume", () => {
+    // It may have been paused again since.
+    if (!socket.isPaused()) startReading(socket);
+  });
+}

@@ -3,7 +3,6 @@ import { FairShare } from "../../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
 import { pathOfConnection } from "./client-address.ts";
-import { startReading, stopReading } from "./socket-reading.ts";
 
 /**
  * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
@@ -52,12 +51,8 @@ export class WaitingRequests {
   async unreadUntil(event: Promise<void>): Promise<void> {
     this.#waiting++;
     this.socket.pause();
-    // A paused socket is read on until 64 KiB wait. In parts of one byte, these are as many buffers: megabytes, and 20 ms of work.
-    stopReading(this.socket);
     await event;
-    if (--this.#waiting > 0) return;
-    startReading(this.socket);
-    this.readOn();
+    if (--this.#waiting === 0) this.readOn();
   }
 
   protected readOn(): void {

@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import { constants } from "node:os";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { PipelinedRequests } from "../../../../src/machinery/http/connections/http1/pipelined-requests.ts";
 import { readInTurns } from "../../../../src/machinery/http/connections/read-in-turns.ts";
 import { WaitingRequests } from "../../../../src/machinery/http/connections/waiting-requests.ts";
 import { takeTurnForEachLook, turnsOfTest } from "../../../turns-during.ts";
@@ -35,6 +36,17 @@ async function readAll(
   return { turns, texts };
 }
 
+/** A socket that adds to `done` when its kernel's buffer is not read any more, and when it is read again. */
+function socketOfKernel(done: string[]): Socket {
+  let isRead = true;
+  const turnTo = (isReadNow: boolean): void => {
+    if (isRead !== isReadNow) done.push(isReadNow ? "start" : "stop");
+    isRead = isReadNow;
+  };
+  const handle = { reading: true, readStop: () => turnTo(false), readStart: () => turnTo(true) };
+  return Object.assign(new Socket(), { _handle: handle });
+}
+
 describe("what comes on connections", () => {
   it("is read at once as long as that takes less than a turn", async (t) => {
     takeTurnForEachLook(t).allInOneTurn();
@@ -55,9 +67,7 @@ describe("what comes on connections", () => {
     await nextTurn();
     takeTurnForEachLook(t);
     const done: string[] = [];
-    const socket = new Socket();
-    const handle = { reading: true, readStop: () => done.push("stop"), readStart: () => done.push("start") };
-    Object.assign(socket, { _handle: handle });
+    const socket = socketOfKernel(done);
     const waiting = new WaitingRequests(socket);
     await new Promise<void>((resolve) => {
       readInTurns(socket, {
@@ -74,10 +84,24 @@ describe("what comes on connections", () => {
 
   it("stays in the kernel while a request that came before it waits for its turn", async () => {
     const done: string[] = [];
-    const socket = new Socket();
-    const handle = { reading: true, readStop: () => done.push("stop"), readStart: () => done.push("start") };
-    Object.assign(socket, { _handle: handle });
-    await new WaitingRequests(socket).turn();
+    const socket = socketOfKernel(done);
+    const waiting = new WaitingRequests(socket);
+    readInTurns(socket, { waiting: () => waiting, read: () => {} });
+    await waiting.turn();
+    await nextTurn();
+    assert.deepEqual(done, ["stop", "start"]);
+  });
+
+  it("stays in the kernel while Node.js pauses one whose client does not read its answers, also after a request had its turn", async () => {
+    const done: string[] = [];
+    const socket = Object.assign(socketOfKernel(done), { _paused: true });
+    const waiting = new PipelinedRequests(socket);
+    readInTurns(socket, { waiting: () => waiting, read: () => {} });
+    await waiting.turn();
+    await nextTurn();
+    assert.deepEqual(done, ["stop"]);
+    socket.resume();
+    await nextTurn();
     assert.deepEqual(done, ["stop", "start"]);
   });
 

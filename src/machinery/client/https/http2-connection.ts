@@ -44,6 +44,7 @@ export class Http2Connection {
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#maximumRequests = maxConcurrentStreams;
     });
+    session.on("goaway", () => this.retire());
     session.on("error", () => {}); // its requests fail with the same error
     session.on("close", onClose);
     // TLS 1.3 tells after the handshake that a client certificate is refused. Node.js 26 then leaves the socket open, and the session waits
@@ -90,6 +91,7 @@ export class Http2Connection {
       stream.on("error", (error) => (failure = error));
       stream.on("close", () => {
         if (--this.#requests === 0) this.#session.unref();
+        this.#endWhenDone();
         if (isLate(request.signal)) this.#askForPong();
         const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
         reject(isRefused ? new RequestNotTaken({ cause: failure }) : (failure ?? connectionEnded()));
@@ -101,6 +103,7 @@ export class Http2Connection {
   /** Takes no more requests, and ends after those that it carries. */
   retire(): void {
     this.#session.close();
+    this.#endWhenDone();
   }
 
   close(): void {
@@ -132,6 +135,11 @@ export class Http2Connection {
       clearTimeout(isDead);
       this.#awaitsPong = error !== null;
     });
+  }
+
+  /** Node.js closes its side after the last request, and waits for the server to close the other: without end, reading all that comes. */
+  #endWhenDone(): void {
+    if (this.#session.closed && this.#requests === 0) this.#socket.destroy();
   }
 
   #end(error: Error): void {

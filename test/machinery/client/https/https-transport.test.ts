@@ -11,6 +11,7 @@ import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { createServer as createTlsServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -20,6 +21,7 @@ import type { HttpsTransportOptions } from "../../../../src/machinery/client/htt
 import type { TlsCredentials } from "../../../../src/machinery/client/https/tls-options.ts";
 import { readText, UnreadableAnswer } from "../../../../src/machinery/client/transport.ts";
 import type { ClientRequest, Transport } from "../../../../src/machinery/client/transport.ts";
+import { goAwayFrame, settingsFrame } from "../../../../src/machinery/http2/control-frames.ts";
 import { newPair } from "../../../agent/new-pair.ts";
 import { ServerFront } from "../../../agent/server-front.ts";
 import { environmentProxy, refusingProxy } from "./refusing-proxy.ts";
@@ -539,6 +541,30 @@ describe("a transport that shares one connection of HTTP/2", () => {
     }
     assert.ok(sessions.length > 1);
   });
+});
+
+test("a connection of HTTP/2 is closed when its server takes no more requests, also if that does not close its side", async (context) => {
+  const isLeft = Promise.withResolvers<boolean>();
+  const server = createTlsServer({ ...tls, ALPNProtocols: ["h2"], allowHalfOpen: true }, (socket) => {
+    let writes = 0;
+    // What comes on a connection that is closed resets it.
+    const writeOn = (error?: Error | null): void => {
+      if (error || ++writes === 1000) isLeft.resolve(writes < 1000);
+      else socket.write(Buffer.alloc(2 ** 16), writeOn);
+    };
+    socket.on("error", () => {}).on("end", () => writeOn());
+    socket.resume().write(Buffer.concat([settingsFrame([]), goAwayFrame({ lastStreamId: 0 })]));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // listens on a port
+  const transport = httpsTransport({ server: `https://127.0.0.1:${port}`, skipsServerVerification: true });
+  context.after(() => {
+    transport.close();
+    server.close();
+  });
+  await assert.rejects(ask(transport, "/"));
+  assert.equal(await isLeft.promise, true);
 });
 
 test("a request over HTTP/1.1 fails when its answer changes the protocol", async (context) => {

@@ -8,6 +8,7 @@ import { WakeSignal } from "../../machinery/scheduling/wake-signal.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Hook } from "../agent-settings.ts";
 import type { HookMemory } from "./hook-memory.ts";
+import { longestHookOutputBytes, watchLogGrowth } from "./log-growth.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
 /** A file or folder that has been written, and the hook that must know. */
@@ -28,6 +29,8 @@ interface HookRunnerOptions {
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
+  /** Returns how many bytes the log has; default: those of the file that is standard error. Undefined: it is no file. */
+  readonly logBytes?: () => number | undefined;
 }
 
 interface Task {
@@ -157,20 +160,26 @@ export class HookRunner {
       }
       this.#running = child;
       const { timeoutMilliseconds } = change.hook;
-      let isLate = false;
-      const timer = setTimeout(() => {
-        isLate = true;
+      let excess: string | undefined;
+      const killFor = (reason: string): void => {
+        excess ??= reason;
         killGroup(child);
-      }, timeoutMilliseconds);
+      };
+      const timer = setTimeout(() => killFor(`ran longer than ${timeoutMilliseconds / 1000} s`), timeoutMilliseconds);
+      const growth = watchLogGrowth(
+        () => killFor(`wrote more than ${longestHookOutputBytes / 2 ** 20} MiB into the log`),
+        this.#options.logBytes,
+      );
       const end = (fault: string | undefined): void => {
         clearTimeout(timer);
+        growth.stop();
         this.#running = undefined;
         resolve(fault);
       };
       child.once("error", (error) => end(couldNotRun(error)));
       child.once("exit", (code, signal) => {
         if (code === 0) end(undefined);
-        else if (isLate) end(`was killed: it ran longer than ${timeoutMilliseconds / 1000} s`);
+        else if (excess !== undefined) end(`was killed: it ${excess}`);
         else end(code === null ? `was ended by ${signal}` : `ended with code ${code}`);
       });
     });

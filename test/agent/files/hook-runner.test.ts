@@ -34,8 +34,15 @@ function scene(context: TestContext) {
     hookOf,
     traces: () => (existsSync(out) ? readFileSync(out, "utf8").split("\n").slice(0, -1) : []),
     trace: hookOf(`printf '%s|%s\\n' "$SIGNET_CHANGE" "$SIGNET_CHANGED_FILE" >> ${shellWord(out)}`),
-    start: () =>
-      new HookRunner({ memory: new HookMemory(folder, log), log, monotonic: time, random: () => 1, sleep: time.sleep }),
+    start: (logBytes: () => number | undefined = () => undefined) =>
+      new HookRunner({
+        memory: new HookMemory(folder, log),
+        log,
+        monotonic: time,
+        random: () => 1,
+        sleep: time.sleep,
+        logBytes,
+      }),
     idle: (runner: HookRunner) => eventually("all hooks have finished", () => runner.isIdle),
   };
 }
@@ -263,6 +270,17 @@ describe("a hook", () => {
     runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook });
     await eventually("the fault", () => runner.faults().length === 1);
     assert.deepEqual(runner.faults(), ["the hook for /f was killed: it ran longer than 0.05 s"]);
+    await runner.stop({ graceMilliseconds: 0 });
+  });
+
+  it("is killed when the file of the log grows by more than 16 MiB while it runs", async (context) => {
+    const { start, hookOf } = scene(context);
+    const sizes = [2 ** 30, 2 ** 30 + 2 ** 24];
+    const runner = start(() => sizes.shift() ?? 2 ** 30 + 2 ** 24 + 1);
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: hookOf("sleep 60") });
+    await eventually("the fault", () => runner.faults().length === 1);
+    assert.deepEqual(runner.faults(), ["the hook for /f was killed: it wrote more than 16 MiB into the log"]);
+    assert.deepEqual(sizes, []);
     await runner.stop({ graceMilliseconds: 0 });
   });
 

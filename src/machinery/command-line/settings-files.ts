@@ -48,7 +48,7 @@ function readBounded({
           `--${flag}: ${file} is longer than its file system says; write what is in it to another file and name that`,
         );
       }
-      return buffer.toString("utf8", 0, length);
+      return new TextDecoder().decode(buffer.subarray(0, length)); // without the byte order mark that Windows writes
     });
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;

@@ -68,7 +68,7 @@ async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
 /** Asks no server: without its certificate, it is not known who the agent is to one. */
 function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
   for (const server of servers) yield { subject: serverSubject(server), ...finding };
-  for (const { source } of trustBundles) yield { subject: bundleSubject(source), ...finding };
+  for (const subject of bundleSources(trustBundles).keys()) yield { subject, ...finding };
 }
 
 async function* ofServers(settings: AgentSettings, agent: Omit<CheckIdentity, "settings">): Findings {
@@ -79,8 +79,8 @@ async function* ofServers(settings: AgentSettings, agent: Omit<CheckIdentity, "s
     if (finding.state === "ok") answering ??= identity;
     yield { subject: serverSubject(server), ...finding };
   }
-  for (const { source } of settings.trustBundles) {
-    yield { subject: bundleSubject(source), ...(await foundBy(() => checkBundles(source, answering))) };
+  for (const [subject, source] of bundleSources(settings.trustBundles)) {
+    yield { subject, ...(await foundBy(() => checkBundles(source, answering))) };
   }
 }
 
@@ -113,6 +113,10 @@ const runsAgent = (dataDirectory: string): Promise<boolean> =>
   );
 
 const serverSubject = (server: string): string => `the server ${server}`;
+
+/** By their subjects: several files may have the same source. */
+const bundleSources = (files: readonly TrustBundleFile[]): ReadonlyMap<string, TrustBundleFile["source"]> =>
+  new Map(files.map(({ source }) => [bundleSubject(source), source]));
 
 const bundleSubject = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source

@@ -179,14 +179,18 @@ describe("the check of an agent's settings", () => {
     assert.equal(found, `FAULT  the password of ${file}: the password file is missing`);
   });
 
-  it("finds a signer with more trust bundles than the agent follows", async () => {
+  it("finds a signer with more trust bundles than the agent follows, once for all its files", async () => {
     const bundles = server.client.resource(clusterTrustBundleResource(names));
     const signerName = "example.com/many";
     const spec = { signerName, trustBundle: server.caCertificates };
     for (let index = 0; index <= 100; index++) {
       await bundles.create({ apiVersion: "", kind: "", metadata: { name: `example.com:many:${index}` }, spec });
     }
-    const trustBundles = [{ source: { signerName }, file: join(folder, "many.pem"), hook: undefined }];
+    const trustBundles = ["many.pem", "other.pem"].map((name) => ({
+      source: { signerName },
+      file: join(folder, name),
+      hook: undefined,
+    }));
     assert.deepEqual(await check({ trustBundles }), [
       "FAULT  the trust bundles of the signer example.com/many: there are more than 100, and the agent follows none of them",
     ]);

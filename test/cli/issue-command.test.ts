@@ -148,7 +148,7 @@ describe("signet certificates issue", () => {
   it("ends with the code of the table when a request is denied", async () => {
     const denied = await issue("no", ...ofServices, "--dns", "db.services.example", "--out", file("no.pem"));
     assert.equal(denied.code, exitCodes.refused.code);
-    assert.match(denied.stderr, /signet: request no-csr-\S+: Denied \(.*\n$/);
+    assert.match(denied.stderr, /signet: request no-csr-\S+: Denied \(.*[^.]; change what is requested, .*\n$/);
     assert.equal(statSync(file("no.pem"), { throwIfNoEntry: false }), undefined);
   });
 

@@ -252,5 +252,5 @@ function ownState(name: string, folder: string): ReturnType<typeof ownFolder> {
 
 const asFailure = (error: unknown): unknown =>
   error instanceof RequestRefused
-    ? commandRefused(`${error.message}; change what is requested, or ask who decides`)
+    ? commandRefused(`${error.message.replace(/\.$/, "")}; change what is requested, or ask who decides`)
     : error;

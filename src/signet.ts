@@ -1,7 +1,9 @@
 // Before anything else is loaded, so that no signal opens the debugger meanwhile.
 await import("./without-debugger.ts");
 
-if (process.argv[2] === "agent") {
+const [, , command] = process.argv;
+if (command === "agent" || command === "serve") await import("./before-reload-signals.ts");
+if (command === "agent") {
   await (await import("./run-agent-command.ts")).runAgentCommand("signet agent");
 } else {
   const { signetCommand } = await import("./cli/program.ts");

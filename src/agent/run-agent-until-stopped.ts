@@ -42,11 +42,13 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const filesOf = ({ followedFiles }: AgentSettings): readonly string[] =>
     source.configurationFile === undefined ? followedFiles : [source.configurationFile, ...followedFiles];
   const events = new AgentEvents({ first: filesOf(settings), load: () => filesOf(source.load()) }, log);
+  let isRenewalAsked = false;
   process.on(
     "SIGUSR2",
     oncePerTurn(() => {
       log.info({}, "renewing all certificates, as requested by SIGUSR2");
-      agent?.renewNow();
+      if (agent === undefined) isRenewalAsked = true;
+      else agent.renewNow();
     }),
   );
   const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
@@ -64,6 +66,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   };
   try {
     agent = await startAgent(settings, { log, version });
+    if (isRenewalAsked) agent.renewNow();
     say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
     manager.ready();
     for (;;) {

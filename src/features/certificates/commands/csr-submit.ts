@@ -3,8 +3,8 @@ import { withServer } from "../../../machinery/command-line/connection.ts";
 import { defaultUsages } from "../../../machinery/command-line/certificate-name-options.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
-import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
 import { parseCertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import { decodePemBlocks, encodePem } from "../../../pki/pem.ts";
@@ -24,7 +24,7 @@ export const submitCertificateRequest = (): Command =>
       new Command("submit")
         .description("send a certificate request that another program has made")
         .argument("<name>", "the request's name")
-        .requiredOption("--from-file <file>", "PEM file with the PKCS #10 request")
+        .requiredOption("--from-file <file>", "PEM file with the PKCS #10 request; -: standard input")
         .addOption(
           repeatedOption(
             "--usage <usage>",
@@ -39,7 +39,7 @@ export const submitCertificateRequest = (): Command =>
   );
 
 async function submitRequest(name: string, flags: SubmitFlags): Promise<void> {
-  const { pem, request } = readRequest(flags.fromFile);
+  const { pem, request } = await readRequest(flags.fromFile);
   const usages = flags.usage ?? defaultUsages(request.subjectAltNames);
   await withServer(flags, async (connection) => {
     const requests = connection.client.resource(certificateSigningRequestResource(connection.names));
@@ -52,8 +52,9 @@ async function submitRequest(name: string, flags: SubmitFlags): Promise<void> {
 const requestLabels: ReadonlySet<string> = new Set(["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
 
 /** The only request of a file, as the one plain PEM block that servers and signers want. Throws UsageError. */
-function readRequest(file: string): { readonly pem: string; readonly request: CertificateRequest } {
-  const found = decodePemBlocks(readSettingsFile("from-file", file)).filter(({ type }) => requestLabels.has(type));
+async function readRequest(file: string): Promise<{ readonly pem: string; readonly request: CertificateRequest }> {
+  const text = await readInputFile({ flag: "from-file", file });
+  const found = decodePemBlocks(text).filter(({ type }) => requestLabels.has(type));
   const [block] = found;
   if (block === undefined || found.length > 1) {
     const holds = found.length === 0 ? "no PKCS #10 request in PEM" : `${found.length} requests`;

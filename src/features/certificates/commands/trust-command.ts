@@ -18,7 +18,7 @@ import {
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { atOnce } from "../../../machinery/api/at-once.ts";
-import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
+import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { fingerprintOf } from "../../../pki/certificates/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
@@ -123,10 +123,10 @@ const create = (): Command =>
     withOutputFlag(withConnectionFlags(new Command("create")))
       .description("publish CA certificates in a trust bundle")
       .argument("<name>", "a signer's bundle is named signer.example:name:anything")
-      .requiredOption("--from-file <file>", "PEM file with the CA certificates")
+      .requiredOption("--from-file <file>", "PEM file with the CA certificates; -: standard input")
       .option("--signer <name>", "the signer that the anchors belong to; default: none")
       .action(async (name: string, flags: CreateFlags) => {
-        const trustBundle = readSettingsFile("from-file", flags.fromFile);
+        const trustBundle = await readInputFile({ flag: "from-file", file: flags.fromFile });
         const faults = atOnce(findAnchorFaults(trustBundle));
         if (faults.length > 0) {
           const advice = "name a file with CA certificates in PEM alone";

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { after, describe, it } from "node:test";
+import { readInputFile } from "../../../src/machinery/command-line/input-file.ts";
+
+describe("the input of a command", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-input-"));
+  after(() => rmSync(folder, { recursive: true }));
+  const flag = "from-file";
+
+  it("is standard input for -", async () => {
+    const standardInput = Readable.from([Buffer.from("a "), Buffer.from("request")]);
+    assert.equal(await readInputFile({ flag, file: "-", standardInput }), "a request");
+  });
+
+  it("may come from a pipe, as that of another command", async () => {
+    const file = join(folder, "pipe");
+    assert.equal(spawnSync("mkfifo", [file]).status, 0);
+    const [text] = await Promise.all([readInputFile({ flag, file }), writeFile(file, "a request")]);
+    assert.equal(text, "a request");
+  });
+
+  it("is read without the byte order mark that programs of Windows begin it with", async () => {
+    const file = join(folder, "marked");
+    writeFileSync(file, "\uFEFFa request");
+    assert.equal(await readInputFile({ flag, file }), "a request");
+  });
+
+  it("is refused when it never ends, or is no file", async () => {
+    for (const [file, reason] of [
+      ["/dev/zero", /^--from-file: \/dev\/zero is longer than 16 MiB; name a smaller one$/],
+      [folder, /^--from-file: cannot read \S+: it is a folder; name a file$/],
+      [join(folder, "nosuch"), /^--from-file: cannot read \S+: there is no such file; name another$/],
+    ] as const) {
+      await assert.rejects(readInputFile({ flag, file }), { name: "UsageError", message: reason });
+    }
+  });
+});

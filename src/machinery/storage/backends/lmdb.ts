@@ -209,6 +209,8 @@ export class LmdbStore implements Store {
     for (const { key: revision, value: head } of heads) {
       expected += 1;
       if (revision !== expected) throw this.#goneWrite(expected);
+      // Its key may be changed too.
+      if (!head.isIntact) throw changedWrite(`revision ${revision}`);
       const { key, isDelete, createRevision, previousRevision } = head;
       if (key.startsWith(prefix)) {
         const version = isDelete ? undefined : this.#writtenAt(revision, { key, leftOut });
@@ -322,11 +324,13 @@ export class LmdbStore implements Store {
     const { log } = this.#environment;
     for (let modRevision = from; modRevision > 0;) {
       const shared = recordAt(log, { revision: modRevision, key });
-      if (shared === undefined) return undefined; // compaction has removed a delete
+      if (shared === undefined) {
+        if (modRevision > this.#counter("compacted")) lost(key);
+        return undefined; // compaction has removed a delete
+      }
+      if (!isOfKey(shared, key)) lost(key);
       if (modRevision <= revision) {
-        const record = decodeLogRecord(copied(shared));
-        if (record.key !== key) lost(key);
-        const { value, createRevision } = record;
+        const { value, createRevision } = decodeLogRecord(copied(shared));
         return value && { key, value, createRevision, modRevision };
       }
       modRevision = decodePreviousRevision(shared);

@@ -8,6 +8,7 @@ import type { LmdbEnvironment } from "../../../../src/machinery/storage/backends
 import { storedFormat } from "../../../../src/machinery/storage/backends/lmdb-format.ts";
 import {
   decodeLogRecord,
+  encodeHead,
   encodeLogRecord,
   encodeRevision,
   isIntact,
@@ -196,6 +197,51 @@ describe("a damaged LMDB store", () => {
       await closeEnvironment(environment);
       const { entries } = await store.rangeOfHeads({ ...everyKey, firstByte: openBrace, showsDamaged: true });
       assert.deepEqual(entries.map(textOf), [`/a/1 the store's file is damaged (${found.lost})`, "/a/2 later"]);
+    }),
+  );
+
+  it(
+    "fails a read at an earlier revision whose write is lost, and not one from before the object was there",
+    withStore("changed", async (store, { old, last, directory }) => {
+      await store.compact(old - 1);
+      const environment = openEnvironment({ directory, profile: "platform" });
+      await environment.log.remove(encodeRevision(old));
+      await closeEnvironment(environment);
+      const isLost = { found: `the store's file is damaged (${found.lost})` };
+      await assert.rejects(store.range({ ...everyKey, revision: old }), isLost);
+      const { entries } = await store.range({ ...singleKeyRange("/a/2"), revision: last });
+      assert.deepEqual(entries, []);
+    }),
+  );
+
+  it(
+    "fails a read at an earlier revision where a head leads to a write of another key",
+    withStore("lost", async (store, { old, last, directory }) => {
+      const other = await put(store, "/b", "{}");
+      await store.write({ key: "/a/1", value: Buffer.from("{}"), expectedRevision: last });
+      const newest = store.latestRevision();
+      const environment = openEnvironment({ directory, profile: "platform" });
+      const head = encodeHead(Buffer.from("{}"), { previousRevision: other, revision: newest });
+      await environment.heads.put(Buffer.from("/a/1"), head, newest);
+      await closeEnvironment(environment);
+      const isLost = { found: `the store's file is damaged (${found.lost})` };
+      for (const revision of [old, last]) await assert.rejects(store.range({ ...everyKey, revision }), isLost);
+    }),
+  );
+
+  it(
+    "ends a read of the history that comes to a changed delete, which may be of its prefix",
+    withStore("changed", async (store, { directory }) => {
+      const made = await put(store, "/b/1", "{}");
+      const deleted = await store.write({ key: "/b/1", value: undefined, expectedRevision: made });
+      assert.ok(deleted.isWritten);
+      const environment = openEnvironment({ directory, profile: "platform" });
+      const record = Buffer.from(environment.log.get(encodeRevision(deleted.revision)) ?? assert.fail("it is logged"));
+      record.write("c", record.indexOf("/b/1") + 1);
+      await environment.log.put(encodeRevision(deleted.revision), record);
+      await closeEnvironment(environment);
+      const history = { afterRevision: made, untilRevision: deleted.revision, limit: 10, maximumBytes: 1000 };
+      await assert.rejects(store.readLog({ ...history, prefix: "/b/" }), { name: "StoreDamaged" });
     }),
   );
 

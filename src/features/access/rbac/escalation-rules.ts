@@ -11,6 +11,7 @@ import { everyPermission } from "./policy-rule.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { RoleBinding } from "./role-bindings.ts";
 import { compareRules } from "./rule-coverage.ts";
+import { tooManyRules } from "./rule-resolver.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -135,8 +136,8 @@ async function escalationError(
   { attributes, wanted }: { readonly attributes: AdmissionAttributes; readonly wanted: readonly PolicyRule[] },
 ): Promise<ApiError | undefined> {
   const { user, requestedGroup: group, resource, namespace, name } = attributes;
-  const { rules, errors } = await resolver.rulesFor(user, namespace);
-  const { uncovered, isCutShort } = await new LongWork(user).all(compareRules(rules, wanted));
+  const held = await resolver.heldBy(user, namespace);
+  const { uncovered, isCutShort } = await new LongWork(user).all(compareRules(held.rules, wanted));
   if (uncovered.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
   if (isCutShort) {
@@ -152,7 +153,12 @@ async function escalationError(
   }
   const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();
   const more = uncovered.length > maximumShown ? `\n... and ${uncovered.length - maximumShown} more` : "";
-  const resolution = errors.length === 0 ? "" : `; resolution errors: ${quotedErrors(errors)}`;
+  const errors = [
+    // Upstream names the resource of the request, not that of the missing role.
+    ...held.missing.map((role) => notFound({ group, resource }, role.name).message),
+    ...(held.isCutShort ? [tooManyRules] : []),
+  ];
+  const resolution = errors.length === 0 ? "" : `; resolution errors: [${listed(errors)}]`;
   return forbidden(
     { group, resource },
     {
@@ -177,7 +183,11 @@ const quoted = (list: readonly string[]): string =>
     .map((one) => JSON.stringify(shortened(one)))
     .join(" ")}]`;
 
-const quotedErrors = (errors: readonly string[]): string => `[${bounded(errors).map(shortened).join(", ")}]`;
+/** As Go shows an aggregate of errors: several are in brackets, one is not. */
+function listed(errors: readonly string[]): string {
+  const shown = bounded(errors).map(shortened).join(", ");
+  return errors.length > 1 ? `[${shown}]` : shown;
+}
 
 function ruleText(rule: PolicyRule): string {
   const parts = [

@@ -15,9 +15,18 @@ export interface ResolvedRules {
   readonly errors: readonly string[];
 }
 
+/** The rules of a user's roles. */
+interface HeldRules {
+  readonly rules: readonly PolicyRule[];
+  /** Roles that bindings of the user name, but that do not exist. */
+  readonly missing: readonly RoleRef[];
+  /** Whether the user has more rules than are gathered. */
+  readonly isCutShort: boolean;
+}
+
 /** How much of a user's rules is gathered, in characters: more than the largest role has, and much more than users need. */
 const maximumCharacters = 2 * 1024 * 1024;
-const tooManyRules = "the user has more rules than can be listed: not all of them are there";
+export const tooManyRules = "the user has more rules than can be listed: not all of them are there";
 
 /**
  * Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). They have every name in the server's own spelling,
@@ -69,15 +78,22 @@ export class RuleResolver {
     return own;
   }
 
-  /** The rules of a user in a namespace, up to a bound. Each role counts once. Users with many or large roles take turns. */
+  /** The rules of a user in a namespace, with the errors that a review shows. */
   async rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules> {
+    const { rules, missing, isCutShort } = await this.heldBy(user, namespace);
+    const errors = missing.map((roleRef) => this.missingRole(roleRef));
+    return { rules, isIncomplete: isCutShort, errors: isCutShort ? [...errors, tooManyRules] : errors };
+  }
+
+  /** The rules of a user in a namespace, up to a bound. Each role counts once. Users with many or large roles take turns. */
+  async heldBy(user: UserInfo, namespace: string): Promise<HeldRules> {
     await this.prepare(namespace);
     return new LongWork(user).all(this.#gather(this.grants(user, namespace)));
   }
 
-  *#gather(grants: readonly Grant[]): Generator<undefined, ResolvedRules> {
+  *#gather(grants: readonly Grant[]): Generator<undefined, HeldRules> {
     const rules: (readonly PolicyRule[])[] = [];
-    const errors = new Set<string>();
+    const missing: RoleRef[] = [];
     const seen = new Set<string>();
     let characters = 0;
     for (const { binding } of grants) {
@@ -86,16 +102,14 @@ export class RuleResolver {
       seen.add(binding.roleKey);
       const found = this.rulesOfRole(binding.roleRef, binding.namespace);
       if (found === undefined) {
-        errors.add(this.missingRole(binding.roleRef));
+        missing.push(binding.roleRef);
         continue;
       }
       characters += charactersOf(found);
-      if (characters > maximumCharacters) {
-        return { rules: rules.flat(), isIncomplete: true, errors: [...errors, tooManyRules] };
-      }
+      if (characters > maximumCharacters) return { rules: rules.flat(), missing, isCutShort: true };
       rules.push(found);
     }
-    return { rules: rules.flat(), isIncomplete: false, errors: [...errors] };
+    return { rules: rules.flat(), missing, isCutShort: false };
   }
 
   missingRole({ apiGroup, kind, name }: RoleRef): string {

@@ -84,7 +84,7 @@ describe("the author of a role", () => {
     await assert.rejects(admit(written(clusterRole({ rules: [readPods] }))), is403);
   });
 
-  it("is refused with the missing permissions, sorted, and the roles that do not exist", async () => {
+  it("is refused with the missing permissions, sorted, and a role that does not exist", async () => {
     const objects = holdsReadPods().bind("ns", { kind: "Role", name: "lost" }, toAlice);
     const wanted = [
       { verbs: ["get", "list"], apiGroups: [""], resources: ["secrets"], resourceNames: ["x"] },
@@ -97,7 +97,18 @@ describe("the author of a role", () => {
         `roles.${group} "more" is forbidden: user "alice" (groups=["dev"]) is attempting to grant RBAC permissions not currently held:\n` +
         '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}\n' +
         '{APIGroups:[""], Resources:["secrets"], ResourceNames:["x"], Verbs:["get" "list"]}' +
-        `; resolution errors: [role.${group} "lost" not found]`,
+        `; resolution errors: [roles.${group} "lost" not found]`,
+    });
+  });
+
+  it("is refused with all roles that do not exist, named as what is written", async () => {
+    const objects = holdsReadPods()
+      .bind("ns", { kind: "Role", name: "lost" }, toAlice)
+      .bind("ns", { kind: "ClusterRole", name: "gone" }, toAlice);
+    await assert.rejects(guards(objects)(written(role([everything]))), {
+      message: new RegExp(
+        `; resolution errors: \\[\\[roles\\.${group} "lost" not found, roles\\.${group} "gone" not found\\]\\]$`,
+      ),
     });
   });
 

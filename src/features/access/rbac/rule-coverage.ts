@@ -80,14 +80,17 @@ function* addMissing(
   }
 }
 
-/** Joins rules of resources that differ only in their verbs, in order of first appearance. */
+/**
+ * Joins rules of resources that differ only in their verbs, in order of first appearance (upstream: `CompactRules`). A verb that two
+ * of the wanted rules have is there twice.
+ */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
-  const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: Set<string> }>();
+  const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: string[] }>();
   for (const { verbs, ...rest } of rules) {
     const key = JSON.stringify([rest.nonResourceURLs && verbs, rest]);
-    let known = joined.get(key);
-    if (known === undefined) joined.set(key, (known = { rest, verbs: new Set() }));
-    for (const verb of verbs ?? []) known.verbs.add(verb);
+    const known = joined.get(key);
+    if (known === undefined) joined.set(key, { rest, verbs: [...(verbs ?? [])] });
+    else if (rest.nonResourceURLs === undefined) known.verbs.push(...(verbs ?? []));
   }
-  return [...joined.values()].map(({ rest, verbs }) => ({ ...rest, verbs: [...verbs] }));
+  return [...joined.values()].map(({ rest, verbs }) => ({ ...rest, verbs }));
 }

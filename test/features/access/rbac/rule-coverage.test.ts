@@ -28,6 +28,14 @@ describe("the rules that a user holds", () => {
     );
   });
 
+  it("return a verb as often as it is wanted for a resource, and a path once", () => {
+    const paths = { verbs: ["get"], nonResourceURLs: ["/a"] };
+    assert.deepEqual(uncoveredRules([], [readPods, rule({ verbs: ["get", "list"] }), paths, paths]), [
+      rule({ verbs: [...(readPods.verbs ?? []), "get", "list"] }),
+      paths,
+    ]);
+  });
+
   it("with names do not cover other names, nor all", () => {
     const held = [rule({ resourceNames: ["x"] })];
     assert.deepEqual(uncoveredRules(held, [rule({ resourceNames: ["x"] })]), []);

@@ -30,7 +30,7 @@ export interface ObjectMerge {
   readonly repeated: RepeatedEntries;
 }
 
-interface ListMerge {
+export interface ListMerge {
   readonly original: readonly unknown[];
   readonly patch: readonly unknown[];
   readonly strategy: ListStrategy;

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../api/json-object.ts";
 import { maximumJsonDepth } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
 import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
-import type { ObjectMerge } from "./merge-list.ts";
+import type { ListMerge, ObjectMerge } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 
@@ -53,7 +53,7 @@ function mergeObject(merge: ObjectMerge): JsonObject {
   for (const key in patch) {
     const value = patch[key];
     if (key.startsWith(deletePrefix)) {
-      deleteFromList({ merged, key: listName(key, deletePrefix), value });
+      deleteFromList(merge, { merged, key: listName(key, deletePrefix), value });
     } else if (
       key !== retainKeysDirective &&
       !key.startsWith(orderPrefix) &&
@@ -121,19 +121,22 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
   return ordered;
 }
 
-/** `value` lists what is deleted. */
-function deleteFromList({ merged, key, value: values }: PatchedMember): void {
-  if (values === null) {
+/**
+ * Takes values out of a list; null takes the list away. Upstream merges entries that are objects, as without the directive, and
+ * ignores a directive for what is no list.
+ */
+function deleteFromList(merge: ObjectMerge, { merged, key, value }: PatchedMember): void {
+  if (value === null) {
     delete merged[key];
     return;
   }
-  if (!Array.isArray(values)) throw badRequest(formatFaults[deletePrefix]);
   const original = memberOf(merged, key);
-  if (!Array.isArray(original)) return;
-  if ([...original, ...(values as unknown[])].some((item) => typeof item === "object")) {
-    throw badRequest(formatFaults[deletePrefix]);
+  if (!Array.isArray(original) || !Array.isArray(value)) return;
+  if ([...original, ...(value as unknown[])].some((item) => typeof item === "object")) {
+    setMember(merged, key, mergeList(listMergeOf(merge, { original, key, value: value as unknown[] })));
+    return;
   }
-  const deleted = new Set<unknown>(values);
+  const deleted = new Set<unknown>(value);
   setMember(
     merged,
     key,
@@ -147,7 +150,24 @@ interface PatchedMember {
   readonly value: unknown;
 }
 
-function mergeMember({ schema, path, repeated }: ObjectMerge, { merged, key, value }: PatchedMember): void {
+interface PatchedList {
+  readonly original: readonly unknown[];
+  readonly key: string;
+  readonly value: readonly unknown[];
+}
+
+/** How a list among the members of a merged object is merged. */
+const listMergeOf = ({ schema, path, repeated }: ObjectMerge, { original, key, value }: PatchedList): ListMerge => ({
+  original,
+  patch: value,
+  strategy: listStrategy(memberSchemaOf(schema, key)),
+  mergeEntry: mergeObject,
+  path: `${path}${key}`,
+  repeated,
+});
+
+function mergeMember(merge: ObjectMerge, { merged, key, value }: PatchedMember): void {
+  const { schema, path, repeated } = merge;
   const original = memberOf(merged, key);
   if (value === null) {
     delete merged[key];
@@ -155,9 +175,8 @@ function mergeMember({ schema, path, repeated }: ObjectMerge, { merged, key, val
     const inner = { original, patch: value, schema: memberSchemaOf(schema, key), path: `${path}${key}.` };
     setMember(merged, key, mergeObject({ ...inner, repeated }));
   } else if (Array.isArray(value) && Array.isArray(original)) {
-    const strategy = listStrategy(memberSchemaOf(schema, key));
-    const list = { original, patch: value as unknown[], strategy, mergeEntry: mergeObject, path: `${path}${key}` };
-    setMember(merged, key, strategy.isMerged ? mergeList({ ...list, repeated }) : value);
+    const list = listMergeOf(merge, { original, key, value: value as unknown[] });
+    setMember(merged, key, list.strategy.isMerged ? mergeList(list) : value);
   } else {
     const added = withoutDirectives(value);
     if (added === undefined) delete merged[key];

@@ -142,6 +142,13 @@ describe("a strategic merge patch", () => {
     });
   });
 
+  it("merges a deletion list of objects, and ignores one that is no list, as upstream", () => {
+    const document = { metadata: { finalizers: ["x"] }, secrets: [{ name: "a" }] };
+    const merged = patched(document, { "$deleteFromPrimitiveList/secrets": [{ name: "a", kind: "k" }, { name: "b" }] });
+    assert.deepEqual(merged.secrets, [{ name: "a", kind: "k" }, { name: "b" }]);
+    assert.deepEqual(patched(document, { metadata: { "$deleteFromPrimitiveList/finalizers": "x" } }), document);
+  });
+
   it("clears the keys that $retainKeys does not list", () => {
     const document = { metadata: { labels: { a: "1", b: "2" } } };
     assert.deepEqual(patched(document, { metadata: { labels: { $retainKeys: ["c"], c: "3" } } }), {
@@ -176,14 +183,18 @@ describe("a strategic merge patch", () => {
       422,
       { "$setElementOrder/secrets": [{ name: "b" }], secrets: [{ name: "a" }] },
     ],
-    ["a deletion list that is no list", 400, { metadata: { "$deleteFromPrimitiveList/finalizers": "x" } }],
-    ["a deletion list of objects", 400, { "$deleteFromPrimitiveList/secrets": [{ name: "a" }] }],
+    [
+      "a deletion list of objects of an atomic list",
+      422,
+      { "$deleteFromPrimitiveList/imagePullSecrets": [{ name: "a" }] },
+    ],
     ["$retainKeys that is no list", 400, { metadata: { $retainKeys: "a" } }],
     ["$retainKeys that misses what is set", 400, { metadata: { $retainKeys: ["labels"], finalizers: ["z"] } }],
   ];
   for (const [title, code, patch] of misfits) {
     it(`is refused with ${code} for ${title}`, () => {
-      const document = { metadata: { finalizers: ["x"] }, secrets: [{ name: "a" }, { name: "b" }] };
+      const secrets = [{ name: "a" }, { name: "b" }];
+      const document = { metadata: { finalizers: ["x"] }, secrets, imagePullSecrets: [{ name: "a" }] };
       assert.throws(() => patched(document, patch), isRefusedWith(code));
     });
   }

@@ -1,4 +1,5 @@
 import type { Clock, Schedule } from "../api/clock.ts";
+import { TokenBucket } from "../scheduling/token-bucket.ts";
 import { waitAtMost } from "../scheduling/wait-at-most.ts";
 
 /** Where lines go: a file, or a server. */
@@ -72,15 +73,14 @@ export class EventQueue {
   #isFailing = false;
   #isHanging = false;
   #lostSinceFailure = 0;
-  #tokens: number;
-  #tokensAt: number;
+  readonly #throttle: TokenBucket | undefined;
   /** Events that will never be delivered. */
   lost = 0;
 
   constructor(options: EventQueueOptions) {
     this.#options = options;
-    this.#tokens = options.throttle?.burst ?? 0;
-    this.#tokensAt = options.monotonic.now();
+    const { throttle, monotonic } = options;
+    this.#throttle = throttle && new TokenBucket({ ...throttle, nowSeconds: () => monotonic.now() / 1000 });
   }
 
   /** Takes a line, which has no line break. It is lost when too many wait. */
@@ -281,16 +281,10 @@ export class EventQueue {
 
   /** Waits until the limit allows a delivery (a token bucket, as in upstream). */
   async #turn(): Promise<void> {
-    const { throttle, monotonic } = this.#options;
+    const throttle = this.#throttle;
     if (throttle === undefined) return;
-    for (;;) {
-      const at = monotonic.now();
-      this.#tokens = Math.min(throttle.burst, this.#tokens + ((at - this.#tokensAt) / 1000) * throttle.perSecond);
-      this.#tokensAt = at;
-      if (this.#tokens >= 1 || this.#isClosed) break;
-      await this.#pause(Math.ceil(((1 - this.#tokens) / throttle.perSecond) * 1000));
-    }
-    this.#tokens -= 1;
+    while (throttle.available() < 1 && !this.#isClosed) await this.#pause(throttle.millisecondsUntil(1));
+    throttle.take();
   }
 
   #pause(milliseconds: number): Promise<void> {

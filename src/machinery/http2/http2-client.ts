@@ -112,17 +112,17 @@ export class Http2Client {
         onReset: (reset) => this.#readReset(reset),
         onSettings: (payload) => this.#readSettings(payload),
         onPing: (payload) => {
-          this.#allowance.spend();
+          this.#allowance.take();
           this.#queue(pingAcknowledgement(payload));
         },
         onPingAnswer: () => {
-          this.#allowance.spend();
+          this.#allowance.take();
           this.#pings.shift()?.();
         },
         onGoAway: (goAway) => this.#readGoAway(goAway),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
-        onPriority: () => this.#allowance.spend(),
-        onIgnored: () => this.#allowance.spend(),
+        onPriority: () => this.#allowance.take(),
+        onIgnored: () => this.#allowance.take(),
       },
     });
     this.#frames = [
@@ -257,7 +257,7 @@ export class Http2Client {
         return;
       }
       writer.dataOf(stream, { bytes, isEnd });
-      this.#allowance.earn(emptyFramesPerRequestFrame);
+      this.#allowance.add(emptyFramesPerRequestFrame);
       stream.sendWindowBytes -= bytes;
       this.#sendWindowBytes -= bytes;
       stream.isEndSent = isEnd;
@@ -318,7 +318,7 @@ export class Http2Client {
       this.#takenBytes = 0;
     }
     const stream = this.#streams.get(streamId);
-    if (stream === undefined || (data.length === 0 && !isEnd)) this.#allowance.spend();
+    if (stream === undefined || (data.length === 0 && !isEnd)) this.#allowance.take();
     if (stream === undefined) return;
     stream.takenBytes += frameBytes;
     if (!isEnd) this.askForMore(stream);
@@ -334,7 +334,7 @@ export class Http2Client {
 
   #readHeaders({ streamId, bytes, isEnd }: HeaderBlock): void {
     const stream = this.#streams.get(streamId);
-    if (stream === undefined || !isEnd) this.#allowance.spend(1 + bytes.length / headerBytesPerFrame);
+    if (stream === undefined || !isEnd) this.#allowance.take(1 + bytes.length / headerBytesPerFrame);
     // Also a block that nobody wants: it may change the table.
     this.#decoder.decode(bytes, stream?.exchange ?? ignoringFields);
     if (stream !== undefined && isEnd) this.#readEnd(stream);
@@ -342,13 +342,13 @@ export class Http2Client {
 
   #readReset({ streamId, code }: { readonly streamId: number; readonly code: number }): void {
     const stream = this.#streams.get(streamId);
-    if (stream === undefined) return this.#allowance.spend();
+    if (stream === undefined) return this.#allowance.take();
     const cause = new Error(`the server reset the stream with code ${code}`);
     this.#close(stream, { isUnprocessed: code === errorCodes.refusedStream, cause });
   }
 
   #readSettings(payload: Buffer): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
@@ -371,7 +371,7 @@ export class Http2Client {
   }
 
   #readGoAway({ lastStreamId, code }: { readonly lastStreamId: number; readonly code: number }): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     this.#isClosing = true;
     const cause = new Error(`the server leaves with code ${code}`);
     const unprocessed = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
@@ -381,7 +381,7 @@ export class Http2Client {
   }
 
   #readWindowUpdate({ streamId, bytes }: { readonly streamId: number; readonly bytes: number }): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     if (streamId !== 0) {
       const stream = this.#streams.get(streamId);
       if (stream !== undefined) this.#widen(stream, bytes);

@@ -97,11 +97,11 @@ export class Http2Session implements StreamSession {
         onSettings: (payload) => this.#readSettings(payload),
         onPing: (payload) => this.#output.queue(pingAcknowledgement(payload)),
         // This side sends none.
-        onPingAnswer: () => this.#allowance.spend(),
+        onPingAnswer: () => this.#allowance.take(),
         onGoAway: () => this.close(),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
         onPriority: (frame) => this.#readPriority(frame),
-        onIgnored: () => this.#allowance.spend(),
+        onIgnored: () => this.#allowance.take(),
       },
     });
     this.#nowSeconds = nowSeconds;
@@ -172,7 +172,7 @@ export class Http2Session implements StreamSession {
   #readData({ streamId, data, frameBytes, isEnd }: DataFrame): void {
     if (!this.#receiveWindow.receive(frameBytes))
       throw new ConnectionError(errorCodes.flowControlError, "DATA exceeds the connection's window");
-    if (data.length === 0 && !isEnd) this.#allowance.spend();
+    if (data.length === 0 && !isEnd) this.#allowance.take();
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
       this.take(frameBytes);
@@ -207,7 +207,7 @@ export class Http2Session implements StreamSession {
     if (streamId <= this.#lastStreamId) {
       this.#ignoreClosed(streamId);
       // Trailers may end a request that is answered, once.
-      if (!isEnd || !this.#ended.finish(streamId)) this.#allowance.spend();
+      if (!isEnd || !this.#ended.finish(streamId)) this.#allowance.take();
       return;
     }
     if (this.#isClosing) return;
@@ -236,7 +236,7 @@ export class Http2Session implements StreamSession {
   }
 
   #readPriority({ streamId, payload }: Frame): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     const isSelf = payload.length === 5 && (payload.readUInt32BE(0) & maximumWindowBytes) === streamId;
     if (payload.length === 5 && !isSelf) return;
     const code = isSelf ? errorCodes.protocolError : errorCodes.frameSizeError;
@@ -252,12 +252,12 @@ export class Http2Session implements StreamSession {
     if (this.#ended.finish(streamId)) return;
     const stream = this.#streams.get(streamId);
     // A client ends its watches in no other way.
-    if (stream?.hasBegunAnswer !== true) this.#allowance.spend();
+    if (stream?.hasBegunAnswer !== true) this.#allowance.take();
     if (stream !== undefined) this.#end(stream);
   }
 
   #readSettings(payload: Buffer): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
@@ -290,12 +290,12 @@ export class Http2Session implements StreamSession {
 
   /** The client broke a rule that concerns one stream (RFC 9113 section 5.4.2). */
   #refuse(stream: Http2Stream, code: ErrorCode): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     this.reset(stream, code);
   }
 
   #refuseStream(streamId: number, code: ErrorCode): void {
-    this.#allowance.spend();
+    this.#allowance.take();
     this.#ended.add(streamId);
     this.#output.queue(resetFrame(streamId, code));
   }

@@ -3,6 +3,7 @@ import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
+import { TokenBucket } from "../../../machinery/scheduling/token-bucket.ts";
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { oids } from "../../../pki/der/object-identifiers.ts";
@@ -15,7 +16,6 @@ import { backdateMilliseconds } from "../backdate.ts";
 import { authorityId } from "./addresses.ts";
 import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
-import { SignatureBudget } from "./signature-budget.ts";
 
 export type OcspResult =
   /** The answer to every client that asks the same, until it expires. */
@@ -35,6 +35,10 @@ export interface OcspAnswersOptions {
 const validityMilliseconds = 3_600_000;
 const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;
+/** Each signature costs some 50 µs. Whatever strangers ask, a process makes no more. */
+const signaturesPerSecond = 1000;
+/** How many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
+const reservedSignatures = signaturesPerSecond / 2;
 /** How long the list of CAs is kept: to make it, files are looked at. */
 const pollMilliseconds = 1000;
 /** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
@@ -51,10 +55,12 @@ export class OcspAnswers {
   /** By CertID, which names the CA by its name and key: a renewed certificate of the same CA changes nothing. */
   readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
-  readonly #budget = new SignatureBudget();
+  readonly #signatures: TokenBucket;
 
   constructor(options: OcspAnswersOptions) {
     this.#options = options;
+    const nowSeconds = (): number => options.clock.now() / 1000;
+    this.#signatures = new TokenBucket({ burst: signaturesPerSecond, perSecond: signaturesPerSecond, nowSeconds });
   }
 
   /** The certificate of a CA by its id. */
@@ -84,12 +90,13 @@ export class OcspAnswers {
 
     const key = keptAs(certificateIds, statuses);
     const kept = key === undefined ? undefined : this.#keptAnswer(key, { status: statuses[0], now });
-    const hasPlenty = this.#budget.hasPlenty(now);
+    const signatures = this.#signatures.available();
+    const hasPlenty = signatures > reservedSignatures;
     // Who insists on a nonce asks again; all others get an answer even now.
     const repeated = hasPlenty ? repeatable(nonce) : undefined;
     if (kept !== undefined && repeated === undefined) return kept;
-    if (key === undefined ? !hasPlenty : !this.#budget.hasSome(now)) return failed("tryLater");
-    this.#budget.spend();
+    if (key === undefined ? !hasPlenty : signatures < 1) return failed("tryLater");
+    this.#signatures.take();
 
     const responder = await this.#options.responders.of(answering);
     const signedAt = Math.floor(now / 1000) * 1000;

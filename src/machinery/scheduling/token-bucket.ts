@@ -1,0 +1,44 @@
+export interface TokenBucketOptions {
+  /** How many tokens there are at first, and at most. */
+  readonly burst: number;
+  readonly perSecond: number;
+  readonly nowSeconds: () => number;
+}
+
+/** Allows a burst, and so many a second on average. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
+  #tokens: number;
+  #atSecond: number;
+
+  constructor(options: TokenBucketOptions) {
+    this.#options = options;
+    this.#tokens = options.burst;
+    this.#atSecond = options.nowSeconds();
+  }
+
+  /** How many tokens there are now. It need not be a whole number. */
+  available(): number {
+    const { perSecond, nowSeconds } = this.#options;
+    const now = nowSeconds();
+    // A clock that is set back must not take tokens away.
+    this.add(Math.abs(now - this.#atSecond) * perSecond);
+    this.#atSecond = now;
+    return this.#tokens;
+  }
+
+  /** How long it takes until there are so many. */
+  millisecondsUntil(tokens: number): number {
+    return Math.ceil(((tokens - this.available()) / this.#options.perSecond) * 1000);
+  }
+
+  /** Adds tokens, up to the burst. */
+  add(tokens: number): void {
+    this.#tokens = Math.min(this.#options.burst, this.#tokens + tokens);
+  }
+
+  /** Takes tokens that are available. */
+  take(tokens = 1): void {
+    this.#tokens -= tokens;
+  }
+}

@@ -55,7 +55,7 @@ export class RotatableAuthority {
     this.name = options.name ?? options.baseName;
     this.#options = options;
     this.#rotated = this.#read();
-    this.#current = this.#rotated === undefined ? authorityOfFiles(options) : this.#opened(this.#rotated);
+    this.#current = this.#rotated === undefined ? authorityInFiles(options) : this.#opened(this.#rotated);
     this.#copyToFiles();
     this.#reportInvalid();
     options.records.onChange(() => this.#recordChanged());
@@ -159,7 +159,7 @@ export class RotatableAuthority {
 
 const isFile = (file: string, text: string): boolean => existsSync(file) && readAuthorityFile(file) === text;
 
-function authorityOfFiles(options: RotatableAuthorityOptions): AuthorityWithBundle {
+function authorityInFiles(options: RotatableAuthorityOptions): AuthorityWithBundle {
   const authority = openAuthorityInFiles(options);
   return { ...rootSigningAuthority(authority), bundlePem: authority.pem };
 }

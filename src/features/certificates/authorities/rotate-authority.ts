@@ -49,7 +49,7 @@ export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): 
   const changed = await changeAuthority({ keys, name }, (stored, all) => {
     for (const { generations } of all)
       for (const one of generations) sealingKey.unseal(one.sealedKey, sealedAuthorityName(one.fingerprint));
-    const authority = stored ?? authorityOfFiles(keys, { name, clock });
+    const authority = stored ?? recordOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
       throw commandRefused(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
     }
@@ -172,7 +172,8 @@ async function changeAuthority(
   return authority;
 }
 
-function authorityOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {
+/** The record of a CA that has been in its files only. */
+function recordOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {
   const file = authorityFiles(dataDirectory).get(name) ?? "";
   const certificate = readAuthorityCertificate(file);
   const privateKey = readPrivateFile(`${file}.key`) ?? "";

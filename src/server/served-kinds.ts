@@ -1,16 +1,14 @@
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceDefinition } from "../machinery/registry/definition/resource-definition.ts";
 import type { ReviewDefinition } from "../machinery/registry/definition/review-definition.ts";
-import { accessKinds, accessReviews } from "../features/access/feature.ts";
+import { accessKinds } from "../features/access/feature.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import { accountKinds } from "../features/accounts/feature.ts";
 import { admissionKinds } from "../features/admission/feature.ts";
 import { certificateKinds } from "../features/certificates/feature.ts";
-import { certificateReviews as describedCertificateReviews } from "../features/revocation/certificate-reviews.ts";
 import { revocationKinds } from "../features/revocation/feature.ts";
 import { coreKinds } from "../features/core/feature.ts";
 import { nodeKinds } from "../features/nodes/feature.ts";
-import { tokenReviews as describedTokenReviews } from "../features/accounts/token-reviews.ts";
 
 const kinds = [
   ...admissionKinds,
@@ -49,17 +47,6 @@ export const reviewDefinitions = (
   subjectAccessReviews,
   certificateReviews,
 ];
-
-const unused = (): never => {
-  throw new Error("these reviews only describe their schemas");
-};
-
-/** The reviews of a server without an implementation, for tests and documents that read their schemas. */
-export const describedReviews = (names: Names): ReviewDefinition[] =>
-  reviewDefinitions(accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }), {
-    tokenReviews: describedTokenReviews(names, { reviewToken: unused }),
-    certificateReviews: describedCertificateReviews(names, { isRevoked: unused }),
-  });
 
 /** A kind that is also served under the other spelling of its groups, where the server has one. */
 function servedInBothSpellings(names: Names, definition: ResourceDefinition): ResourceDefinition {

@@ -1,4 +1,5 @@
-import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
+import { storedResources } from "../../src/server/served-kinds.ts";
+import { describedReviews } from "../../tools/reference/described-reviews.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";

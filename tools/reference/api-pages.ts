@@ -4,7 +4,8 @@ import type { Names } from "../../src/machinery/api/names.ts";
 import { verbsOf, verbsOfSubresource } from "../../src/machinery/http/served-resources.ts";
 import type { Definition } from "../../src/machinery/http/served-resources.ts";
 import type { ObjectSchema, Schema } from "../../src/machinery/schema/schema.ts";
-import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
+import { storedResources } from "../../src/server/served-kinds.ts";
+import { describedReviews } from "./described-reviews.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:api` from the schemas. Do not edit. -->";

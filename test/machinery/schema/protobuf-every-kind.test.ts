@@ -1,4 +1,5 @@
-import { describedReviews, storedResources } from "../../../src/server/served-kinds.ts";
+import { storedResources } from "../../../src/server/served-kinds.ts";
+import { describedReviews } from "../../../tools/reference/described-reviews.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";

@@ -1,4 +1,5 @@
-import { describedReviews, storedResources } from "../../../src/server/served-kinds.ts";
+import { storedResources } from "../../../src/server/served-kinds.ts";
+import { describedReviews } from "../../../tools/reference/described-reviews.ts";
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { HttpResponse } from "../../../src/machinery/api/http-message.ts";

@@ -35,7 +35,7 @@ export interface ClientKind {
 const windowBytes = 16 * 2 ** 20;
 const pingIntervalMilliseconds = 6_000;
 const pingTimeoutMilliseconds = 3_000;
-export const callMilliseconds = 5_000;
+const callMilliseconds = 5_000;
 
 /** The package as it is installed below a directory; undefined when it is not. */
 export function loadFrom(directory: string): (name: string) => unknown {

@@ -1,5 +1,5 @@
 /**
- * One example of each thing that docs/architecture.md says how to add: what a newcomer writes, file by file.
+ * One example of each thing that CONTRIBUTING.md says how to add: what a newcomer writes, file by file.
  * `where-to-add.test.ts` makes these changes in a copy of the repository.
  */
 
@@ -11,8 +11,6 @@ interface Change {
 }
 
 export interface Addition {
-  /** The row of "Where to add what" in docs/architecture.md. */
-  readonly row: string;
   /** The section of CONTRIBUTING.md. */
   readonly section: string;
   /** New files and what is in them. */
@@ -31,16 +29,15 @@ const before = (file: string, anchor: string, text: string): Change => ({
 });
 
 const kind: Addition = {
-  row: "a kind",
   section: "Add a kind",
   files: {
     "src/features/core/widgets.ts": `import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
+import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
@@ -94,7 +91,6 @@ function validate({ size = 0 }: Widget): FieldError[] {
 };
 
 const signer: Addition = {
-  row: "a signer",
   section: "Add a signer",
   files: {
     "src/features/certificates/signers/service-serving.ts": `import type { WellKnownSigner } from "./signer.ts";
@@ -144,7 +140,6 @@ export const serviceServing = {
 };
 
 const credential: Addition = {
-  row: "a credential",
   section: "Add a credential",
   files: {
     "src/features/access/credentials/api-key.ts": `import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -175,7 +170,7 @@ export const apiKey = (users: ReadonlyMap<string, UserInfo>): Credential => ({
     before(
       "test/server/credentials/credential-contract.test.ts",
       "import { frontProxy,",
-      'import { apiKey } from "../../src/features/access/credentials/api-key.ts";',
+      'import { apiKey } from "../../../src/features/access/credentials/api-key.ts";',
     ),
     before(
       "test/server/credentials/credential-contract.test.ts",

@@ -1,6 +1,6 @@
 /**
- * The pages that say where to add what are right: an example of each is added to a copy of the repository, in exactly the
- * files that the pages name, and what they say proves it right passes there.
+ * CONTRIBUTING.md is right about where to add what: an example of each is added to a copy of the repository, in exactly the files
+ * that the page names, and what it says proves it right passes there.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,13 +19,6 @@ const recordings = join(root, "test/conformance/vectors");
 /** Paths in backticks below src, test and docs: `<name>` matches any one name. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:src|test|docs)\/[^`\s]+)`/g)].map(([, path = ""]) => path);
-
-const rowPaths = ({ row }: Addition): string[] => {
-  const lines = readFileSync(join(root, "docs/architecture.md"), "utf8").split("\n");
-  const found = lines.filter((line) => line.startsWith(`| ${row} `));
-  assert.equal(found.length, 1, `docs/architecture.md has one row for ${row}`);
-  return pathsIn(found[0] ?? "");
-};
 
 /** The numbered steps of a section; what comes after them is for some cases alone. */
 const stepPaths = ({ section }: Addition): string[] => {
@@ -82,20 +75,19 @@ describe("where to add what", { concurrency: 2 }, () => {
   });
 
   for (const addition of additions) {
-    it(`${addition.row} touches the files that the pages name, and no others`, () => {
+    it(`"${addition.section}" names the files that are touched, and no others`, () => {
       const touched = touchedBy(addition);
-      for (const paths of [rowPaths(addition), stepPaths(addition)]) {
-        assert.deepEqual(
-          touched.filter((file) => !paths.some((path) => isNamed(path, file))),
-          [],
-          `files that only the test names; the page has: ${paths.join(", ")}`,
-        );
-        assert.deepEqual(
-          paths.filter((path) => !touched.some((file) => isNamed(path, file))),
-          [],
-          "files that only the page names",
-        );
-      }
+      const paths = stepPaths(addition);
+      assert.deepEqual(
+        touched.filter((file) => !paths.some((path) => isNamed(path, file))),
+        [],
+        `files that only the test names; the page has: ${paths.join(", ")}`,
+      );
+      assert.deepEqual(
+        paths.filter((path) => !touched.some((file) => isNamed(path, file))),
+        [],
+        "files that only the page names",
+      );
     });
   }
 

@@ -1,22 +1,10 @@
-import type { Log } from "../../machinery/logging/log.ts";
-import type { Clock } from "../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../machinery/api/http-message.ts";
-import type { Names } from "../../machinery/api/names.ts";
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { OpenIssuersOptions } from "./oidc/open-issuers.ts";
 import type { FederationSettings } from "./settings.ts";
 
-export interface FederationConnection {
+export interface FederationConnection extends Omit<OpenIssuersOptions, "fetch" | "pause"> {
   readonly settings: FederationSettings;
-  readonly names: Names;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly followed: FollowedFiles;
-  readonly apiAudiences: readonly string[];
-  /** The server's own issuers. */
-  readonly ownIssuers: readonly string[];
-  /** The value of `--anonymous-auth`. */
-  readonly isAnonymousWanted: boolean;
 }
 
 export interface ConnectedFederation {

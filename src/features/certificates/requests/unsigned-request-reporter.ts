@@ -1,7 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
-import { ApiError } from "../../../machinery/api/api-error.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
@@ -48,15 +48,10 @@ export const unsignedRequestReporter = (options: SigningHere): Controller => ({
           }
         }
         // The event's name is unique for the request: after a restart it exists already, and nothing is reported again.
-        const isNew = await events.create(eventOf(request, { names, message: missing.message, now: clock.now() })).then(
-          () => true,
-          (error: unknown) => {
-            if (error instanceof ApiError && error.reason === "AlreadyExists") return false;
-            throw error;
-          },
-        );
+        const event = eventOf(request, { names, message: missing.message, now: clock.now() });
+        const made = await ignoreCodes([409], events.create(event));
         reported.add(uid);
-        if (isNew)
+        if (made !== undefined)
           log.info({ request: name, signer: request.spec.signerName }, `the request has no signer: ${missing.message}`);
         return `reported that the request has no signer: ${missing.message}`;
       },

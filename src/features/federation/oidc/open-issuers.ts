@@ -32,7 +32,9 @@ export interface OpenIssuersOptions {
   readonly log: Log;
   readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
+  /** The server's own issuers. */
   readonly ownIssuers: readonly string[];
+  /** The value of `--anonymous-auth`. */
   readonly isAnonymousWanted: boolean;
   /** Default: over HTTPS. */
   readonly fetch?: FetchDocument;

@@ -21,14 +21,14 @@ interface FailureTexts {
 export type OpenFailureLog = (texts: FailureTexts) => FailureLog;
 
 const reminderMilliseconds = 15 * 60_000;
-/** What fails after it has worked for so long is another outage. */
+/** A failure after so long without one begins a new outage. */
 const calmMilliseconds = 60_000;
-/** In a quarter of an hour: a server's text may be another one each time. */
+/** The most reasons in a quarter of an hour: a server may send a new text each time. */
 const mostReasons = 20;
 
 const lastReason = `${mostReasons} reasons in a quarter of an hour, others are not logged; for an agent, signet agent status shows the latest`;
 
-/** A reason that says what the time is, is another one each time. */
+/** A time in a reason would make each reason a new one. */
 const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 /**

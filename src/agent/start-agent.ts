@@ -177,7 +177,7 @@ const statusOf = ({ context, identity, certificates, bundles, failureLogs }: Sta
   hasPendingHooks: !context.hooks.isIdle,
 });
 
-/** Lets the listener use the serving certificate that is there, and each one that comes. */
+/** Lets the listener use the present serving certificate, and each renewed one. */
 function present(
   serving: ManagedCertificate,
   { listener, certificateInstalled }: Pick<AgentParts, "listener" | "certificateInstalled">,
@@ -200,7 +200,7 @@ function runBundleHook(
   if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
 }
 
-/** All certificates of the agent. The identity uses the client certificate that is there, and each one that comes. */
+/** All certificates of the agent. The identity uses the present client certificate, and each renewed one. */
 function ownedCertificates(context: AgentContext, identity: NodeIdentity): AgentCertificates {
   const client = managedCertificate(context, {
     name: "client",

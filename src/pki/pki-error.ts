@@ -6,7 +6,7 @@ export class PkiError extends Error {
   override readonly name = "PkiError";
 }
 
-/** What a function returns, or the PkiError that it throws: for those to whom bad input is an answer. Other errors are thrown. */
+/** Returns what `read` returns, or the PkiError that it throws. Other errors are thrown. */
 export function orPkiError<T>(read: () => T): T | PkiError {
   try {
     return read();

@@ -11,7 +11,7 @@ import type { Certificate } from "../pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
 
 interface LoadOrIssueOptions extends OwnCertificateOptions {
-  /** It has the key and the certificate, so that they always match. */
+  /** One file for the key and the certificate, so that they always match. */
   readonly file: string;
   readonly isRevoked: (certificate: Certificate) => boolean;
   /** Asked of a certificate of the CA that is valid already. `leftMilliseconds`: until it ends. */

@@ -102,7 +102,7 @@ export class CertificateManager {
   #revoked: KeyPair | undefined;
   readonly #pause: RetryPause;
   #failure: string | undefined;
-  /** The last request was denied or failed: the line that says so names it, and so will the one about the next. */
+  /** Whether the last request was denied or failed. The log names that request, and will name the next one. */
   #wasRefused = false;
   #pendingRequest: string | undefined;
   /** Somebody has asked for a new certificate. begun: keys from before that are forgotten. */
@@ -144,7 +144,7 @@ export class CertificateManager {
     };
   }
 
-  /** Says what the certificate must be. When that changes, another one is requested. */
+  /** Says what the certificate must contain. A change requests a new certificate. */
   specify(specification: CertificateSpecification): void {
     const isSame = JSON.stringify(specification.wanted) === JSON.stringify(this.#specification?.wanted);
     if (isSame) return;

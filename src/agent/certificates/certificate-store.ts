@@ -75,7 +75,7 @@ export class CertificateStore {
     // There is none where an administrator has put a file there.
     const previous = basename(linkTarget(this.file) ?? "");
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
-    // Before the write: each retry of one that failed makes another file.
+    // Before the write, because each retry of a failed write makes a new file.
     for (const file of readdirSync(this.#directory)) {
       if (this.#isDated(file) && file !== previous) removeFile(join(this.#directory, file));
     }
@@ -108,7 +108,7 @@ export class CertificateStore {
     removeFile(this.#pendingFile);
   }
 
-  /** Forgets the pending key, so that another one is made: after a restart too, if that can be written. */
+  /** Forgets the pending key, so that a new key is made: also after a restart, if the demand can be written. */
   demandNewKey(): void {
     try {
       this.keepPendingKey("");

@@ -65,7 +65,7 @@ async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
   }
 }
 
-/** Asks no server: without its certificate, it is not known who the agent is to one. */
+/** Findings without a question to a server: without its certificate, the agent has no identity there. */
 function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
   for (const server of servers) yield { subject: serverSubject(server), ...finding };
   for (const subject of bundleSources(trustBundles).keys()) yield { subject, ...finding };

@@ -60,7 +60,7 @@ function makeCurrent(
     }
     replaceLink(join(folder, currentLink), version);
   } catch (error) {
-    // Each retry makes another one, and they hold keys.
+    // Each retry makes a new folder, with keys in it.
     if (linkTarget(join(folder, currentLink)) !== version) {
       rmSync(join(folder, version), { recursive: true, force: true });
     }

@@ -30,7 +30,7 @@ export interface NodeRegistrationOptions {
   readonly names: Names;
   readonly nodes: ResourceClient<Node>;
   readonly log: Log;
-  /** The Node as the server returned it last: while it is still that, one request is enough. */
+  /** The Node as the server returned it last. While nobody else changes it, one request is enough. */
   readonly known: Node | undefined;
 }
 

@@ -16,7 +16,7 @@ export interface AgentFlags extends ServerAccessFlags {
   readonly logFormat?: LogFormat;
 }
 
-/** What a command line says: its flags, and those that a file has in other words. */
+/** What a command line says: its flags, also those that a configuration file spells differently. */
 export interface AgentCommandLine extends AgentFlags {
   readonly config?: string;
   readonly trustBundle: readonly string[];

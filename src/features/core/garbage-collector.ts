@@ -165,7 +165,7 @@ class GarbageCollector {
       const { object } = dependent;
       // An object may name itself as its owner.
       if (object.metadata.uid === uid) return;
-      // One that waits itself has had its turn: in a circle of owners, each would call the next for ever.
+      // A dependent that waits itself has had its turn: in a circle of owners, each would queue the next for ever.
       if (!awaitsDependents(object)) this.#queueNode(dependent);
       isBlocked ||= ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true);
     });

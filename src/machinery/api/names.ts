@@ -81,7 +81,7 @@ function plainNames(profile: Profile): PlainNames {
   };
 }
 
-/** Names of which there is one spelling. */
+/** Names with a single spelling. */
 function onlyNames(profile: Profile): Names {
   const names: Names = {
     ...plainNames(profile),

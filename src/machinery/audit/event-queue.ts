@@ -182,7 +182,7 @@ export class EventQueue {
 
   /** Never rejects. */
   async #deliverAll(): Promise<void> {
-    // What others add in this turn goes with it.
+    // So lines that are added in this turn of the event loop go into the same delivery.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#isDropping && (await this.#deliverNext()));
     // In the same turn as the last check of #waiting: a line that is added from now on starts a new run.

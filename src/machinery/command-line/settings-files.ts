@@ -42,7 +42,7 @@ function readBounded({
       }
       const buffer = Buffer.alloc(status.size + 1);
       const length = readSync(descriptor, buffer, 0, buffer.length, 0);
-      // Those of /proc say that they are empty.
+      // Files in /proc claim to be empty.
       if (length > status.size) {
         throw new UsageError(
           `--${flag}: ${file} is longer than its file system says; write what is in it to another file and name that`,

@@ -15,7 +15,7 @@ export interface LogBackupsOptions {
   /** 0: no limit. */
   readonly maximumCount: number;
   readonly isCompressed: boolean;
-  /** Held meanwhile: another process that wants to tidy leaves it to this one. */
+  /** Held while this process tidies: other processes then leave it to this one. */
   readonly lock: SqliteLock;
   readonly clock: Clock;
   readonly monotonic: Clock;

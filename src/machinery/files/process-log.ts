@@ -71,7 +71,7 @@ export function openProcessOutput(): (line: string) => void {
   process.once("exit", () => writer.flushNow());
   return (line) => {
     writer.write(`${line}\n`);
-    // Before its caller tells others that it is ready.
+    // The line must be out before the caller reports that it is ready.
     writer.flushNow();
   };
 }

@@ -38,7 +38,7 @@ function flushAll(): void {
   }
 }
 
-/** Connections write one after the other, so they share one. */
+/** Shared by all connections: they write one after the other. */
 const writer = new FrameWriter();
 
 export interface FrameOutputOptions {

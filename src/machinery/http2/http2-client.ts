@@ -56,7 +56,7 @@ const headerBytesPerFrame = 64;
 
 const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
 
-/** Connections write one after the other, so they share one. */
+/** Shared by all connections: they write one after the other. */
 const writer = new FrameWriter();
 
 /**

@@ -17,7 +17,7 @@ let waitingCount = 0;
 function giveTurn(): void {
   waitingCount--;
   waiting.take()?.item();
-  // Not for the one that has its turn now: what it starts meanwhile comes before its next turn.
+  // The computation that has its turn now asks for its next one itself: what it starts meanwhile comes first.
   if (waitingCount > 0) setImmediate(giveTurn);
 }
 

@@ -71,7 +71,7 @@ export function pauseInTurn(): Promise<void> | undefined {
   return new Promise((resolve) => interrupted.push(resolve));
 }
 
-/** Does the work of a request that may be long. It yields after each step, where it pauses if its turn is over. */
+/** Does the work of a request that may be long. After each step, it pauses if its turn is over. */
 export function inTurns<T>(work: Generator<undefined, T>): MaybePromise<T> {
   for (;;) {
     const { done, value } = work.next();
@@ -98,7 +98,7 @@ function* joined(parts: Iterable<string>): Generator<undefined, string> {
   return text;
 }
 
-/** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
+/** Whether work that began at `startedAt` has lasted as long as a turn, and has to wait for the next. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 
 function beginTurn(): void {

@@ -27,7 +27,7 @@ export class TokenBucket {
     return this.#tokens;
   }
 
-  /** How long it takes until there are so many. */
+  /** How long it takes until so many tokens are available. */
   millisecondsUntil(tokens: number): number {
     return Math.ceil(((tokens - this.available()) / this.#options.perSecond) * 1000);
   }

@@ -2,7 +2,7 @@
 export interface Reservation {
   readonly group: string;
   readonly key: string;
-  /** The most that one of them adds. */
+  /** The most bytes that one object of the group adds. */
   bytes: number;
   /** How many of them have not ended. */
   writes: number;
@@ -62,7 +62,7 @@ export class GroupSizes {
     return this.#reserved.get(key)?.get(group)?.bytes ?? 0;
   }
 
-  /** Each group that has some, with its bytes. */
+  /** Each group that is not empty, with its bytes. */
   entries(): IterableIterator<[string, number]> {
     return this.#bytes.entries();
   }

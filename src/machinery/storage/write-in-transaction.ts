@@ -31,7 +31,7 @@ async function writeAll(store: Store, requests: readonly WriteRequest[]): Promis
   }
 }
 
-/** Whether it answers this write: it was written, or its key has another revision than it expects. */
+/** Whether a result is about this write: it was written, or its key has another revision than it expects. */
 const isOwnOutcome = (request: WriteRequest | undefined, result: WriteResult): boolean =>
   result.isWritten || request === undefined || !isExpected(request, result.current?.modRevision ?? 0);
 

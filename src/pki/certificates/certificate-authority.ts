@@ -39,7 +39,7 @@ const tbsOf = (template: CertificateTemplate, issuer: Certificate): Buffer =>
     algorithmIdentifier: signatureSchemeFor(issuer.publicKey).algorithmIdentifier,
   });
 
-/** What a CA's certificates and lists call its key (RFC 5280 section 4.2.1.1): its certificate's own identifier of it, if it has one. */
+/** The authority key identifier in what a CA signs (RFC 5280 section 4.2.1.1): its own subject key identifier, if it has one. */
 export const keyIdOf = ({ subjectKeyId, publicKey }: Certificate): Buffer => subjectKeyId ?? keyIdentifier(publicKey);
 
 export interface SelfSignedOptions {

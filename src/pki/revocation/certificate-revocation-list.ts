@@ -60,7 +60,7 @@ export interface RevocationListTemplate {
   readonly thisUpdate: number;
   /** Milliseconds since the epoch, written with a precision of seconds. */
   readonly nextUpdate: number;
-  /** For a list of a part of the CA's certificates: the URLs by which they name it (RFC 5280 section 5.2.5). */
+  /** For a list of some of the CA's certificates: the URLs of the list in these certificates (RFC 5280 section 5.2.5). */
   readonly distributionPoints?: readonly string[];
 }
 

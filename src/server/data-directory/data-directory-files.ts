@@ -77,7 +77,7 @@ function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | 
 
 const keptNames = (directory: string): string[] => namesIn(directory, folders).filter(isKeptFile).toSorted();
 
-/** What is in those folders of a directory that are there, each by its path in the directory. */
+/** The paths in a directory of what is in its folders. Folders that are missing are left out. */
 export const namesIn = (directory: string, among: readonly string[]): string[] =>
   among
     .filter((folder) => existsSync(join(directory, folder)))

@@ -26,7 +26,7 @@ export function markInEtcd(dataDirectory: string): void {
 /** Lets servers use a store of the directory's own again. */
 export const unmarkInEtcd = (dataDirectory: string): void => rmSync(inEtcdMark(dataDirectory), { force: true });
 
-/** A store that a move from etcd makes. It gets its name when it is complete. */
+/** The store that a move from etcd is making. When it is complete, it is renamed. */
 export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
 
 /**

@@ -37,7 +37,7 @@ export async function examineKeyFiles(store: Store, dataDirectory: string): Prom
       openAuthorityInFiles({ dataDirectory: dirname(file), baseName: basename(file), clock: systemClock, log });
     }),
     ...tokenKeys.map((file) => () => readTokenKeyFile(join(dataDirectory, file))),
-    // Otherwise the look at what it opens says what is wrong with it.
+    // Otherwise the examination of the sealed keys says what is wrong with the sealing key.
     ...(sealedKeys({ ring, authorities }).length === 0 && existsSync(join(dataDirectory, sealingKeyFile))
       ? [() => SealingKey.open(dataDirectory, { makesKey: false })]
       : []),

@@ -75,7 +75,7 @@ const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>
 
 export interface RewriteReport {
   readonly rewritten: number;
-  /** Others changed these at the same moment, and so wrote them in their new form. */
+  /** Others changed these meanwhile, which encrypted them by the current settings. */
   readonly changedMeanwhile: number;
   readonly unreadable: number;
 }

@@ -14,7 +14,7 @@ import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts
 /** A certificate that a listener can show, with its key. */
 export interface ServingPair {
   readonly certificate: ServingCertificate;
-  /** The certificate, and those behind it in its file. */
+  /** The certificate, and the intermediate certificates behind it in its file. */
   readonly chain: readonly Certificate[];
 }
 

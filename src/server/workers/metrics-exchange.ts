@@ -34,7 +34,7 @@ export class MetricsExchange<W extends object> {
     this.#ask = ask;
   }
 
-  /** The metrics of workers, as they told them last, and what those counted that have ended. */
+  /** The last metrics of each worker, and the counts of workers that have ended. */
   async collect(workers: readonly W[], { asking, text }: AskingWorker<W>): Promise<readonly string[]> {
     this.#know(asking, text);
     if (workers.length > 0) {

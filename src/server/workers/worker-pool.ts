@@ -191,7 +191,7 @@ class Pool {
     this.#tellOthers(worker);
   }
 
-  /** Another worker takes its place, while it answers what it has taken. */
+  /** A new worker takes its place while it answers the requests that it has taken. */
   #stopOne(worker: Worker): void {
     if (this.#isStopping || this.#leaving.has(worker)) return;
     this.#leaving.add(worker);

@@ -92,7 +92,7 @@ async function serve(config: ServerConfig, { port, log, tell, others }: WorkerPa
   }
 }
 
-/** Lets watches deliver what other processes have written. Its errors appear in the next request that reads it. */
+/** Lets watches deliver what other processes have written. An error of the store appears in the next request that reads it. */
 async function catchUp(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();

@@ -55,7 +55,7 @@ export class SubjectIndex {
     let ofLast = addFirstOfEachRole(found, this.#users.get(user.username));
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
     for (const group of groups) ofLast = addFirstOfEachRole(found, this.#groups.get(group)) || ofLast;
-    // Those of one name have each role once.
+    // The grants of one name have each role once.
     return found.length > fewGrants && found.length > ofLast ? firstOfEachRole(found) : found;
   }
 

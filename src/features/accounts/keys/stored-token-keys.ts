@@ -131,7 +131,7 @@ export class StoredTokenKeys implements TokenKeys {
     }
   }
 
-  /** Does nothing with an older ring: what this process has written may be seen later than what another one wrote after it. */
+  /** Ignores a ring that is older than the present one: this process may see its own write after a later write of another process. */
   #use({ value: ring, revision }: StoredRecord<KeyRing>): void {
     if (revision <= this.#revision) return;
     const before = this.#ring.keys.map(({ kid }) => kid);

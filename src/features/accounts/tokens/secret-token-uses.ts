@@ -92,7 +92,7 @@ export class SecretTokenUses {
     const { names, clock, client } = this.#options;
     const [namespace = "", name = "", uid = "", label = ""] = key.split("\n");
     const body = { metadata: { uid, labels: { [label]: dateOf(clock.now()) } } };
-    // The Secret may be gone, or another one with its name be there.
+    // The Secret may be gone, or replaced by a new one of the same name.
     await ignoreCodes([404, 409], client().resource(secretResource(names), namespace).patch(name, { body }));
   }
 

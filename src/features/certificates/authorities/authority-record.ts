@@ -7,10 +7,10 @@ export interface AuthorityRecord {
   readonly authorities: Readonly<Record<string, RotatedAuthority>>;
 }
 
-/** A CA and those that come after or came before it. All of them are trusted, one of them signs. */
+/** The generations of a CA. All of them are trusted, and one of them signs. */
 export interface RotatedAuthority {
   readonly generations: readonly Generation[];
-  /** Fingerprints of those that are not trusted any more: programs that remember them must forget them. */
+  /** Fingerprints of generations that are not trusted any more: programs that remember them must forget them. */
   readonly retired: readonly string[];
 }
 

@@ -22,7 +22,7 @@ import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA of a data directory with those that are trusted beside it. */
 export interface AuthorityWithBundle extends SigningAuthorityInProcess {
-  /** PEM of every CA that is trusted: the one that signs, one that will, and those that did. */
+  /** PEM of every trusted CA: the signing one, a prepared one, and those that signed before. */
   readonly bundlePem: string;
 }
 

@@ -66,7 +66,7 @@ function reach(
   places: number[],
   { place, tokens }: { readonly place: number; readonly tokens: readonly string[] },
 ): number[] {
-  // What follows a place that is there was added with it.
+  // The places behind it are there already too.
   if (place <= (places.at(-1) ?? -1)) return places;
   let at = place;
   places.push(at);

@@ -36,7 +36,7 @@ interface StateQueueOptions extends Omit<RequestQueueOptions, "concurrency"> {
   readonly isConcerned?: (request: CertificateSigningRequest) => boolean;
 }
 
-/** The queue of a loop that approves or signs the requests in one state. It has those that are made, and those that change. */
+/** The queue of a loop that approves or signs the requests in one state. New and changed requests are added to it. */
 export function requestStateQueue(
   context: ControllerContext,
   { state, isConcerned = () => true, reconcile }: StateQueueOptions,

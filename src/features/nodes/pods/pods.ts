@@ -46,7 +46,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     ],
     gracePeriodSeconds,
     resetFields: [["status"]],
-    // Every node may make mirror Pods in every namespace: they must not keep others from writing there.
+    // Every node may make mirror Pods in every namespace, and must not use up the room of others there.
     quotaShare: 1 / 2,
     subresources: {
       eviction: evictionSubresource,

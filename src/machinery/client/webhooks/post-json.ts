@@ -6,7 +6,7 @@ import type { Transport } from "../transport.ts";
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}
 
-/** The server answered that it failed on this question. It says nothing about its other answers. */
+/** The server answered that it failed on this question. It may answer others well. */
 export class FailedAnswer extends TransientFailure {}
 
 /** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
@@ -33,7 +33,7 @@ export async function postJson(
     const response = await transport.send({ method: "POST", path, headers, body, isRepeatable: true, signal });
     return { status: response.status, text: await boundedText(response.body, largestAnswerBytes) };
   } catch (cause) {
-    // What it is aborted with says that it was, and not why.
+    // The error of an aborted request does not say why it was aborted.
     if (isLate(signal)) throw new TransientFailure("no answer in time", { cause: signal.reason });
     throw new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
   }

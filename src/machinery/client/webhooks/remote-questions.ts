@@ -12,11 +12,11 @@ import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
 export class RemoteUnavailable extends Error {}
 
-/** Too many questions wait. That is the doing of those who ask: the other side may be well. */
+/** Too many questions wait. Their askers cause that: the other side may be well. */
 export class TooManyQuestions extends RemoteUnavailable {}
 
 interface Question {
-  /** Questions with the same key are the same one. */
+  /** Questions with the same key share one answer. */
   readonly key: string;
   /** Who asks. Undefined: it is not known, and each question has an asker of its own. */
   readonly asker?: UserInfo | undefined;
@@ -38,9 +38,9 @@ export interface RemoteQuestionsOptions<Answer> {
   readonly maximumPending: number;
   /** What opens a pause, in which questions are refused at once. Each counts from the last answer on. Infinity: nothing does. */
   readonly pauseAfter: {
-    /** Questions of one asker without an answer. They pause that asker, which must not be what the asker wants. */
+    /** After so many questions without an answer, one asker is paused. The pause must not help the asker past a check. */
     readonly failuresOfAsker: number;
-    /** Askers without an answer. They pause all, so they must be more than one can make up. */
+    /** After so many askers without an answer, all are paused: more than one person can pretend to be. */
     readonly askers: number;
   };
   /** The newest answers that are kept, of good and of bad ones. Large ones are fewer: 16 MiB of each in all. */
@@ -98,7 +98,7 @@ export class RemoteQuestions<Answer> {
     const mayWait = asker === undefined ? !this.#share.isFull : this.#share.mayTake(path);
     if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
     if (this.#isPaused(sharer)) throw new RemoteUnavailable("it has failed too often");
-    // The pause is over: one question tries it, the others are refused until it has an answer.
+    // The pause is over. One question tries the other side again; the others are refused until it is answered.
     this.#pauseIfFailing(sharer);
     const asked = this.#answer({ key, sharer }, ask).finally(() => {
       this.#pending.delete(key);

@@ -88,7 +88,7 @@ const quoted: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** A replacement that spends for each part that it replaces. */
+/** A replacement that spends steps for each replaced part. */
 const spending =
   (replacement: (part: string) => string) =>
   (part: string): string => {

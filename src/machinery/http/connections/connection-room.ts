@@ -18,7 +18,7 @@ interface ConnectionRoomOptions {
   readonly limits: ConnectionLimits;
   /** Default: nothing, so that the oldest connection ends. */
   readonly lossOf?: (socket: Socket) => Loss;
-  /** Called with each new connection for which another one is ended. */
+  /** Called with each new connection that took the place of an ended one. */
   readonly onEnded?: (taken: Socket) => void;
 }
 

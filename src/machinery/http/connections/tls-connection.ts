@@ -59,7 +59,7 @@ export class TlsConnection implements Connection {
     return endsOf(this.#socket);
   }
 
-  /** Closes it immediately, whatever the other side does. */
+  /** Closes the connection immediately, without the other side. */
   destroy(): void {
     this.#socket.destroy();
   }

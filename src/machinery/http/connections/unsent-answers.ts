@@ -40,7 +40,7 @@ function headBytes(headers: HttpResponse["headers"]): number {
 export class UnsentAnswers {
   readonly #maximumBytes: number;
   readonly #onEnded: () => void;
-  /** In the order in which they were made, with what they take. */
+  /** The answers in the order in which they were made, each with its bytes. */
   readonly #answers = new Map<Answer, number>();
   #bytes = 0;
 

@@ -192,7 +192,7 @@ export class Metrics {
     return typedText(withoutExemplars(text), this.#registry.contentType);
   }
 
-  /** All processes of a server have the same metrics: what one of its own says holds for those of the others too. */
+  /** All processes of a server have the same metrics, so this process knows how to aggregate those of the others. */
   #aggregatorOf(name: string): Aggregator {
     if (largestOfRuntime.test(name)) return "max";
     const metric: object | undefined = this.#registry.getSingleMetric(name);

@@ -164,7 +164,7 @@ interface WrittenAnswer {
   readonly resourceVersion?: string | undefined;
 }
 
-/** The answer to a write. A long object waits for another turn to be shown in another form: the one that it was written in is over. */
+/** The answer to a write. To show a long object in another form takes a turn of its own: that of the write is over. */
 export function representWritten(
   stored: StoredObject,
   { registry, resourceRequest, status, mediaType, resourceVersion }: WrittenAnswer,

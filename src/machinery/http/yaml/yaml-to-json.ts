@@ -98,7 +98,7 @@ function endOf({ contents }: Document.Parsed, text: string): number {
   return marker.exec(text)?.index ?? Infinity;
 }
 
-/** Where a text ends whose last line has no line feed. Undefined: each line that has anything on it has one. */
+/** The end of a text whose last line has no line feed. Undefined: only blanks follow the last line feed. */
 const openEndOf = (text: string): number | undefined =>
   text.slice(text.lastIndexOf("\n") + 1).trim() === "" ? undefined : text.length;
 

@@ -23,7 +23,7 @@ export function followInTurns<T extends ApiObject>(
   derived: DerivedObjects<T>,
 ): () => Promise<void> {
   let reading = Promise.resolve();
-  /** The keys of what was written since the reading began: what it finds of them is old. Undefined: none goes on. */
+  /** The keys that were written since the reading began: the reading finds their old objects. Undefined: no reading is under way. */
   let written: Set<string> | undefined;
   const read = async (): Promise<void> => {
     const own = new Set<string>();

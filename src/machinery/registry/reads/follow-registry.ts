@@ -17,7 +17,7 @@ export interface RegistryFollower<T extends ApiObject> {
    */
   onLoaded(): void;
   /**
-   * When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. Let it read that before it changes
+   * When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. So read `previous` before you change
    * anything.
    */
   onEvent(event: CacheEvent<StoredObject<T>>): void;

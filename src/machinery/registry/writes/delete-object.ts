@@ -171,7 +171,7 @@ function checkPreconditions<T extends ApiObject>(
 interface DeletedState<T extends ApiObject> {
   /** What a deletion makes of the object. */
   readonly object: T;
-  /** Whether its finalizers, its grace period or its kind keep it. */
+  /** Whether the object's finalizers, grace period or kind keep it. */
   readonly isKept: boolean;
 }
 

@@ -15,7 +15,7 @@ export const compileInexactIntegers = (schema: Schema): ((value: unknown) => rea
   return find === undefined ? () => [] : (value) => find(value, "");
 };
 
-/** Undefined for a schema without such integers, so that nothing looks for them there. */
+/** Undefined for a schema without such integers. */
 function finderOf(schema: Schema): Finder | undefined {
   if (schema.type === "int64") return inexactInteger;
   if (schema.type === "array") {

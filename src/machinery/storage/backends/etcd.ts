@@ -76,7 +76,7 @@ export class EtcdStore implements Store {
   #wantedRevision = 0;
   /** The newest revision that `latestRevision` has returned. */
   #toldRevision = 0;
-  /** What etcd had before it lost its newest writes. Undefined: it has not. */
+  /** The revision that etcd had before it lost its newest writes. Undefined: it has lost none. */
   #lostRevision: number | undefined;
   #progressTimer: NodeJS.Timeout | undefined;
   #isClosed = false;

@@ -73,7 +73,7 @@ export class EtcdClient {
   #connection: MemberConnection | undefined;
   #connecting: Promise<MemberConnection> | undefined;
   #leftServer = "";
-  /** The cluster of the first connection: another one has other objects, and other revisions. */
+  /** The cluster of the first connection: any other cluster has other objects and revisions. */
   #clusterId: number | undefined;
   #isClosed = false;
 

@@ -110,7 +110,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     await this.#polling;
     const early = shortestPollMilliseconds - millisecondsSince(this.#polledAt, clock);
     if (early > 0) await pause(early);
-    // One that began meanwhile is too early for those who came after it.
+    // A poll that began meanwhile is too early for callers who came after its beginning.
     await this.#polling;
     this.#nextPoll = undefined;
     await this.#poll();

@@ -39,7 +39,7 @@ export function serveHttp1(parts: Http1Parts): void {
     const isBehindAnother = connection.openExchanges > 0;
     const isWaiting = isBehindAnother || mustWaitForTurn();
     const waiting = isWaiting ? pipelinedRequests(connection, request.socket) : undefined;
-    // There is always room for one of each connection.
+    // Each connection may always have one waiting request.
     if (isBehindAnother && waiting?.hasRoom === false) {
       tooManyWait(connection);
       return endWhileParsing(request.socket);
@@ -54,7 +54,7 @@ export function serveHttp1(parts: Http1Parts): void {
   // It asks for a tunnel, and has no path. The same over HTTP/2.
   server.on("connect", (request: IncomingMessage, socket: Socket) => {
     afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end());
-    // What follows is thrown away, so that its end is noticed: an earlier answer may be a watch.
+    // Reads and drops the rest, so that the end of the connection is noticed: an earlier answer may be a watch.
     socket.resume();
   });
   server.on("clientError", (error, socket) => {

@@ -112,7 +112,7 @@ export class KmsTransformer implements ValueTransformer {
   #isUnavailable = false;
   /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
   #isSilent = false;
-  /** Undefined: no failed keys are tried again now. `hasReadable`: one of them works, which is not told yet. */
+  /** Undefined: no failed keys are tried again now. `hasReadable`: one of them works, and nobody has been told yet. */
   #retry: { hasReadable: boolean } | undefined;
 
   constructor(options: KmsTransformerOptions) {
@@ -181,7 +181,7 @@ export class KmsTransformer implements ValueTransformer {
     if (isDue || this.#polling !== undefined) await this.#poll();
   }
 
-  /** All who need it share one look. */
+  /** All callers share one poll. */
   #poll(): Promise<void> {
     this.#polling ??= this.#askStatus()
       .then(

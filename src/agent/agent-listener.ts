@@ -11,7 +11,7 @@ import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { KeyPair } from "./certificates/key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
-/** For another connection, the oldest one ends. */
+/** A connection beyond these limits ends the oldest one. */
 const limits = { connections: 128, connectionsPerAddress: 128 };
 
 export interface AgentListenerOptions extends ProbedProgram {

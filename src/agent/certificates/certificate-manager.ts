@@ -98,7 +98,7 @@ export class CertificateManager {
   readonly #failureLog: FailureLog;
   #renewAt = 0;
   readonly #recall = new CertificateRecall();
-  /** The server says that it is revoked. */
+  /** The pair that the server says is revoked. */
   #revoked: KeyPair | undefined;
   readonly #pause: RetryPause;
   #failure: string | undefined;

@@ -41,7 +41,7 @@ export class ApiError extends Error {
     this.continueToken = continueToken;
   }
 
-  /** The same failure, but for these parts. */
+  /** The same failure with these parts replaced. */
   with(parts: Partial<ApiErrorOptions>): ApiError {
     const { code, reason, message, details, continueToken } = this;
     return new ApiError({ code, reason, message, details, continueToken, ...parts });

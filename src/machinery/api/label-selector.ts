@@ -82,7 +82,7 @@ export function labelMatcher(selector: LabelSelector): LabelMatcher {
   };
 }
 
-/** All requirements of one key, as one. */
+/** All requirements of one key, combined. */
 class KeyRequirements {
   /** Whether labels without the key do not match. */
   isNeeded = false;

@@ -49,7 +49,7 @@ const isLibraryNode = (value: object): value is LibraryNode =>
 /** Lists of arguments, and the records of macros. */
 const isPlain = (value: object): boolean => Array.isArray(value) || isPlainObject(value);
 
-/** What only hands on the values of its parts, which have spent for them. */
+/** Operators that only hand on the values of their parts, which have spent steps for them. */
 const passing: ReadonlySet<string> = new Set(["?:", "||", "&&", "accuValue", "accuInc", "accuPush", "!_", "-_"]);
 const comparing: ReadonlySet<string> = new Set(["==", "!=", "in"]);
 

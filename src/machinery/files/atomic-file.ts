@@ -85,7 +85,7 @@ export interface FileOwnership {
 
 /** A file that is being written, under another name until it is complete. */
 export interface Replacement {
-  /** Where it is until it is complete. */
+  /** The path of the file until it is complete. */
   readonly temporary: string;
   write(contents: string | Uint8Array): void;
   /** Puts the new file in the place of the old one. Throws the system's error; then the old file is there still. */

@@ -23,7 +23,7 @@ export function withoutPadding({ flags: frameFlags, payload }: Frame): Buffer {
 /** Cuts what the peer sends into frames; what a client sends, after the preface of the connection. */
 export class FrameInput {
   readonly #waiting = new ByteAccumulator();
-  /** What must be there to go on. */
+  /** How many bytes must have come before reading goes on. */
   #neededBytes = frameHeaderBytes;
   #hasPreface = true;
 

@@ -1,4 +1,4 @@
-/** Keys of objects by what they depend on: with it a loop finds the objects that have their turn when that changes. */
+/** Keys of objects, grouped by what they depend on: when that changes, a loop finds the objects to reconcile. */
 export class GroupedKeys {
   readonly #groups = new Map<string, Set<string>>();
 

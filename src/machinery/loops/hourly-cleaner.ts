@@ -19,8 +19,8 @@ interface HourlyCleanerOptions<T extends ApiObject> {
 const everything = "everything";
 
 /**
- * A loop that looks at all objects of a resource every hour, and deletes those that are over for the second time: then
- * it has seen that they are due for as long as it must.
+ * A loop that looks at all objects of a resource every hour, and deletes those that are over at two looks in a row: so a clock
+ * that is wrong for a moment deletes nothing.
  */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
   name: options.name,

@@ -54,7 +54,7 @@ export class HeldRules {
   }
 
   /**
-   * Returns what finds the names for which a permission is not held. Without names: whether it is held for `every` name. Make one for each
+   * Returns a function that finds the names for which a permission is not held. Without names: whether it is held for `every` name. Make one for each
    * wanted rule: it remembers which of the names each held list leaves out.
    */
   missingNames(names: readonly string[]): (permission: Permission) => MissingNames {

@@ -16,7 +16,7 @@ export interface DerivedObjects<T extends ApiObject> {
 
 /**
  * Follows a resource as `followRegistry` does, and reads the objects that are there in turns: there may be a million of them. Returns
- * what waits until all of them are read. It rejects with what `add` throws for one of them, until that one has changed.
+ * a function that waits until all of them are read. It rejects with what `add` throws for one of them, until that one has changed.
  */
 export function followInTurns<T extends ApiObject>(
   registry: ResourceRegistry<T>,

@@ -406,7 +406,7 @@ export class EtcdStore implements Store {
   }
 }
 
-/** For answers that say nothing more than that it was done. */
+/** For answers without content. */
 const unread = (): void => {};
 
 /** A failure of etcd, not a refusal. */

@@ -3,7 +3,7 @@ import { messageOf } from "../../api/thrown-error.ts";
 import { StoreDamaged } from "../store.ts";
 import { encodeRevision, isIntact } from "./lmdb-records.ts";
 
-/** LMDB's errors for pages that are not what the pages that name them say. */
+/** LMDB's errors for pages that do not match the pages that point to them. */
 const damageErrors = ["MDB_CORRUPTED", "MDB_PAGE_NOTFOUND"];
 
 /** What an error of LMDB says of the file. Undefined: not that it is damaged. */

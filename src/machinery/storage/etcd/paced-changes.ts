@@ -70,7 +70,7 @@ export class PacedChanges {
     this.#pace();
   }
 
-  /** The next one delivers what is left. */
+  /** Begins a turn. The next turn delivers what is left. */
   #beginTurn(): void {
     this.#turnStartedAt = performance.now();
     this.#immediate = setImmediate(() => {

@@ -176,7 +176,7 @@ export class Http2Client {
     this.#socket.destroy();
     const sent = [...this.#streams.values()];
     for (const stream of sent) this.#close(stream, { isUnprocessed: false, cause });
-    this.#refuseUnsent(cause);
+    this.#refuse(this.#unsent(), cause);
     this.#onClosed(cause);
   }
 
@@ -230,7 +230,7 @@ export class Http2Client {
   /** Returns false when the request has to wait. */
   #writeHead(stream: Http2ClientStream): boolean {
     if (this.#isClosing) {
-      this.#close(stream, { isUnprocessed: true, cause: new Error("it takes no new requests") });
+      this.#refuse([stream], new Error("it takes no new requests"));
       return false;
     }
     if (this.#streams.size >= this.#maximumStreams) {
@@ -291,11 +291,13 @@ export class Http2Client {
     if (this.#isClosing && this.#streams.size === 0) setImmediate(() => this.destroy());
   }
 
-  /** Fails the requests of which nothing is sent. */
-  #refuseUnsent(cause: Error): void {
-    for (const stream of [...this.#ready, ...this.#waiting]) {
-      if (stream.id === 0) this.#close(stream, { isUnprocessed: true, cause });
-    }
+  /** The requests of which nothing is sent. */
+  #unsent(): Http2ClientStream[] {
+    return [...this.#ready, ...this.#waiting].filter(({ id }) => id === 0);
+  }
+
+  #refuse(streams: Iterable<Http2ClientStream>, cause: Error): void {
+    for (const stream of streams) this.#close(stream, { isUnprocessed: true, cause });
   }
 
   // What comes in
@@ -373,10 +375,10 @@ export class Http2Client {
   #readGoAway({ lastStreamId, code }: { readonly lastStreamId: number; readonly code: number }): void {
     this.#allowance.take();
     this.#isClosing = true;
-    const cause = new Error(`the server leaves with code ${code}`);
-    const unprocessed = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
-    for (const stream of unprocessed) this.#close(stream, { isUnprocessed: true, cause });
-    this.#refuseUnsent(cause);
+    const sent = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
+    const unprocessed = [...sent, ...this.#unsent()];
+    // To make an error takes longer than all else here, and there may be thousands of these frames.
+    if (unprocessed.length > 0) this.#refuse(unprocessed, new Error(`the server leaves with code ${code}`));
     this.#endWhenDone();
   }
 

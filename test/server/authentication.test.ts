@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tooManyRequests } from "../../../src/machinery/api/api-error.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { impersonationHeaders } from "../../../src/features/access/credentials/impersonation.ts";
-import { clientCertificate } from "../../../src/features/access/credentials/client-certificate.ts";
-import { frontProxy, standardFrontProxyHeaders } from "../../../src/features/access/credentials/front-proxy.ts";
-import { parseTokenFile } from "../../../src/features/access/credentials/static-token-file.ts";
-import type { Headers } from "../../../src/machinery/api/http-message.ts";
-import { createAuthentication } from "../../../src/machinery/authentication/create-authentication.ts";
-import { bearerToken, bearerTokenWarnings } from "../../../src/machinery/authentication/bearer-token.ts";
-import { notApplicable, refused } from "../../../src/machinery/authentication/credential.ts";
-import type { Credential, CredentialOutcome } from "../../../src/machinery/authentication/credential.ts";
-import { identityHeaderRemover } from "../../../src/machinery/authentication/identity-headers.ts";
+import { tooManyRequests } from "../../src/machinery/api/api-error.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { impersonationHeaders } from "../../src/features/access/credentials/impersonation.ts";
+import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
+import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
+import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
+import type { Headers } from "../../src/machinery/api/http-message.ts";
+import { createAuthentication } from "../../src/machinery/authentication/create-authentication.ts";
+import { bearerToken, bearerTokenWarnings } from "../../src/machinery/authentication/bearer-token.ts";
+import { notApplicable, refused } from "../../src/machinery/authentication/credential.ts";
+import type { Credential, CredentialOutcome } from "../../src/machinery/authentication/credential.ts";
+import { identityHeaderRemover } from "../../src/machinery/authentication/identity-headers.ts";
 import {
   firstGoodToken,
   forApiAudiences,
   tokenReviewer,
-} from "../../../src/machinery/authentication/token-authentication.ts";
-import { apiAudience, bob, scene, TestClock } from "../../features/accounts/tokens/token-scene.ts";
-import { newAuthority, newCertificate, request } from "../../features/access/certificate-scene.ts";
+} from "../../src/machinery/authentication/token-authentication.ts";
+import { apiAudience, bob, scene, TestClock } from "../features/accounts/tokens/token-scene.ts";
+import { newAuthority, newCertificate, request } from "../features/access/certificate-scene.ts";
 
 const clients = newAuthority("clients");
 const proxies = newAuthority("proxies");

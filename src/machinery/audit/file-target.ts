@@ -37,16 +37,22 @@ const tidyMilliseconds = 3_600_000;
 
 /** Events in a file that is rotated, or on standard output, a pipe or a device. Throws the system's error. */
 export function fileTarget(options: FileTargetOptions): LineTarget {
-  const { path, clock, onTidyFailure } = options;
+  const { path } = options;
   const isFile = path !== "-" && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true);
-  if (!isFile) {
-    const stream = new StreamOutput(path === "-" ? standardOutput(1) : openLogFile(path, { tornLine: "end" }));
-    return {
-      deliver: (lines) => stream.write(lines),
-      deliverAtExit: (lines) => stream.writeNow(lines),
-      close: () => stream.close(),
-    };
-  }
+  return isFile ? rotatedFile(options) : streamTarget(path);
+}
+
+function streamTarget(path: string): LineTarget {
+  const stream = new StreamOutput(path === "-" ? standardOutput(1) : openLogFile(path, { tornLine: "end" }));
+  return {
+    deliver: (lines) => stream.write(lines),
+    deliverAtExit: (lines) => stream.writeNow(lines),
+    close: () => stream.close(),
+  };
+}
+
+function rotatedFile(options: FileTargetOptions): LineTarget {
+  const { clock, onTidyFailure, chain } = options;
   const lock = new SqliteLock(options.lockFile);
   const tidyLock = new SqliteLock(options.tidyLockFile);
   const backups = new LogBackups({ ...options, maximumCount: options.maximumBackups, lock: tidyLock });
@@ -57,7 +63,6 @@ export function fileTarget(options: FileTargetOptions): LineTarget {
       .catch(onTidyFailure)
       .finally(() => (tidying = undefined));
   };
-  const { chain } = options;
   const file = new AppendedFile({ ...options, links: chain?.links, lock, now: () => clock.now(), onMoved: tidy });
   // One write at a time.
   let writing: Promise<void> = Promise.resolve();

@@ -20,9 +20,10 @@ interface Waiting {
 }
 
 /**
- * Limits the number of requests that run at once. One user may run three quarters of those that the others leave: so users whose
+ * Limits the number of requests that run at once. One user may have three quarters of the places that the others leave: so users whose
  * requests never end (they wait for their bodies, for instance) do not stop the others. Requests above a limit wait in one queue per
- * user, half of those that the others leave, and the queues take turns: a user who sends too many waits only for their own requests.
+ * user, with half of the waiting places that the others leave. The queues take turns, so a user who sends too many requests waits only
+ * for their own.
  */
 export class FairQueue {
   readonly #running: FairShare;

@@ -13,9 +13,9 @@ const keptPerLevel = 1 / 16;
 const shareInNamespace = 0.75;
 
 /**
- * Places that users share. Each may have only a part of those that the others of its level leave: with a share of three quarters, one
- * leaves a quarter, and two a sixteenth. Whoever has no place may take one, so many users can take all that their level may have. They
- * cannot take what is kept for the other levels: a sixteenth of all places for each.
+ * Places that users share. A user may have only a part of the places that the other users of its level leave: with a share of three
+ * quarters, one user leaves a quarter, and two users a sixteenth. A user without a place may take one while its level has any, so many
+ * users can take all places of their level. They cannot take what is kept for the other levels: a sixteenth of all places for each.
  */
 export class FairShare {
   readonly #options: FairShareOptions;
@@ -71,7 +71,7 @@ export class FairShare {
     return this.#takenBy.get(name) ?? 0;
   }
 
-  /** What the other levels neither have nor are kept. */
+  /** All places but those that the other levels have, or that are kept for them. */
   #placesOf(level: ShareLevel): number {
     let places = this.#options.places;
     for (const other of shareLevels) if (other !== level) places -= Math.max(this.#kept, this.#of(other));

@@ -2,7 +2,7 @@
 export interface Reservation {
   readonly group: string;
   readonly key: string;
-  /** The most bytes that one object of the group adds. */
+  /** The most bytes that one of these writes adds. */
   bytes: number;
   /** How many of them have not ended. */
   writes: number;

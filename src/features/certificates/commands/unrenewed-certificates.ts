@@ -19,9 +19,8 @@ interface Recalls {
 }
 
 /**
- * The records of the valid certificates that were issued before their signer recalled them, without those that are revoked, and those after
- * which the same requester has got another one of that signer with the same names. What is left was not renewed yet, or never will be.
- * Keeps the order.
+ * The records of valid certificates that their signer has recalled and that are not renewed, in their order: without revoked
+ * certificates, and without those whose requester has a newer one of that signer with the same names.
  */
 export function unrenewedCertificates(
   records: readonly IssuedCertificate[],

@@ -12,8 +12,8 @@ import { pathOfConnection } from "./client-address.ts";
 const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 
 /**
- * The requests of one connection that wait for turns. The connection is not read meanwhile: so those of one read wait at most. Nor is
- * it read while a body waits for its reader, or for a turn because it comes in many parts.
+ * The requests of one connection that wait for turns. Meanwhile the connection is not read, so at most the requests of one read wait.
+ * Nor is it read while a body waits for its reader, or for a turn because it comes in many parts.
  */
 export class WaitingRequests {
   protected readonly socket: Socket;

@@ -25,7 +25,7 @@ const maximumBatchBytes = 8 * 2 ** 20;
 /** The rest of a value's last page, a page of the log, and two of the heads: the one with the key may be split. */
 const pagesOfAWrite = 4;
 
-/** Other processes' commits that a batch loses to before it pauses after each. */
+/** After so many losses to other processes' commits, a batch pauses before it is planned again. */
 const lossesBeforePauses = 10;
 const maximumPauseMilliseconds = 10;
 /** A batch that has lost this many times is refused: its writers would wait endlessly. */
@@ -68,7 +68,7 @@ interface PlannedWrite {
 }
 
 interface Plan {
-  /** The results of each transaction. A damaged entry that one would have to show fails only that one. */
+  /** The results of each transaction. A transaction that would have to show a damaged entry fails alone. */
   readonly results: readonly (readonly WriteResult[] | StoreDamaged)[];
   readonly writes: readonly PlannedWrite[];
   /** The changes of the transactions that are written. */

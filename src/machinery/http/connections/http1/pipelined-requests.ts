@@ -3,8 +3,8 @@ import { isPausedByServer } from "./node-http.ts";
 import { WaitingRequests } from "../waiting-requests.ts";
 
 /**
- * The waiting requests of one HTTP/1.1 connection: those that come before the answers to earlier ones, of which one read brings thousands,
- * and Node.js passes on all at once. And one that comes at the same time as those of many other connections.
+ * The waiting requests of one HTTP/1.1 connection. One read may bring thousands before the first is answered, and Node.js passes on all
+ * of them at once. A single request waits too when many other connections bring theirs at the same time.
  */
 export class PipelinedRequests extends WaitingRequests {
   constructor(socket: Socket) {

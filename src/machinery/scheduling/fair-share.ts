@@ -71,7 +71,7 @@ export class FairShare {
     return this.#takenBy.get(name) ?? 0;
   }
 
-  /** All places but those that the other levels have, or that are kept for them. */
+  /** All places but those of the other levels, each of which has at least what is kept for it. */
   #placesOf(level: ShareLevel): number {
     let places = this.#options.places;
     for (const other of shareLevels) if (other !== level) places -= Math.max(this.#kept, this.#of(other));

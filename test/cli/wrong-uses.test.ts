@@ -263,7 +263,7 @@ describe(
         ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],
         ["it has other types", of(await at("types", unhelpful.answering(withOtherTypes))), "unreachable", /an answer is not what the API says, .*; check that the kubeconfig names a Signet server, and try again/],
         ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is not a Signet server; check the kubeconfig/],
-        ["its CA is another", of(kubeconfig("ca2", { ca: encodePem("CERTIFICATE", newAuthority("x").certificate.der) })), "unreachable", /from a CA that the kubeconfig does not name; use the kubeconfig of this very server/],
+        ["its CA is another", of(kubeconfig("ca2", { ca: encodePem("CERTIFICATE", newAuthority("x").certificate.der) })), "unreachable", /from a CA that the kubeconfig does not hold; give it the CA of this very server/],
         ["its name is another", of(kubeconfig("name", { url: server.url.replace("127.0.0.1", "127.0.0.2") })), "unreachable", /certificate is for other names.*--tls-san|nothing listens/],
         ["its certificate has ended", of(kubeconfig("past", past)), "unreachable", /has expired, or this machine's clock is wrong \(it says .*set the clock/],
         ["its certificate is of the future", of(kubeconfig("future", future)), "unreachable", /not valid yet, or this machine's clock is wrong \(it says .*set the clock, or try again in a minute: a server whose clock was ahead makes a new certificate/],

@@ -65,8 +65,8 @@ function untrusted(caSource: CaSource): string {
   switch (caSource) {
     case "the kubeconfig":
       return (
-        "its certificate is from a CA that the kubeconfig does not name; use the kubeconfig of this very server " +
-        "(a server writes admin.kubeconfig in its data directory)"
+        "its certificate is from a CA that the kubeconfig does not hold; give it the CA of this very server " +
+        "(ca.crt in the server's data directory), or use another kubeconfig"
       );
     case "--ca-file":
       return (

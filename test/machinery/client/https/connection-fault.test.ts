@@ -17,7 +17,7 @@ describe("the message about a failed connection", () => {
     ]) {
       assert.match(textFor(code, undefined), /this machine does not know; give the server's CA with --ca-file/);
       assert.match(textFor(code, "--ca-file"), /that --ca-file does not hold; give it the CA of this very server/);
-      assert.match(textFor(code, "the kubeconfig"), /does not name; use the kubeconfig of this very server/);
+      assert.match(textFor(code, "the kubeconfig"), /does not hold; give it the CA of this very server/);
     }
   });
 

@@ -1,4 +1,5 @@
 import type { ApiError } from "../../machinery/api/api-error.ts";
+import { anonymousUsername } from "../../machinery/api/user-info.ts";
 import { lacksPermission } from "../../machinery/client/lacks-permission.ts";
 import { serialNumberHex } from "../../pki/certificates/certificate.ts";
 import type { BootstrapCredential } from "../agent-settings.ts";
@@ -33,11 +34,17 @@ export function refusalText(error: ApiError, credential: UsedCredential): string
   const { code, reason, message } = error;
   if (reason === undefined) return `the server answered ${code} without a reason, as a proxy does: ${message}`;
   if (code === 401) return `the server does not accept ${nameOf(credential)} (401): ${adviceFor(credential)}`;
+  if (code === 403 && isSent(credential) && message.includes(`User "${anonymousUsername}"`)) {
+    return `the server did not get ${nameOf(credential)} (403): ${message}: a proxy or a load balancer between them must pass TLS through`;
+  }
   if (code === 403) {
     return `the server accepts ${nameOf(credential)}, but does not permit the request (403): ${message}${lacksPermission(message) ? permissionAdvice(credential) : ""}`;
   }
   return message;
 }
+
+const isSent = (credential: UsedCredential): boolean =>
+  credential.type === "node certificate" ? credential.pair !== undefined : credential.type !== "none";
 
 function nameOf(credential: UsedCredential): string {
   switch (credential.type) {

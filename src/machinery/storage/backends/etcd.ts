@@ -353,6 +353,7 @@ export class EtcdStore implements Store {
   async #untilDelivered(revision: number): Promise<void> {
     const waiting: Promise<void>[] = [];
     for (const watch of this.#watches) {
+      watch.check?.addWrite(this.#form.etcdRevision(revision));
       const reached = watch.reaches(revision);
       if (reached !== undefined) waiting.push(reached);
     }

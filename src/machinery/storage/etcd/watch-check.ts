@@ -7,6 +7,8 @@ import { lastKey } from "./range-reader.ts";
 const checkMilliseconds = 5 * 60_000;
 /** Not fewer: for each page etcd counts all keys that follow, which would be most of its work. */
 const keysAtOnce = 5_000;
+/** Of the newest events: the answer to a write comes seconds after its event, at most. */
+const revisionsKept = 10_000;
 
 export interface WatchCheckOptions {
   /** The etcd keys that are watched. */
@@ -18,8 +20,9 @@ export interface WatchCheckOptions {
 }
 
 /**
- * Compares the events of a watch, and of those that go on after it, with the keys that etcd has. Versions of etcd have lost
- * events of a watch, without a word: it goes on after them. It keeps the keys that changed since the last look.
+ * Compares the events of a watch, and of those that go on after it, with the keys that etcd has, and at once with what this process
+ * writes. Versions of etcd have lost events of a watch, without a word: it goes on after them. It keeps the keys that changed since
+ * the last look.
  */
 export class WatchCheck {
   readonly #options: WatchCheckOptions;
@@ -34,6 +37,11 @@ export class WatchCheck {
   #count: number | undefined;
   /** etcd's revision up to which everything has come. */
   #revision: number;
+  /** etcd's revisions of the newest events, and the one after which all of them are among these. */
+  readonly #told = new Set<number>();
+  #toldAfter: number;
+  /** etcd's revisions of the writes of this process that the events have not reached. */
+  readonly #answered = new Set<number>();
   /** Resolves at the end of the look that is under way. Undefined: there is none. */
   #looking: Promise<void> | undefined;
   #hasLost = false;
@@ -43,6 +51,7 @@ export class WatchCheck {
     this.#options = options;
     this.#checkedRevision = options.afterRevision;
     this.#revision = options.afterRevision;
+    this.#toldAfter = options.afterRevision;
     this.#timer = setInterval(() => void this.check(), checkMilliseconds).unref();
     this.#look(() => this.#countFirst());
   }
@@ -67,12 +76,34 @@ export class WatchCheck {
     for (const { isDelete, keyValue } of events) {
       const { key, createRevision, modRevision } = keyValue;
       if (modRevision <= this.#revision) continue;
+      this.#told.add(modRevision);
       if (isDelete) this.#written.delete(key);
       else this.#written.set(key, modRevision);
       if (isDelete) this.#growth -= 1;
       else if (createRevision === modRevision) this.#growth += 1;
     }
     this.#revision = Math.max(this.#revision, revision);
+    this.#findUntold();
+    for (const oldest of this.#told) {
+      if (this.#told.size <= revisionsKept) break;
+      this.#told.delete(oldest);
+      this.#toldAfter = oldest;
+    }
+  }
+
+  /** Takes etcd's revision of a write of this process: where the events come as far, and none is of it, that one is lost. */
+  addWrite(revision: number): void {
+    if (revision <= this.#toldAfter) return;
+    this.#answered.add(revision);
+    this.#findUntold();
+  }
+
+  #findUntold(): void {
+    for (const revision of this.#answered) {
+      if (revision > this.#revision) continue;
+      this.#answered.delete(revision);
+      if (!this.#told.has(revision)) this.#tellLoss();
+    }
   }
 
   /** Looks at all keys, at the revision that was reached. Where that fails, the next look begins anew. */

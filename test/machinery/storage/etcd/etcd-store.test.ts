@@ -7,7 +7,8 @@ import { StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../../../.
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 import { startFakeEtcd } from "./fake-etcd.ts";
-import { testStore } from "../store-contract.ts";
+import { startForgetfulEtcd } from "./forgetful-etcd.ts";
+import { put, testStore } from "../store-contract.ts";
 import type { OpenedStore } from "../store-contract.ts";
 
 const openOn = (etcd: EtcdCluster): EtcdStore =>
@@ -52,6 +53,32 @@ describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
     const bytes = await store.sizeBytes?.();
     assert.ok(bytes !== undefined && bytes > 0, String(bytes));
     await dispose();
+  });
+});
+
+describe("an etcd that loses the event of a write", { skip: skipsEtcd }, () => {
+  it("ends the watch of the store that wrote as soon as that has come as far, so that all is loaded again", async () => {
+    const etcd = await startEtcd();
+    const forgetful = await startForgetfulEtcd(etcd.urls[0] ?? assert.fail("it has a member"));
+    const store = openOn({ ...etcd, urls: [forgetful.url] });
+    await store.open();
+    const told = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<Error>();
+    store.watch({
+      afterRevision: await store.latestRevision(),
+      onChanges: () => told.resolve(),
+      onEnd: ended.resolve,
+    });
+    await put(store, "/a", "1");
+    await told.promise;
+    forgetful.losesNextEvents = true;
+    await put(store, "/b", "1");
+    await store.latestRevision(); // as each read does, and then it asks how far the watch is
+    store.notify();
+    assert.match(String((await ended.promise).cause), /etcd has not told of a change/);
+    await store.close();
+    await forgetful.stop();
+    await etcd.stop();
   });
 });
 

@@ -47,6 +47,11 @@ async function openCheck() {
   await check.check(); // its first look counts these keys
   return {
     add: (events: readonly WatchEvent[], revision: number) => check.add(events, revision),
+    addWrite: (revision: number) => check.addWrite(revision),
+    lossesSoFar(): number {
+      check.stop();
+      return losses;
+    },
     async lossesWith(now: Keys): Promise<number> {
       keys = now;
       await check.check();
@@ -95,6 +100,39 @@ describe("the comparison of a watch with the keys of etcd", () => {
       assert.equal(await lossesWith(now), 1);
     });
   }
+
+  for (const [when, isAnsweredFirst] of [
+    ["before", true],
+    ["after", false],
+  ] as const) {
+    it(`finds at once that a write was not told whose answer comes ${when} the later events, or a report of progress`, async () => {
+      for (const later of [[put("/c", 13)], []]) {
+        const { add, addWrite, lossesSoFar } = await openCheck();
+        add([put("/a", 3, 11)], 11);
+        if (isAnsweredFirst) addWrite(12);
+        add(later, 13);
+        if (!isAnsweredFirst) addWrite(12);
+        assert.equal(lossesSoFar(), 1);
+      }
+    });
+  }
+
+  it("finds no loss of a write of this process that was told, is still to be told, or was there before the watch", async () => {
+    for (const revision of [10, 11, 12, 14]) {
+      const { add, addWrite, lossesSoFar } = await openCheck();
+      add([put("/a", 3, 11), deleted("/b", 12)], 13);
+      addWrite(revision);
+      add([put("/a", 3, 14)], 14);
+      assert.equal(lossesSoFar(), 0);
+    }
+  });
+
+  it("finds no loss of a write of this process that was answered after ten thousand later events", async () => {
+    const { add, addWrite, lossesSoFar } = await openCheck();
+    for (let revision = 11; revision <= 10_012; revision++) add([put("/a", 3, revision)], revision);
+    addWrite(11);
+    assert.equal(lossesSoFar(), 0);
+  });
 
   it("finds nothing where events come again, to the next watch", async () => {
     const { add, lossesWith } = await openCheck();

@@ -149,5 +149,5 @@ export async function applyJsonPatch(document: unknown, operations: readonly Jso
   }
   if (isDeeperThan(maximumJsonDepth, patched.root)) throw operationFailed();
   if (valueCount(patched.root) > maximumValues) throw tooManyValues();
-  return patched.root;
+  return patched.sorted();
 }

@@ -89,6 +89,23 @@ export class PatchedDocument {
     else setNewMember(container, last, replacement);
   }
 
+  /** The document, with the members of what was changed sorted, like upstream: faults are found in that order. */
+  sorted(): unknown {
+    return this.#sorted(this.root);
+  }
+
+  #sorted(value: unknown): unknown {
+    const isChanged = typeof value === "object" && value !== null && this.#own.has(value);
+    if (!isChanged) return value;
+    if (Array.isArray(value)) return value.map((item) => this.#sorted(item));
+    const sorted: JsonObject = {};
+    for (const [key, member] of Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))) {
+      setMember(sorted, key, this.#sorted(member));
+    }
+    copyNumberLiterals(value, sorted);
+    return sorted;
+  }
+
   #countMoves(items: number): void {
     this.#movedItems += items;
     if (this.#movedItems > maximumMovedItems) {

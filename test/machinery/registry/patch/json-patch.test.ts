@@ -159,6 +159,19 @@ describe("a JSON patch", () => {
     assert.deepEqual(await patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });
   });
 
+  it("sorts the members of what it changes, as upstream does", async () => {
+    const document = { z: { b: 1, a: 2 }, list: [{ d: 1, c: 2 }], kept: { y: 1, x: 2 } };
+    const patch = [
+      { op: "add", path: "/z/0", value: { f: 1, e: 2 } },
+      { op: "remove", path: "/list/0/c" },
+      { op: "add", path: "/list/0/b", value: 3 },
+    ];
+    assert.equal(
+      JSON.stringify(await patched(document, patch)),
+      '{"kept":{"y":1,"x":2},"list":[{"b":3,"d":1}],"z":{"0":{"f":1,"e":2},"a":2,"b":1}}',
+    );
+  });
+
   it("keeps a member named __proto__ a plain member", async () => {
     const result = (await patched({}, [{ op: "add", path: "/__proto__", value: { a: 1 } }])) as object;
     assert.deepEqual(Object.keys(result), ["__proto__"]);

@@ -239,6 +239,17 @@ describe("a JSON patch", () => {
     assert.equal((await operate([replace, { ...test, value: "3" }])).code, 422);
     assert.deepEqual((await api.json(`${namespace}/configmaps/operated`)).data, { a: "1" });
   });
+
+  it("reports the fields that it does not know in the order that it has them", async () => {
+    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: { metadata: { name: "unknown" } } });
+    const { message } = await patch(`${namespace}/serviceaccounts/unknown?fieldValidation=Strict`, "json-patch+json", [
+      { op: "add", path: "/secrets", value: [{ name: "a", z: 1, b: 1 }] },
+    ]);
+    assert.match(
+      message ?? "",
+      /strict decoding error: unknown field "secrets\[0\]\.z", unknown field "secrets\[0\]\.b"$/,
+    );
+  });
 });
 
 describe("the times of a condition", () => {

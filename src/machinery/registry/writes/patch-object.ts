@@ -77,8 +77,8 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     await pauseInTurn();
     const duplicateFields = patch.keepsRepeatedMembers === true ? repeatedMembersIn(value) : [];
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown, duplicateFields });
-    // Upstream decodes the result from maps, which have no order, and sorts what it does not know.
-    const unknownFields = strictFaults.toSorted();
+    // Upstream decodes the result of a strategic merge patch from maps, which have no order, and sorts what it does not know.
+    const unknownFields = request.type === "strategic-merge" ? strictFaults.toSorted() : strictFaults;
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     await pauseInTurn();

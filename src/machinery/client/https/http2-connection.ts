@@ -17,6 +17,8 @@ const windowBytes = 1024 * 1024;
 /** A connection on which a request had no answer in time is dead, unless the server answers a PING within this time. */
 const pongMilliseconds = 5000;
 const keepAliveMilliseconds = 30_000;
+/** RFC 9113 section 6.8: a server may say several times that it takes no more requests. Each makes work. */
+const maximumGoAways = 10;
 
 /**
  * One connection of HTTP/2: it carries many requests at once, as soon as the server has said how many it takes. While it carries none, it
@@ -44,7 +46,8 @@ export class Http2Connection {
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#maximumRequests = maxConcurrentStreams;
     });
-    session.on("goaway", () => this.retire());
+    let goAways = 0;
+    session.on("goaway", () => (++goAways < maximumGoAways ? this.retire() : this.close()));
     session.on("error", () => {}); // its requests fail with the same error
     session.on("close", onClose);
     // TLS 1.3 tells after the handshake that a client certificate is refused. Node.js 26 then leaves the socket open, and the session waits

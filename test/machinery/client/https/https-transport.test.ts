@@ -531,6 +531,14 @@ describe("a transport that shares one connection of HTTP/2", () => {
     await watch.body[Symbol.asyncIterator]().return?.();
   });
 
+  it("ends a connection whose server says without end that it takes no more requests", async (context) => {
+    const { transport, sessions } = await start(context, (stream) => {
+      for (let goAways = 0; goAways < 100; goAways++) stream.session?.goaway();
+    });
+    await assert.rejects(ask(transport, "/"), /ended before the answer/);
+    assert.equal(sessions.length, 1);
+  });
+
   it("loses no request while the server closes one connection after the other", async (context) => {
     const { transport, sessions } = await start(context, (stream, path) => {
       stream.session?.close();

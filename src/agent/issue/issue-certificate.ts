@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { Clock, Sleep } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
@@ -10,6 +9,7 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import type { Hook } from "../agent-settings.ts";
 import { approvalAdvice } from "../certificates/approval-advice.ts";
 import { CertificateManager } from "../certificates/certificate-manager.ts";
+import type { CertificateManagerOptions } from "../certificates/certificate-manager.ts";
 import { CertificateStore } from "../certificates/certificate-store.ts";
 import { FailureLog } from "../failure-log.ts";
 import { HookMemory } from "../files/hook-memory.ts";
@@ -20,7 +20,6 @@ import { PublishedCertificate } from "../files/published-certificate.ts";
 import { lookForRevocation } from "../certificates/look-for-revocation.ts";
 import { RequestRefused } from "../certificates/request-certificate.ts";
 import type { WantedCertificate } from "../certificates/wanted-certificate.ts";
-import type { Log } from "../../machinery/logging/log.ts";
 
 /** A certificate to obtain, and where it goes. */
 export interface IssueOrder {
@@ -34,19 +33,12 @@ export interface IssueOrder {
   readonly hook: Hook | undefined;
 }
 
-interface ObtainOptions {
+interface ObtainOptions extends Pick<CertificateManagerOptions, "clock" | "monotonic" | "random" | "sleep" | "log"> {
   readonly names: Names;
   /** The client to request with now. */
   readonly client: () => ApiClient;
   /** How long to wait for a certificate that is not to be renewed; 0: without end. */
   readonly timeoutMilliseconds: number;
-  readonly clock: Clock;
-  /** A clock that is never set. */
-  readonly monotonic: Clock;
-  /** Returns random numbers from 0 to 1, as `Math.random` does. */
-  readonly random: () => number;
-  readonly sleep: Sleep;
-  readonly log: Log;
   readonly onFailed: () => void;
   readonly signal: AbortSignal;
 }

@@ -61,23 +61,14 @@ export async function updateRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info, audited } = resourceRequest;
+  const { request, audited } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
-  const { namespace, name, subresource } = info;
   const object = await decodedObject(registry, { body, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served.object(object));
-  const changed = await updateObject(registry, {
-    object,
-    namespace,
-    name,
-    subresource,
-    manager: requestManager(request, options),
-    caller: requestCaller(resourceRequest, options),
-    authorizeCreate: () => authorizeCreate(resourceRequest),
-  });
+  const changed = await updateObject(registry, { object, ...requestedChange(resourceRequest, options) });
   return representChanged(registry, { changed, resourceRequest, mediaType, resourceVersion });
 }
 
@@ -86,27 +77,31 @@ export async function patchRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info, audited } = resourceRequest;
+  const { request, audited } = resourceRequest;
   const type = patchType(request.headers);
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const text = type === "apply" ? await appliedJson(bytes, resourceRequest) : await decodeUtf8InTurns(bytes);
   await pauseInTurn();
-  const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) await recordPatch(audited.recordObject, text);
-  const changed = await patchObject(registry, {
-    type,
-    text,
-    options,
+  const change = requestedChange(resourceRequest, options);
+  const changed = await patchObject(registry, { type, text, options, ...change });
+  return representChanged(registry, { changed, resourceRequest, mediaType });
+}
+
+/** What a PUT and a PATCH say alike: which object changes, and who changes it. */
+function requestedChange(resourceRequest: ResourceRequest, options: WriteOptions) {
+  const { request, info } = resourceRequest;
+  const { namespace, name, subresource } = info;
+  return {
     namespace,
     name,
     subresource,
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
-  });
-  return representChanged(registry, { changed, resourceRequest, mediaType });
+  };
 }
 
 /** Records a patch in the audit log. A text that is not JSON, too deep or has too many values is not recorded: it is refused later. */

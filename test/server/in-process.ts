@@ -1,5 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { parseExactly } from "../../src/machinery/schema/parse-json.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 import { readBodyOf } from "../read-body-of.ts";
 import type { TestServer } from "../test-server.ts";
@@ -53,10 +54,10 @@ export class InProcess {
     return sendInProcess(this.#server, target, { token: this.#server.adminToken, ...sent });
   }
 
-  /** The parsed body of an answer in JSON. */
+  /** The parsed body of an answer in JSON. JSON.parse could take its keys for those of an object that the server read before. */
   async json<T = Answer>(target: string, sent?: SentRequest): Promise<T> {
     const { body } = await this.send(target, sent);
-    return JSON.parse(String(body)) as T;
+    return parseExactly(String(body)) as T;
   }
 
   /** Starts to read a watch. `events` grows as they arrive. */

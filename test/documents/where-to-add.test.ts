@@ -53,7 +53,13 @@ function apply({ files, changes }: Addition, copy: string): void {
 /** Runs Node.js in the copy and returns what it printed; fails when it fails. */
 async function run(copy: string, ...args: readonly string[]): Promise<string> {
   const { NODE_TEST_CONTEXT: _ofThisRun, SIGNET_TEST_PROGRAM: _withoutTheAdditions, ...environment } = process.env;
-  const child = spawn(process.execPath, args, { cwd: copy, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  // The code that the other tests compiled: a portable cache knows a source by its path from the cache's folder.
+  const cache = { NODE_COMPILE_CACHE: join(copy, "node_modules/.cache/tests"), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const child = spawn(process.execPath, ["--import", "./test/direct-resolution.ts", ...args], {
+    cwd: copy,
+    env: { ...environment, ...cache },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
   await once(child, "close");

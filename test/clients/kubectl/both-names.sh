@@ -58,9 +58,10 @@ cross() {
   kubectl create serviceaccount robot "${here[@]}" > /dev/null
   kubectl create "${here[@]}" --filename - > /dev/null <<< '{"apiVersion":"rbac.authorization.'"$written"'/v1","kind":"Role","metadata":{"name":"reader"},"rules":[{"apiGroups":["coordination.'"$read"'"],"resources":["leases"],"verbs":["list"]}]}'
   kubectl create "${here[@]}" --filename - > /dev/null <<< '{"apiVersion":"rbac.authorization.'"$read"'/v1","kind":"RoleBinding","metadata":{"name":"robot-reads"},"roleRef":{"apiGroup":"rbac.authorization.'"$written"'","kind":"Role","name":"reader"},"subjects":[{"kind":"ServiceAccount","name":"robot"}]}'
-  local token domain
+  local token domain domains
+  domains=$(printf '%s\n' "$written" "$read" | sort --unique)
   token=$(kubectl create token robot "${here[@]}")
-  for domain in "$written" "$read"; do
+  for domain in $domains; do
     kubectl create --output json --filename - > "$folder/review.json" <<< '{"apiVersion":"authentication.'"$domain"'/v1","kind":"TokenReview","spec":{"token":"'"$token"'"}}'
     grep --quiet '"apiVersion": "authentication.'"$domain"'/v1"' "$folder/review.json"
     grep --quiet "\"username\": \"system:serviceaccount:$namespace:robot\"" "$folder/review.json"
@@ -82,7 +83,7 @@ cross() {
   same "$(kubectl get events tried "${here[@]}" --output jsonpath='{.message}')" 'It was tried.'
 
   # What discovery and OpenAPI say of either.
-  for domain in "$written" "$read"; do
+  for domain in $domains; do
     kubectl explain leases.spec.holderIdentity --api-version "coordination.$domain/v1" | grep 'FIELD: holderIdentity <string>' > /dev/null
     kubectl api-resources --api-group "coordination.$domain" --no-headers | grep "^leases .*coordination.$domain/v1 " > /dev/null
   done

@@ -110,6 +110,7 @@ export class KubectlScene {
         HOME: this.#folder,
         KUBECACHEDIR: join(this.#folder, "cache"),
         KUBECONFIG: this.server.kubeconfigFile,
+        GOGC: "off", // a command ends before its garbage matters
         ...environment,
       },
     };

@@ -80,7 +80,7 @@ export class EventQueue {
   constructor(options: EventQueueOptions) {
     this.#options = options;
     const { throttle, monotonic } = options;
-    this.#throttle = throttle && new TokenBucket({ ...throttle, nowSeconds: () => monotonic.now() / 1000 });
+    this.#throttle = throttle && new TokenBucket({ ...throttle, clock: monotonic });
   }
 
   /** Takes a line, which has no line break. It is lost when too many wait. */

@@ -1,8 +1,13 @@
 import { TokenBucket } from "../scheduling/token-bucket.ts";
+import type { TokenBucketOptions } from "../scheduling/token-bucket.ts";
 import { ConnectionError, errorCodes } from "./protocol.ts";
 
 /** How many frames the other side of a connection may send that make work and bring nothing. */
 export class FrameAllowance extends TokenBucket {
+  constructor({ nowSeconds, ...options }: Omit<TokenBucketOptions, "clock"> & { readonly nowSeconds: () => number }) {
+    super({ ...options, clock: { now: () => nowSeconds() * 1000 } });
+  }
+
   /** Throws a ConnectionError when it is used up. */
   override take(frames = 1): void {
     if (this.available() < frames)

@@ -1,29 +1,31 @@
+import type { Clock } from "../api/clock.ts";
+
 export interface TokenBucketOptions {
   /** How many tokens there are at first, and at most. */
   readonly burst: number;
   readonly perSecond: number;
-  readonly nowSeconds: () => number;
+  readonly clock: Clock;
 }
 
 /** Allows a burst, and so many a second on average. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
   #tokens: number;
-  #atSecond: number;
+  #filledAt: number;
 
   constructor(options: TokenBucketOptions) {
     this.#options = options;
     this.#tokens = options.burst;
-    this.#atSecond = options.nowSeconds();
+    this.#filledAt = options.clock.now();
   }
 
   /** How many tokens there are now. It need not be a whole number. */
   available(): number {
-    const { perSecond, nowSeconds } = this.#options;
-    const now = nowSeconds();
+    const { perSecond, clock } = this.#options;
+    const now = clock.now();
     // A clock that is set back must not take tokens away.
-    this.add(Math.abs(now - this.#atSecond) * perSecond);
-    this.#atSecond = now;
+    this.add((Math.abs(now - this.#filledAt) / 1000) * perSecond);
+    this.#filledAt = now;
     return this.#tokens;
   }
 

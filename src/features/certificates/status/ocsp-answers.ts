@@ -59,8 +59,8 @@ export class OcspAnswers {
 
   constructor(options: OcspAnswersOptions) {
     this.#options = options;
-    const nowSeconds = (): number => options.clock.now() / 1000;
-    this.#signatures = new TokenBucket({ burst: signaturesPerSecond, perSecond: signaturesPerSecond, nowSeconds });
+    const { clock } = options;
+    this.#signatures = new TokenBucket({ burst: signaturesPerSecond, perSecond: signaturesPerSecond, clock });
   }
 
   /** The certificate of a CA by its id. */

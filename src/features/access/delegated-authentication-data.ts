@@ -18,15 +18,15 @@ export interface DelegatedAuthentication {
 }
 
 interface PublishedBefore {
-  /** Data of the ConfigMap as it is. */
+  /** The present data of the ConfigMap. */
   readonly data: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * The data of the ConfigMap (upstream: `clusterauthenticationtrust`). With `before`, what other servers on the same store have
- * published stays until its certificates end, as in upstream: they may have other settings.
+ * The data of the ConfigMap (upstream: `clusterauthenticationtrust`). With `before`, keeps what other servers on the same store have
+ * published, because they may have other settings. As in upstream, published certificates are kept until they expire.
  */
 export function delegatedAuthenticationData(
   { clientAuthorities, frontProxy }: DelegatedAuthentication,

@@ -23,20 +23,20 @@ const configMapName = "extension-apiserver-authentication";
 
 const pollMilliseconds = 10_000;
 /**
- * Changes by others are undone at once, but only this many times until the next look. Otherwise this server and another
- * writer, such as a replica with other settings, would overwrite each other without a pause.
+ * Changes by others are undone at once, but only this many times between two polls. Otherwise this server and another writer, such as a
+ * replica with other settings, would overwrite each other without a pause.
  */
 const maximumWritesBetweenPolls = 5;
 
 interface DelegatedAuthenticationPublisherOptions extends PolicyConnections {
   readonly clock: Clock;
-  /** Asked each time: CAs change while the server runs. */
+  /** Called for each write, because CAs change while the server runs. */
   readonly current: () => DelegatedAuthentication;
   /** Whether replicas, which may have other settings, write to the same store. */
   readonly hasReplicas: boolean;
 }
 
-/** Publishes how this server authenticates, for programs that do it in the same way. */
+/** Publishes the CAs and proxy settings of this server, for programs that authenticate in the same way. */
 export class DelegatedAuthenticationPublisher {
   readonly #options: DelegatedAuthenticationPublisherOptions;
   readonly #where: ObjectName;
@@ -47,7 +47,10 @@ export class DelegatedAuthenticationPublisher {
     this.#where = { namespace: options.names.namespaces.system, name: configMapName };
   }
 
-  /** Makes the ConfigMap and its role what they should be, where they can be read. Where nothing is missing it only reads memory. */
+  /**
+   * Creates or corrects the ConfigMap and its role. An object that can't be read stays as it is. When nothing is missing, only the caches
+   * are read.
+   */
   async publish(): Promise<void> {
     await this.#publishConfigMap();
     await keepRole(this.#options, { type: roleResource, wanted: readerRole(this.#options.names) });
@@ -97,7 +100,7 @@ export class DelegatedAuthenticationPublisher {
   }
 }
 
-/** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */
+/** The role that allows reading the ConfigMap (upstream's role of the same name). */
 function readerRole(names: Names): Role {
   const { role, inCore } = rbacBuilder(names);
   const configMaps = inCore(["get", "list", "watch"], ["configmaps"]);

@@ -89,9 +89,9 @@ export interface ConnectedAccess {
   /** Returns the user of a token in the static token file. */
   readonly findStaticToken: (token: string) => UserInfo | undefined;
   readonly impersonate: Impersonate;
-  /** Asked for each request without credentials. */
+  /** Called for each request without credentials. */
   mayBeAnonymous(): boolean;
-  /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
+  /** Creates missing default roles and bindings, and adds missing rules and subjects to existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
   /**
    * Publishes the trusted CAs for programs that authenticate in the same way as this server. `hasReplicas`: replicas
@@ -103,7 +103,7 @@ export interface ConnectedAccess {
   ): DelegatedAuthenticationPublisher;
 }
 
-/** Throws UsageError for a file that cannot be used. */
+/** Connects the parts of this feature. Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver, spellObjectName } = connection;
   const { configuredAuthorities, clientAuthorities, followed } = connection;
@@ -159,7 +159,7 @@ export interface ConfiguredAuthorities {
   readonly ofFrontProxies: () => readonly Certificate[];
 }
 
-/** Reads the files now. Throws UsageError for what cannot be used. */
+/** Reads the files at once, and again when they change. Throws UsageError for a file that cannot be used. */
 export function openConfiguredAuthorities(settings: AccessSettings, followed: FollowedFiles): ConfiguredAuthorities {
   const open = (flag: string, file: string | undefined): (() => readonly Certificate[]) => {
     if (file === undefined) return () => [];
@@ -185,8 +185,8 @@ function openStaticTokens(file: string | undefined, followed: FollowedFiles): Fi
 }
 
 /**
- * With AlwaysAllow, anyone who reaches the port would be an administrator. So anonymous requests are refused then, as
- * in upstream.
+ * With AlwaysAllow, everyone who reaches the port would be an administrator. So anonymous requests are refused in this mode, as in
+ * upstream.
  */
 function anonymousRule({ settings, allowsEverything, log }: AccessConnection): () => boolean {
   if (!settings.isAnonymousWanted) return () => false;

@@ -94,5 +94,5 @@ export const accessSettings = (values: FlagValues<typeof accessFlags>): AccessSe
   impersonationOnly: { users: values["impersonation-only-users"], groups: values["impersonation-only-groups"] },
 });
 
-/** Headers arrive in lower case. */
+/** Node.js gives header names in lower case. */
 const lowerCase = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase());

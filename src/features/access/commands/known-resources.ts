@@ -6,15 +6,15 @@ export interface KnownResource {
   readonly group: string;
   readonly resource: string;
   readonly isNamespaced: boolean;
-  /** Every name that it can be asked by: plural, singular and short ones. */
+  /** All names of the resource that a command accepts: plural, singular and short. */
   readonly names: ReadonlySet<string>;
 }
 
-/** What is read of `APIGroupDiscoveryList` (apidiscovery.k8s.io/v2): every group with its resources. */
+/** The fields of `APIGroupDiscoveryList` (apidiscovery.k8s.io/v2) that are read: every group with its resources. */
 interface DiscoveredGroups {
   readonly items: readonly {
     readonly metadata?: { readonly name?: string };
-    /** The preferred one is the first. */
+    /** The preferred version is the first. */
     readonly versions?: readonly { readonly resources?: readonly DiscoveredResource[] }[];
   }[];
 }
@@ -31,8 +31,9 @@ const kind = "APIGroupDiscoveryList";
 const accept = `application/json;g=apidiscovery.k8s.io;v=v2;as=${kind}`;
 
 /**
- * Every resource that a role can name, without subresources: those that the server has, and those that are in rules alone. The core
- * group is one answer and all others are another, so that what a server says of its API is bounded, however many groups it names.
+ * Every resource that a role can name, without subresources: the resources that the server has, and those that only rules name. It takes
+ * two requests, one for the core group and one for all other groups. So the size of the answers is bounded, however many groups the server
+ * has.
  */
 export async function knownResources({
   client,
@@ -60,7 +61,7 @@ export async function knownResources({
   return [...served, ...inRulesAlone(names)];
 }
 
-/** Who may approve and sign for a signer, and whom a user may act as: no path has these resources. */
+/** The resources that only rules name, and no path: signers (to approve and sign), and the parts of a user (to impersonate). */
 const inRulesAlone = (names: Names): KnownResource[] =>
   spellingsOf(names, (spelling) => [
     { group: spelling.group("certificates"), resource: "signers" },
@@ -73,8 +74,8 @@ const inRulesAlone = (names: Names): KnownResource[] =>
     .map((one) => ({ ...one, isNamespaced: false, names: new Set([one.resource]) }));
 
 /**
- * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Without a group the answer has
- * the server's own name of the group: short names are served under one of two names of a group only.
+ * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Without a group, the result has the server's
+ * own name of the group, because the server has short names under only one of a group's two names.
  */
 export function findResource(
   known: readonly KnownResource[],

@@ -40,7 +40,7 @@ export const rbacCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
     .addCommand(describeCommand(kind))
     .addCommand(deleteCommand(kind));
 
-/** The objects of a kind: in the namespace, in all of them ("", as for kinds that are in none). */
+/** The objects of a kind in a namespace. "" means all namespaces, and is also used for kinds without namespaces. */
 const objectsOf = <T extends ApiObject>(
   kind: RbacKind<T>,
   { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
@@ -124,7 +124,7 @@ interface RbacCreation<T extends ApiObject> {
   readonly flags: OutputFlags;
 }
 
-/** Creates an object and prints that it did. */
+/** Creates an object and prints that it was created. */
 export async function createRbacObject<T extends ApiObject>(
   kind: RbacKind<T>,
   { connection, object, flags }: RbacCreation<T>,

@@ -124,7 +124,7 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   }
 }
 
-/** As kubectl's: `*` is what the core group has, `*.GROUP` what that group has, and `*.*` everything. */
+/** Reads `*` (all of the core group), `*.GROUP` (all of that group) and `*.*` (everything), as kubectl does. */
 function everyResourceOf(type: string): Pick<KnownResource, "group" | "resource" | "isNamespaced"> | undefined {
   const every = /^\*(?:\.(.+))?$/.exec(type);
   return every === null ? undefined : { group: every[1] ?? "", resource: "*", isNamespaced: true };
@@ -155,7 +155,7 @@ async function rulesOf(
         `--resource: the server has no resource ${JSON.stringify(type)}${meant}; kubectl api-resources lists them`,
       );
     }
-    // A request for one namespace is in that namespace.
+    // A Role may allow `namespaces`: a request for one namespace counts as a request in that namespace.
     if (kind.isNamespaced && !found.isNamespaced && found.resource !== "namespaces") {
       console.error(
         `warning: a role allows nothing with ${found.resource}, which are in no namespace; use a cluster role`,

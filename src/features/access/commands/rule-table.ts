@@ -22,7 +22,7 @@ const columns: readonly TextColumn<ShownRule>[] = [
 export const ruleTable = (rules: readonly ShownRule[], flags: OutputFlags): string =>
   textTableOf(rules, { columns, flags });
 
-/** `pods,deployments.apps`. */
+/** Resources with their groups, such as `pods,deployments.apps`. */
 function resourcesOf({ resources = [], apiGroups = [""] }: ShownRule): string {
   const suffixes = apiGroups.map((group) => (group === "" ? "" : `.${group}`));
   return resources.flatMap((resource) => suffixes.map((suffix) => `${resource}${suffix}`)).join(",");

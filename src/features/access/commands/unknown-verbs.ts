@@ -4,7 +4,7 @@ import { printable } from "../../../machinery/command-line/printable.ts";
 
 const requestsToResources = "* get list watch create update patch delete deletecollection".split(" ");
 const requestsToPaths = "* get post put delete patch head options".split(" ");
-/** The permission to send such a request as another user. */
+/** The verbs that allow these requests as another user. */
 const asOthers = (verbs: readonly string[]): string[] =>
   constrainedModes.flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
 
@@ -22,7 +22,10 @@ interface Asked {
   readonly areOfPaths: boolean;
 }
 
-/** Warns of verbs that no request has. A program may ask with one in an access review, but more often it is a slip. */
+/**
+ * Warns of verbs that no request has. Such a verb may be meant for a program that asks with access reviews, but is more often a typing
+ * error.
+ */
 export function warnOfUnknownVerbs(verbs: readonly string[], { areOfResources, areOfPaths }: Asked): void {
   const known = new Set([...(areOfResources ? verbsOfResources : []), ...(areOfPaths ? verbsOfPaths : [])]);
   for (const verb of verbs) {

@@ -26,7 +26,7 @@ interface Known {
   readonly until: number;
 }
 
-/** Everything that a client sends in addition to its own certificate. */
+/** The most certificates that a client may send in addition to its own. */
 const maximumIntermediates = 8;
 const refusalKeptMilliseconds = 10_000;
 

@@ -54,7 +54,7 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
   };
 }
 
-/** What identifies a client's certificate. Computed once for each connection: its certificate is parsed once. */
+/** The identity of a client's certificate. Computed once for each connection, because a connection parses its certificate once. */
 export const certificateIdentity = computedOnce((leaf: Certificate): CertificateIdentity => ({
   type: "certificate",
   fingerprint: fingerprintOf(leaf),

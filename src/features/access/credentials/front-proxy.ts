@@ -20,7 +20,7 @@ export interface FrontProxyHeaders {
 
 export interface FrontProxyOptions extends CertificateVerifierOptions {
   readonly headers: FrontProxyHeaders;
-  /** Common names of proxies; empty allows every certificate of the roots. */
+  /** Common names of proxies. When empty, every certificate of the roots is allowed. */
   readonly allowedNames: readonly string[];
   /** When true, a proxy that names no user is refused. When false, the next credential is tried. */
   readonly isUserRequired: boolean;

@@ -19,7 +19,7 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { RequestActor, RequestSender } from "../../../machinery/api/request-actor.ts";
 import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
 
-/** A user as the headers of a request name it. */
+/** The user that the headers of a request name. */
 export interface RequestedUser {
   readonly username: string;
   /** Empty: none. */
@@ -28,16 +28,16 @@ export interface RequestedUser {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** In each of them a sender may act as other users for requests that a role names (upstream: KEP 5284). */
+/** The modes in which a sender may act as other users only for requests that a role names (upstream: KEP 5284). */
 export const constrainedModes = ["associated-node", "arbitrary-node", "serviceaccount", "user-info"] as const;
 type ConstrainedMode = (typeof constrainedModes)[number];
-/** The verb `impersonate` allows every request as the user. */
+/** In the mode `legacy`, the verb `impersonate` allows every request as the user. */
 type Mode = ConstrainedMode | "legacy";
 
-/** More users than this impersonate at once hardly anywhere. What is forgotten costs a few questions. */
+/** Hardly anywhere do more users impersonate at once. A forgotten sender costs a few more authorization checks. */
 const maximumRememberedSenders = 1_000;
 
-/** Who an authorizer is asked about, and what. */
+/** The mode, the requested user and the sender from which the permissions to ask for follow. */
 interface Permission {
   readonly mode: Mode;
   readonly requested: RequestedUser;
@@ -45,9 +45,9 @@ interface Permission {
 }
 
 /**
- * Decides who may act as whom (upstream: `WithConstrainedImpersonation`). Each part of the requested user requires a permission of
- * its own. With the verb `impersonate` that is all. With `impersonate:MODE` the request requires another one, with the verb
- * `impersonate-on:MODE:VERB`; the mode follows from the user that is requested.
+ * Decides who may act as whom (upstream: `WithConstrainedImpersonation`). Each part of the requested user requires a permission of its own.
+ * With the verb `impersonate`, no more is needed. With `impersonate:MODE`, the request also requires a permission with the verb
+ * `impersonate-on:MODE:VERB`. The mode follows from the requested user.
  */
 export class ImpersonationModes {
   readonly #names: Names;
@@ -60,7 +60,7 @@ export class ImpersonationModes {
     this.#authorize = authorize;
   }
 
-  /** Throws the 403 of the first mode when no mode allows it. */
+  /** Rejects with the 403 of the first mode when no mode allows the request. */
   async impersonate(requested: RequestedUser, sender: RequestSender): Promise<RequestActor> {
     const last = this.#lastModes.get(sender.user.username);
     let refusal: ApiError | undefined;
@@ -79,7 +79,7 @@ export class ImpersonationModes {
     throw refusal ?? accessDenied(sender.attributes(), "no mode of impersonation applies");
   }
 
-  /** Nodes and service accounts have their own modes, in which the server says what else they are. */
+  /** Nodes and service accounts have modes of their own, in which the server itself sets the groups of the user. */
   #appliesTo({ mode, requested, sender: { user } }: Permission): boolean {
     const { username, uid, groups, extra } = requested;
     const node = nodeOf(username);
@@ -150,7 +150,10 @@ export class ImpersonationModes {
     }
   }
 
-  /** Which Pod or node the sender's token is for is left out: the right to act as one's own node is that of all Pods of an account. */
+  /**
+   * For `associated-node`, leaves out which Pod or node the sender's token is bound to: all Pods of an account share the right to act as
+   * their own node.
+   */
   #askedUser({ mode, sender: { user } }: Permission): UserInfo {
     if (mode !== "associated-node") return user;
     const key = this.#names.subdomainKey("authentication", "associated-node-keys");
@@ -160,7 +163,7 @@ export class ImpersonationModes {
 
 const constraintOf = (mode: ConstrainedMode): string => `impersonate:${mode}`;
 
-/** What the name of the requested user is the name of, as rules have it. */
+/** The resource that rules name for the requested user: a service account, a node or a user. */
 function subjectOf({ mode, requested: { username } }: Permission): Partial<ResourceAttributes> {
   const account = validAccountOf(username);
   if (account !== undefined) return { resource: "serviceaccounts", ...account };

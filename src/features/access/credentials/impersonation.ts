@@ -70,7 +70,7 @@ function hasImpersonationHeader(headers: Headers): boolean {
   return false;
 }
 
-/** For a repeated user or uid, the first one counts. */
+/** Of repeated user or uid headers, the first counts. */
 const requestedUser = (headers: Headers): RequestedUser => ({
   username: firstHeaderValue(headers, "impersonate-user"),
   uid: firstHeaderValue(headers, "impersonate-uid"),

@@ -78,7 +78,7 @@ const rolesOfUsers = ({
   clusterRole("system:cluster-trust-bundle-discovery", [inCertificates(read, ["clustertrustbundles"])]),
 ];
 
-/** `admin`, `edit` and `view`, which collect their rules from the roles with their label, and what this server gives each. */
+/** The roles `admin`, `edit` and `view`, which collect the rules of the roles with their labels, and this server's own parts of them. */
 const aggregatedRoles = ({
   aggregatedRole,
   aggregatedPart,
@@ -137,7 +137,7 @@ const rolesOfNodes = ({
     inCore(["create"], ["serviceaccounts/token"]),
     inCertificates(read, ["clustertrustbundles"]),
     inCore(["get"], ["serviceaccounts"]),
-    // There are no Services, but a kubelet starts no container before it has read them.
+    // This server has no Services, but a kubelet starts no container before it has read them.
     inCore(read, ["services"]),
     inStorage(["get", "create", "update", "patch", "delete"], ["csinodes"]),
     inSignet(["create"], ["certificatereviews"]),
@@ -151,7 +151,7 @@ function rolesForCertificates(
   { names, signers }: { readonly names: Names; readonly signers: readonly SignerGrants[] },
 ): readonly ClusterRole[] {
   const domain = groupDomainOf(names.group("certificates"));
-  // In each spelling: guides to joining machines bind them by name.
+  // Both spellings exist, because guides for joining machines bind these roles by name.
   const nodeClientRoles = spellingsOf(names, (one) => groupDomainOf(one.group("certificates"))).flatMap((spelling) =>
     ["nodeclient", "selfnodeclient"].map((subresource) =>
       clusterRole(`system:certificates.${spelling}:certificatesigningrequests:${subresource}`, [
@@ -192,8 +192,8 @@ function bindingsOfGroups({ clusterRoleBinding, group }: RbacBuilder): readonly 
   ];
 }
 
-/** Returns `k8s.io` for `certificates.k8s.io`. */
+/** The domain of a group: `k8s.io` for `certificates.k8s.io`. */
 const groupDomainOf = (group: string): string => group.slice(group.indexOf(".") + 1);
 
-/** `signer-name` of `example.com/signer-name`. */
+/** The last part of a signer's name: `signer-name` for `example.com/signer-name`. */
 const roleWordOf = (signer: string): string => signer.slice(signer.indexOf("/") + 1);

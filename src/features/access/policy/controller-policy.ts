@@ -7,9 +7,9 @@ import { rbacBuilder } from "./rbac-builder.ts";
 /** The default permissions for a signer. */
 export interface SignerGrants {
   readonly name: string;
-  /** Whether there is a default role that allows approving its requests. */
+  /** Whether a default role allows approving requests for the signer. */
   readonly hasApproverRole: boolean;
-  /** What the controllers may do for it. */
+  /** What the controllers may do for the signer. */
   readonly controllerVerbs: readonly ("approve" | "sign" | "attest")[];
 }
 
@@ -43,7 +43,7 @@ export function controllerPolicy(
     inCore(["update"], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     inCore(["create"], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests; an approval policy may name every signer whose CA is here
+    // approval, signing and cleaning of certificate requests; an approval policy may name every signer of this server
     inCertificates(["update", "patch"], [`${csr}/approval`, `${csr}/status`]),
     inAuthorization(["create"], ["subjectaccessreviews"]),
     ...forSigners("approve"),
@@ -59,7 +59,7 @@ export function controllerPolicy(
     inRbac(["escalate"], ["clusterroles"]),
     // leader election
     inCoordination(["create"], ["leases"]),
-    // kube-controller-manager, in the place of these controllers, asks who reads its metrics
+    // kube-controller-manager, which may replace these controllers, checks who reads its metrics
     inAuthentication(["create"], ["tokenreviews"]),
   ];
   return {

@@ -46,7 +46,7 @@ export function rbacBuilder(names: Names) {
       rules,
     }),
 
-    /** A role that aggregates the roles with its label in either spelling. It can be part of another one itself. */
+    /** A role that aggregates the roles with its label in either spelling. It can itself be part of another aggregated role. */
     aggregatedRole: (name: string, { partOf }: { readonly partOf?: string } = {}): ClusterRole => ({
       apiVersion,
       kind: "ClusterRole",

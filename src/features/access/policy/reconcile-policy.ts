@@ -24,8 +24,8 @@ export interface PolicyConnections {
 }
 
 /**
- * Creates missing default roles and bindings, and adds what is missing in existing ones. When nothing is missing, it
- * only reads the caches. One that can't be read stays as it is: it grants nothing, and keeps no server from starting.
+ * Creates missing default roles and bindings, and adds missing rules and subjects to existing ones. When nothing is missing, it only reads
+ * the caches. An object that can't be read stays as it is: it grants nothing, and does not prevent the start of the server.
  */
 export async function reconcilePolicy(connections: PolicyConnections, signers: readonly SignerGrants[]): Promise<void> {
   const { names, stores, client } = connections;
@@ -53,7 +53,7 @@ export async function reconcilePolicy(connections: PolicyConnections, signers: r
   ]);
 }
 
-/** Creates a missing default role, or adds what is missing in it. One that can't be read stays as it is. */
+/** Creates a missing default role, or adds missing rules to it. A role that can't be read stays as it is. */
 export async function keepRole<T extends Role | ClusterRole>(
   { names, stores, client }: PolicyConnections,
   { type, wanted }: { readonly type: NamedResourceType<T>; readonly wanted: T },
@@ -67,7 +67,7 @@ export async function keepRole<T extends Role | ClusterRole>(
   else if (next !== undefined) await roles.update(next);
 }
 
-/** An object that the server restores, unless the object's annotation forbids it. */
+/** Whether the server restores an object: yes, unless the object's annotation forbids it. */
 const isKept = (names: Names, { metadata }: ApiObject): boolean =>
   spellingsOf(names, (one) => one.subdomainKey("rbac.authorization", "autoupdate")).every(
     (key) => metadata.annotations?.[key] !== "false",
@@ -99,8 +99,8 @@ export function reconcileRole<T extends Role | ClusterRole>(
 }
 
 /**
- * Adds missing subjects to the existing binding. Undefined when none are missing. The role of a binding cannot be
- * changed: for a binding of another role the answer is `replace`, which means delete and create.
+ * Adds missing subjects to the existing binding. Undefined when none are missing. The role of a binding cannot be changed, so for a binding
+ * of another role the result is `replace`: delete it and create a new one.
  */
 export function reconcileBinding(
   existing: RoleBinding,
@@ -142,5 +142,5 @@ const selectorsOf = (role: Role | ClusterRole): LabelSelectorObject[] =>
 const missingSelectors = (existing: Role, wanted: Role): LabelSelectorObject[] =>
   selectorsOf(wanted).filter((one) => !selectorsOf(existing).some((other) => isDeepStrictEqual(one, other)));
 
-/** `null` and an empty list are equal. */
+/** The role with an empty list instead of `null`, because both mean no rules. */
 const withRules = (role: Role): Role => ({ ...role, rules: role.rules ?? [] });

@@ -8,20 +8,20 @@ import type { Grant } from "./subject-index.ts";
 /** The bindings of a namespace while they are gathered. */
 interface Gathering {
   readonly index: SubjectIndex;
-  /** The names of those that changed meanwhile: the index has them as they are now. */
+  /** The names of bindings that changed since the start. The index already has their newest state. */
   readonly changed: Set<string>;
   readonly rest: Iterator<RoleBinding>;
   readonly work: LongWork;
 }
 
 /**
- * Finds bindings by their subjects. The bindings of a namespace are gathered when somebody first asks for them. Later, a change costs
- * what the changed binding does, however many others there are.
+ * Finds bindings by their subjects. The bindings of a namespace are gathered when they are first asked for. A later change costs work for
+ * the changed binding only, however many others the namespace has.
  */
 export class BindingIndex {
   readonly #objects: RbacObjects;
   readonly #namespaces = new Map<string, SubjectIndex>();
-  /** By the namespace, with what ends it. */
+  /** By namespace. `end` resolves when all bindings of the namespace are gathered. */
   readonly #gatherings = new Map<string, Gathering & { readonly end: Promise<void> }>();
 
   constructor(objects: RbacObjects) {
@@ -43,7 +43,7 @@ export class BindingIndex {
     });
   }
 
-  /** Gathers the bindings of a namespace in turns. Undefined: there is nothing to wait for. */
+  /** Gathers the bindings of a namespace in turns of the event loop. Undefined: nothing to wait for. */
   prepare(namespace: string): Promise<void> | undefined {
     if (this.#namespaces.has(namespace)) return undefined;
     const known = this.#gatherings.get(namespace);
@@ -51,7 +51,7 @@ export class BindingIndex {
     const rest = this.#objects.listBindings(namespace)[Symbol.iterator]();
     const work = new LongWork();
     const first = rest.next();
-    // Requests can name any namespace: do not store those without bindings.
+    // Requests can name any namespace: do not store namespaces without bindings.
     if (first.done === true) return undefined;
     const gathering = { index: new SubjectIndex(), changed: new Set<string>(), rest, work };
     gathering.index.add(first.value);
@@ -79,7 +79,7 @@ export class BindingIndex {
     }
   }
 
-  /** "" is the namespace of cluster-wide grants. Without `prepare`, it gathers the bindings in one turn. */
+  /** The grants of a user in a namespace; "" has the cluster-wide grants. Without `prepare`, all bindings are gathered in one turn. */
   grants(user: UserInfo, namespace: string): Grant[] {
     let index = this.#namespaces.get(namespace);
     if (index === undefined) {
@@ -92,7 +92,7 @@ export class BindingIndex {
   }
 }
 
-/** Returns what to wait for before it is called again. Undefined: all are there. */
+/** Adds bindings to the index until a pause is due. Returns the pause, to be awaited before the next call. Undefined: all are added. */
 function gatherMore({ index, changed, rest, work }: Gathering): Promise<void> | undefined {
   for (let next = rest.next(); next.done !== true; next = rest.next()) {
     if (!changed.has(next.value.metadata.name ?? "")) index.add(next.value);

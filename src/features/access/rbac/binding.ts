@@ -69,7 +69,7 @@ export function bindingDefinition(names: Names, { isNamespaced, bindingName, rol
   };
 }
 
-/** The group may be left out for roles, users and groups. */
+/** Fills in the group of roles, users and groups, which a client may leave out. */
 function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
   const { roleRef: role, subjects } = binding;
   return {

@@ -13,7 +13,7 @@ import type { PolicyRule } from "./policy-rule.ts";
 import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
 import type { LabelMatcher, Labels } from "../../../machinery/api/label-selector.ts";
 
-/** Upstream's name. Whoever else set the rules loses them to it, as soon as there are any. */
+/** Upstream's field manager. As soon as it applies any rules, other managers lose the field `rules`. */
 const fieldManager = "clusterrole-aggregation-controller";
 
 /** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules, where these have any. */
@@ -29,7 +29,7 @@ class ClusterRoleAggregation implements StartedController {
   readonly #roles: FollowedObjects<ClusterRole>;
   /** By the roles' names. */
   readonly #labels = new Map<string, Labels | undefined>();
-  /** What the aggregated roles select, by their names. */
+  /** The selectors of aggregated roles, by the roles' names. */
   readonly #selectors = new Map<string, readonly LabelMatcher[]>();
 
   constructor(context: ControllerContext) {
@@ -71,9 +71,9 @@ class ClusterRoleAggregation implements StartedController {
       body: {
         apiVersion: apiVersionOf(this.#resource),
         kind: this.#resource.kind,
-        // With its version, a role that was deleted meanwhile is not created again.
+        // With uid and version, so that a deleted role is not created again.
         metadata: { name, uid, resourceVersion },
-        // Who applies no rules owns none (upstream's `omitempty`): a role that selects nothing keeps what others wrote into it.
+        // An apply without rules does not own the field (upstream's `omitempty`): a role that selects nothing keeps the rules of others.
         ...(rules.length > 0 && { rules }),
       },
       fieldManager,
@@ -87,7 +87,7 @@ class ClusterRoleAggregation implements StartedController {
     else this.#selectors.set(name, matchersOf(aggregationRule));
   }
 
-  /** A change of a role matters to itself, and to the roles that select it or did. */
+  /** Queues the aggregated roles that a changed role concerns: itself, and the roles that select it or selected it before. */
   #addAggregating(...versions: readonly ClusterRole[]): void {
     for (const [name, own] of this.#selectors) {
       const isConcerned = versions.some(({ metadata }) => metadata.name === name || matchesAny(own, metadata.labels));
@@ -103,12 +103,12 @@ interface KnownRoles {
   get(name: string): ClusterRole | undefined;
 }
 
-/** No role with more rules can be written. */
+/** The most rules of a role: no role with more can be written. */
 const maximumRules = 10_000;
 
 /**
- * Computes the rules of an aggregated role: those of every other role that matches one of its selectors, selector by
- * selector, sorted by name within each, without duplicates (upstream: the clusterroleaggregation controller). Resolves to undefined
+ * Computes the rules of an aggregated role: the rules of all other roles that match one of its selectors, selector by selector, for each
+ * selector in the order of the roles' names, without duplicates (upstream: the clusterroleaggregation controller). Resolves to undefined
  * when the role has no aggregation rule or already has these rules. Rejects with a 413 ApiError for more rules than a role can have.
  */
 export async function aggregateRules(

@@ -1,4 +1,4 @@
-/** How many look-ups one comparison of rules may take: about a tenth of a second, in turns. */
+/** The most look-ups of one comparison of rules: about a tenth of a second, in turns of the event loop. */
 const maximumSteps = 1_500_000;
 
 /** Stops a comparison that takes too much work. */

@@ -17,10 +17,9 @@ import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 /**
- * Users may not write a role with more permissions than they hold in its namespace, not even change its labels
- * (upstream: the policybased storage of roles), unless they have the verb `escalate` for that role. An aggregated role
- * may collect any rules, so writing one requires all permissions. As upstream, it is asked before the role is validated, and looks at
- * what was sent.
+ * Users may not write a role with more permissions than they hold in its namespace, unless they have the verb `escalate` for that role
+ * (upstream: the policybased storage of roles). This includes changes of the role's labels only. An aggregated role may collect any rules,
+ * so writing it requires all permissions. As in upstream, this rule runs before the role is validated, on the role as it was sent.
  */
 export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
   return {
@@ -54,9 +53,9 @@ const hasAggregationRule = (object: ApiObject): boolean =>
   ((object as ClusterRole).aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
 /**
- * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
- * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared. It is asked
- * before the binding is validated, too.
+ * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings), unless they have the verb
+ * `bind` for that role. A role that does not exist is a 404, because its rules cannot be compared. This rule too runs before the binding is
+ * validated.
  */
 export function bindingEscalation(names: Names, options: EscalationOptions): AdmissionRule {
   return {
@@ -154,7 +153,7 @@ async function escalationError(
   const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();
   const more = uncovered.length > maximumShown ? `\n... and ${uncovered.length - maximumShown} more` : "";
   const errors = [
-    // Upstream names the resource of the request, not that of the missing role.
+    // As upstream, name the resource of the request, not the resource of the missing role.
     ...held.missing.map((role) => notFound({ group, resource }, role.name).message),
     ...(held.isCutShort ? [tooManyRules] : []),
   ];
@@ -168,7 +167,7 @@ async function escalationError(
   );
 }
 
-/** How much of a list and of a text a message shows. */
+/** The most list entries, and the most characters of a text, that a message shows. */
 const maximumShown = 50;
 const maximumShownLength = 300;
 
@@ -183,7 +182,7 @@ const quoted = (list: readonly string[]): string =>
     .map((one) => JSON.stringify(shortened(one)))
     .join(" ")}]`;
 
-/** As Go shows an aggregate of errors: several are in brackets, one is not. */
+/** Joins errors as Go shows an aggregate: several in brackets, a single one without. */
 function listed(errors: readonly string[]): string {
   const shown = bounded(errors).map(shortened).join(", ");
   return errors.length > 1 ? `[${shown}]` : shown;
@@ -202,8 +201,8 @@ function ruleText(rule: PolicyRule): string {
 }
 
 /**
- * A change of only the fields that garbage collection needs is never an escalation. Stricter than `isOnlyGarbageCollectionChange`:
- * an empty aggregation rule is not the same as none.
+ * Whether only fields that garbage collection needs have changed, which is never an escalation. Stricter than
+ * `isOnlyGarbageCollectionChange`: an empty aggregation rule is not the same as none.
  */
 function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
   if (object === undefined || oldObject === undefined) return false;

@@ -13,22 +13,22 @@ interface Permission {
 /** The names for which a permission is not held. */
 type MissingNames = readonly string[] | "none" | "every";
 
-/** The names for which rules grant a permission, as the list of each rule. `every`: one of them does not restrict names. */
+/** The names for which rules grant a permission: one list per rule. `every`: at least one rule does not restrict names. */
 type GrantedNames = (readonly string[])[] | "every";
 
-/** A rule is indexed if its lists multiply to at most so many permissions for each of their entries. */
+/** A rule is indexed only if its lists multiply to at most this many permissions per list entry. */
 const permissionsPerEntry = 4;
 
 /**
- * The rules that a user holds. An index finds what grants a permission by its verb, group and resource, without reading every rule.
- * Rules whose lists multiply to far more permissions than they have entries stay outside the index, so that to build it takes linear
- * time: they are asked one by one.
+ * The rules that a user holds. An index finds the rules that grant a permission by verb, group and resource, without reading every rule. A
+ * rule whose lists multiply to far more permissions than they have entries stays outside the index and is checked separately, so that
+ * building the index takes linear time.
  */
 export class HeldRules {
   readonly #work: ComparisonWork;
   readonly #all: PolicyRule[] = [];
   readonly #notIndexed: RuleSets[] = [];
-  /** By verb, group and resource: in maps of maps, because to look up a text of all three takes five times as long. */
+  /** By verb, group and resource. Maps of maps, because a look-up by one joined text takes five times as long. */
   readonly #names = new Map<string, Map<string, Map<string, GrantedNames>>>();
   /** By verb. */
   readonly #paths = new Map<string, PathPatterns>();
@@ -37,7 +37,7 @@ export class HeldRules {
     this.#work = work;
   }
 
-  /** Adds all rules before the first question. Yields between its steps. */
+  /** Adds rules; call it before the first look-up. Yields between its steps. */
   *add(rules: readonly PolicyRule[]): Generator<undefined, void> {
     for (const rule of rules) {
       this.#all.push(rule);
@@ -54,8 +54,8 @@ export class HeldRules {
   }
 
   /**
-   * Returns a function that finds the names for which a permission is not held. Without names: whether it is held for `every` name. Make one for each
-   * wanted rule: it remembers which of the names each held list leaves out.
+   * Returns a function that finds those of `names` for which a permission is not held. Without names, it says whether the permission is
+   * held for `every` name. Make one such function for each wanted rule: it remembers which names each held list leaves out.
    */
   missingNames(names: readonly string[]): (permission: Permission) => MissingNames {
     const leftOutOfAll = remembered((held: ReadonlySet<string>) => this.#leftOut(names, held));
@@ -70,7 +70,7 @@ export class HeldRules {
     };
   }
 
-  /** Whether a single held rule allows everything that a rule allows (upstream: `ruleCovers`). Yields between its steps. */
+  /** Whether a single held rule allows everything that `rule` allows (upstream: `ruleCovers`). Yields between its steps. */
   *hasRuleAbove(rule: PolicyRule): Generator<undefined, boolean> {
     for (const held of this.#all) {
       if (this.#isAbove(held, rule)) return true;
@@ -119,7 +119,7 @@ export class HeldRules {
     }
   }
 
-  /** What is indexed for a verb in a group, by resource. */
+  /** The indexed names for a verb in a group, by resource. */
   #grantedIn(verb: string, group: string): Map<string, GrantedNames> {
     let byGroup = this.#names.get(verb);
     if (byGroup === undefined) this.#names.set(verb, (byGroup = new Map<string, Map<string, GrantedNames>>()));
@@ -166,7 +166,7 @@ export class HeldRules {
 
   readonly #unionOf = remembered((lists: readonly (readonly string[])[]): ReadonlySet<string> => {
     const [first, ...others] = lists;
-    // The rule that it is of may grant other permissions too.
+    // All permissions of a rule share its list, so the set is computed once for all of them.
     if (first !== undefined && others.length === 0) return this.#setOf(first);
     const all = new Set<string>();
     for (const list of lists) {
@@ -177,7 +177,7 @@ export class HeldRules {
   });
 }
 
-/** How many permissions the lists of a rule multiply to, and how many entries they have. */
+/** The number of permissions to which the lists of a rule multiply, and the number of entries in these lists. */
 export function sizesOf({ verbs, apiGroups, resources, nonResourceURLs }: PolicyRule): {
   readonly permissions: number;
   readonly entries: number;

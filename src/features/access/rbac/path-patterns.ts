@@ -6,7 +6,7 @@ export const matchesPath = (pattern: string, path: string): boolean =>
 export class PathPatterns {
   readonly #exact = new Set<string>();
   readonly #added: string[] = [];
-  /** Sorted; none is a prefix of another. Undefined until first used. */
+  /** Sorted; no entry is a prefix of another. Undefined until first used. */
   #prefixes: string[] | undefined;
 
   add(pattern: string): void {
@@ -19,7 +19,7 @@ export class PathPatterns {
   covers(path: string): boolean {
     if (this.#exact.has(path)) return true;
     this.#prefixes ??= shortest(this.#added);
-    // Only texts that start with a prefix are sorted between it and the path, and no other entry starts with it.
+    // Between a prefix and the path, only texts that start with this prefix are sorted, and no other entry starts with it.
     const before = this.#prefixes[lastNotAbove(this.#prefixes, path)];
     return before !== undefined && path.startsWith(before);
   }

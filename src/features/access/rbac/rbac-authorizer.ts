@@ -17,10 +17,9 @@ import type { RuleResolver } from "./rule-resolver.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
 /**
- * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
- * ends at the first grant that allows the request. The reason names missing roles, because they may explain why a
- * permission is missing. The answer is a promise only where the bindings or the user's roles are so many or so large
- * that the search is divided into turns.
+ * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search ends at the first
+ * grant that allows the request. The reason names missing roles, because they may explain why a permission is missing. The result is a
+ * promise only when the user's bindings and roles are so many or so large that the search is divided into turns of the event loop.
  */
 export function rbac(resolver: RuleResolver): Authorizer {
   return (attributes) => {
@@ -38,10 +37,13 @@ function decide(resolver: RuleResolver, attributes: AuthorizationAttributes): Ma
   return search({ resolver, attributes, grants, next: 0, missing: undefined, hasTurn: false });
 }
 
-/** A look at so many roles and rules takes so much less than a turn that hundreds of requests at once may do without one. */
+/**
+ * Up to so many roles and rules, a search is so much shorter than a turn that hundreds of requests at once may do it without waiting for
+ * one.
+ */
 const looksWithoutTurn = 200;
 
-/** How far the search for a grant has come. */
+/** The state of a search for a grant that allows the request. */
 interface GrantSearch {
   readonly resolver: RuleResolver;
   readonly attributes: AuthorizationAttributes;
@@ -49,7 +51,7 @@ interface GrantSearch {
   /** The index of the grant to look at next. */
   readonly next: number;
   readonly missing: Set<string> | undefined;
-  /** Whether it has waited for its turn. */
+  /** Whether the search has waited for its turn. */
   readonly hasTurn: boolean;
 }
 
@@ -87,7 +89,7 @@ function reasonOf({ binding, kind, group }: Grant, { username }: UserInfo): Deci
   return `RBAC: allowed by ${bindingText} of ${roleRef.kind} ${quote(roleRef.name)} to ${kind} ${quote(subject)}`;
 }
 
-/** NAME/NAMESPACE of the account with a username. */
+/** The account with a user name, as NAME/NAMESPACE. */
 function accountText(username: string): string {
   const { namespace = "", name = "" } = serviceAccountOf(username) ?? {};
   return `${name}/${namespace}`;

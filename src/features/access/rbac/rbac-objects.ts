@@ -8,7 +8,7 @@ import type { ObjectName } from "../../../machinery/registry/stored/storage-key.
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
-/** Hears what happens to bindings. */
+/** Receives the changes of bindings. */
 export interface BindingFollower {
   /** Any binding may have changed. Called at the start too. */
   onLoaded(): void;
@@ -16,10 +16,12 @@ export interface BindingFollower {
   onChanged(name: ObjectName): void;
 }
 
-/** Cached roles and bindings. The namespace "" is that of ClusterRoleBindings. */
+/** Cached roles and bindings. ClusterRoleBindings have the namespace "". */
 export interface RbacObjects {
   followBindings(follower: BindingFollower): void;
-  /** Each is decoded when it is taken. Those that change or go meanwhile may come as they were. */
+  /**
+   * Decodes each binding when the iterator reaches it. A binding that changes or is deleted during the iteration may have its old state.
+   */
   listBindings(namespace: string): Iterable<RoleBinding>;
   getBinding(name: ObjectName): RoleBinding | undefined;
   getClusterRole(name: string): ClusterRole | undefined;

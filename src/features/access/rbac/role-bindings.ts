@@ -18,7 +18,7 @@ export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
   return defineResource({
     ...roleBindingResource(names),
     schema: roleBindingSchema,
-    // The index of their subjects takes as much memory as they take bytes, and often twice.
+    // The index of subjects takes once or twice the size of the stored bindings in memory.
     quotaShare: 1 / 32,
     ...bindingDefinition(names, {
       isNamespaced: true,

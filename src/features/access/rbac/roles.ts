@@ -99,7 +99,7 @@ function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]):
   return selectors.flatMap((selector, index) => {
     const faults = validateLabelSelector(selector, `${field}[${index}]`);
     if (faults.length === 0) return [];
-    // Upstream also tries to use the selector, and tells that it cannot.
+    // Upstream also tries to use the faulty selector, and adds this error.
     return [...faults, invalidValue(`${field}[${index}]`, { value: null, detail: "invalid label selector." })];
   });
 }

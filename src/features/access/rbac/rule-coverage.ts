@@ -3,22 +3,22 @@ import type { PolicyRule } from "./policy-rule.ts";
 import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
 import { HeldRules, sizesOf } from "./held-rules.ts";
 
-/** Compares the rules that a user wants to grant with those that the user holds. */
+/** The result of comparing the rules that a user wants to grant with those that the user holds. */
 interface RuleComparison {
-  /** The permissions that the user does not hold. Those of resources that differ only in their verbs are joined. */
+  /** The permissions that the user does not hold. Permissions for resources that differ only in their verbs are joined. */
   readonly uncovered: readonly PolicyRule[];
   /**
    * True when the comparison exceeded the limit of one request. `uncovered` then contains the remaining rules as a
    * whole.
    */
   readonly isCutShort: boolean;
-  /** How much was compared: linear in both lists of rules, and never much above the limit. */
+  /** The number of steps: linear in both lists of rules, and never much above the limit. */
   readonly steps: number;
 }
 
-/** How many missing permissions are listed separately. */
+/** The most missing permissions that are listed separately. */
 const maximumMissing = 1000;
-/** Rules whose lists multiply to more permissions are first compared as a whole. */
+/** A rule whose lists multiply to more permissions is first compared as a whole. */
 const manyPermissions = 1000;
 
 /**
@@ -81,8 +81,8 @@ function* addMissing(
 }
 
 /**
- * Joins rules of resources that differ only in their verbs, in order of first appearance (upstream: `CompactRules`). A verb that two
- * of the wanted rules have is there twice.
+ * Joins rules of resources that differ only in their verbs, in order of first appearance (upstream: `CompactRules`). A verb that two of
+ * these rules have appears twice.
  */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: string[] }>();

@@ -20,16 +20,16 @@ interface HeldRules {
   readonly rules: readonly PolicyRule[];
   /** Roles that bindings of the user name, but that do not exist. */
   readonly missing: readonly RoleRef[];
-  /** Whether the user has more rules than are gathered. */
+  /** Whether rules of the user were left out. */
   readonly isCutShort: boolean;
 }
 
-/** How much of a user's rules is gathered, in characters: more than the largest role has, and much more than users need. */
+/** The most characters of a user's rules that are gathered: more than the largest role has, and much more than users need. */
 const maximumCharacters = 2 * 1024 * 1024;
 export const tooManyRules = "the user has more rules than can be listed: not all of them are there";
 
 /**
- * Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). They have every name in the server's own spelling,
+ * Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). All names in these rules are in the server's own spelling,
  * whichever spelling the role has.
  */
 export class RuleResolver {
@@ -46,8 +46,8 @@ export class RuleResolver {
   }
 
   /**
-   * Call it before `grants`, which otherwise looks at all bindings of the namespace in one turn. Undefined: there is
-   * nothing to wait for.
+   * Gathers the bindings of a namespace in turns. Call it before `grants`, which otherwise reads all bindings of the namespace in one turn.
+   * Undefined: nothing to wait for.
    */
   prepare(namespace: string): Promise<void> | undefined {
     const cluster = this.#index.prepare("");
@@ -55,7 +55,7 @@ export class RuleResolver {
     return namespace === "" ? undefined : this.#index.prepare(namespace);
   }
 
-  /** Cluster-wide grants first, then the namespace's. "" returns only the cluster-wide ones. */
+  /** The cluster-wide grants of a user, then those in the namespace. "" returns only the cluster-wide grants. */
   grants(user: UserInfo, namespace: string): Grant[] {
     const cluster = this.#index.grants(user, "");
     return namespace === "" ? cluster : cluster.concat(this.#index.grants(user, namespace));
@@ -70,7 +70,7 @@ export class RuleResolver {
     return role === undefined ? undefined : this.ownRules(role.rules ?? []);
   }
 
-  /** The rules of a role in the server's own spelling. Those of a stored role are worked on once. */
+  /** Converts the rules of a role to the server's own spelling. For a stored role, the result is computed once. */
   ownRules(rules: readonly PolicyRule[]): readonly PolicyRule[] {
     if (this.#spelling === undefined) return rules;
     let own = this.#respelled.get(rules);
@@ -85,7 +85,10 @@ export class RuleResolver {
     return { rules, isIncomplete: isCutShort, errors: isCutShort ? [...errors, tooManyRules] : errors };
   }
 
-  /** The rules of a user in a namespace, up to a bound. Each role counts once. Users with many or large roles take turns. */
+  /**
+   * The rules of a user in a namespace, up to a bound. Each role counts once. The work is divided into turns of the event loop for users
+   * with many or large roles.
+   */
   async heldBy(user: UserInfo, namespace: string): Promise<HeldRules> {
     await this.prepare(namespace);
     return new LongWork(user).all(this.#gather(this.grants(user, namespace)));
@@ -117,7 +120,7 @@ export class RuleResolver {
   }
 }
 
-/** About as many as the rules take as JSON. */
+/** The approximate size of the rules as JSON, in characters. */
 function charactersOf(rules: readonly PolicyRule[]): number {
   let characters = 0;
   for (const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } of rules) {
@@ -128,7 +131,7 @@ function charactersOf(rules: readonly PolicyRule[]): number {
   return characters;
 }
 
-/** The rules with every name in one spelling: for comparisons, and for an answer in the spelling of its request. */
+/** Converts every name in the rules to one spelling: for comparisons, and for an answer in the spelling of its request. */
 export function respelledRules(rules: readonly PolicyRule[], spelling: AccessSpelling): readonly PolicyRule[] {
   const respelled = rules.map((rule) => respelledRule(rule, spelling));
   return respelled.every((rule, index) => rule === rules[index]) ? rules : respelled;
@@ -149,7 +152,7 @@ function respelledRule(rule: PolicyRule, spelling: AccessSpelling): PolicyRule {
       };
 }
 
-/** Each name once. The same list where nothing differs. */
+/** The converted names, without duplicates. Returns the same list when no name changes. */
 function respelledList(list: string[] | undefined, spell: (name: string) => string): string[] | undefined {
   if (list === undefined || list.every((name) => spell(name) === name)) return list;
   return [...new Set(list.map(spell))];

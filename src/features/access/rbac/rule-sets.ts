@@ -34,10 +34,10 @@ export class RuleSets {
   }
 }
 
-/** What a rule may say to cover a verb or a group: itself, or `*`. */
+/** The entries of a rule that cover a verb or a group: itself, or `*`. */
 export const orAll = (value: string): readonly string[] => (value === "*" ? ["*"] : [value, "*"]);
 
-/** What a rule may say to cover a resource: itself, `*`, and for a subresource `*` with that subresource. */
+/** The entries of a rule that cover a resource: itself, `*`, and for a subresource `*` with that subresource. */
 export function resourcePatterns(resource: string): readonly string[] {
   const slash = resource.indexOf("/");
   return slash < 0 ? orAll(resource) : [...orAll(resource), `*${resource.slice(slash)}`];

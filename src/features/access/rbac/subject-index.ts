@@ -14,7 +14,7 @@ export interface BoundRole {
   readonly roleKey: string;
 }
 
-/** A binding for a user. The users that a binding names share one, and so do its service accounts. */
+/** A binding that applies to a user. All users that a binding names share one Grant, and so do all service accounts. */
 export interface Grant {
   readonly binding: BoundRole;
   /** How the binding names the user. */
@@ -24,19 +24,20 @@ export interface Grant {
 }
 
 /**
- * What a subject has: one grant, as most have, or several by their roles, and of each role in the order in which they came. Only the
- * first of a role counts: the others grant nothing more, and anyone with write access can create thousands.
+ * The grants of a subject: a single grant, as most subjects have, or several by role key. The grants of a role are in the order in which
+ * they were added. Only the first grant of a role counts, because the others allow nothing more, and anyone who may write bindings can
+ * create thousands.
  */
 type Holding = Grant | Map<string, Grant[]>;
 
 interface IndexedBinding {
   readonly bound: BoundRole;
-  /** The names in #users and #groups that it is found by. */
+  /** The names in #users and #groups that have the binding. */
   readonly users: readonly string[];
   readonly groups: readonly string[];
 }
 
-/** The bindings of one namespace, by their subjects. A subject takes about 100 bytes. */
+/** The bindings of one namespace, by their subjects. Each subject takes about 100 bytes. */
 export class SubjectIndex {
   readonly #bindings = new Map<string, IndexedBinding>();
   readonly #users = new Map<string, Holding>();
@@ -47,19 +48,19 @@ export class SubjectIndex {
   }
 
   /**
-   * The grants of a user; of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same
-   * roles.
+   * The grants of a user. Of many grants, returns only one for each role, because a review may repeat a group thousands of times, or name
+   * thousands of groups with the same roles.
    */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
     let ofLast = addFirstOfEachRole(found, this.#users.get(user.username));
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
     for (const group of groups) ofLast = addFirstOfEachRole(found, this.#groups.get(group)) || ofLast;
-    // The grants of one name have each role once.
+    // The grants of one user or group have each role once.
     return found.length > fewGrants && found.length > ofLast ? firstOfEachRole(found) : found;
   }
 
-  /** Undefined: the binding is gone. */
+  /** Replaces a binding. Undefined: the binding was deleted. */
   replace(name: string, binding: RoleBinding | undefined): void {
     const known = this.#bindings.get(name);
     if (known !== undefined) this.#remove(known);
@@ -93,14 +94,14 @@ export class SubjectIndex {
   }
 }
 
-/** Undefined: the subject is nobody. */
+/** The user name of a service account. Undefined for a subject that matches no user. */
 function accountUsername({ kind, name, namespace = "" }: Subject): string | undefined {
   if (kind !== "ServiceAccount" || namespace === "") return undefined;
-  // Not a template, of which V8 would keep each part as an object of its own.
+  // Not a template literal: V8 would keep each of its parts as an object of its own.
   return [serviceAccountUsernamePrefix + namespace, name].join(":");
 }
 
-/** Returns false when the subject has a grant by this binding already: a binding may name a subject twice. */
+/** Adds a grant to a subject. Returns false when the subject already has a grant of this binding: a binding may name a subject twice. */
 function hold(
   holdings: Map<string, Holding>,
   { name, grant }: { readonly name: string; readonly grant: Grant },
@@ -140,13 +141,13 @@ function release(
   const index = ofRole.findIndex(({ binding }) => binding === bound);
   if (index !== -1) ofRole.splice(index, 1);
   if (ofRole.length === 0) held.delete(bound.roleKey);
-  // A map of one grant would keep more memory than the bindings in the store, which bound it.
+  // Not a map of one grant: it would take more memory than the stored bindings, whose limit also limits this index.
   const [grants] = held.size === 1 ? held.values() : [];
   const [last, another] = grants ?? [];
   if (last !== undefined && another === undefined) holdings.set(name, last);
 }
 
-/** Returns how many it has added. */
+/** Adds the first grant of each role to `found`. Returns the number of added grants. */
 function addFirstOfEachRole(found: Grant[], held: Holding | undefined): number {
   if (held === undefined) return 0;
   if (!(held instanceof Map)) {
@@ -160,7 +161,7 @@ function addFirstOfEachRole(found: Grant[], held: Holding | undefined): number {
   return held.size;
 }
 
-/** Among so few, a look at a role that is there twice costs less than finding out. */
+/** Up to so many grants, checking a role twice costs less than finding the duplicates. */
 const fewGrants = 16;
 
 function firstOfEachRole(grants: readonly Grant[]): Grant[] {

@@ -3,7 +3,7 @@ interface Bound<S> {
   readonly subjects?: readonly S[];
 }
 
-/** The subjects of a binding. A service account without a namespace is one of the binding's (upstream: `appliesToUser`). */
+/** The subjects of a binding. A service account without a namespace gets the binding's namespace (upstream: `appliesToUser`). */
 export const subjectsOf = <S extends { readonly kind: string; readonly namespace?: string }>({
   metadata: { namespace = "" },
   subjects = [],

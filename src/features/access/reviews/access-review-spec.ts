@@ -120,7 +120,7 @@ const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExis
 const isFieldOperator = (text: string): text is keyof typeof fieldOperators => Object.hasOwn(fieldOperators, text);
 const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
 
-/** What authorizers evaluate of a requirement: equality with one value, or with anything else. Undefined: nothing. */
+/** The part of a requirement that authorizers evaluate: whether a field equals a value or not. Undefined for any other requirement. */
 function fieldTerm({ key: field, operator, values: [value, ...others] = [] }: Requirement) {
   if (!isFieldOperator(operator) || value === undefined || others.length > 0) return undefined;
   return { field, operator: fieldOperators[operator], value };
@@ -134,7 +134,7 @@ const readers = {
   labelSelector: { parse: parseLabelSelector, term: labelTerm },
 } as const;
 
-/** Which selectors were ignored, because they cannot be parsed or evaluated (upstream: `BuildEvaluationError`). */
+/** The errors of selectors that were ignored because they cannot be parsed or evaluated (upstream: `BuildEvaluationError`). */
 export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
   return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
     const { rawSelector = "", requirements = [] } = attributes?.[key] ?? {};

@@ -29,11 +29,11 @@ export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] =
 export const validateEmptyMetadata = (metadata: ObjectMeta): FieldError[] =>
   hasOnly(metadata, ["managedFields"]) ? [] : [invalidValue("metadata", { value: metadata, detail: "must be empty" })];
 
-/** For a review in a namespace, which its path gives it. */
+/** The metadata of a review in a namespace must be empty, except for the namespace that the path sets. */
 export function validateLocalMetadata(metadata: ObjectMeta): FieldError[] {
   if (hasOnly(metadata, ["managedFields", "namespace"])) return [];
   const { name, generateName, ...others } = metadata;
-  // Go shows the fields in their own order. The path's namespace was set last.
+  // Go shows the fields in the order of its struct. The namespace of the path was set last.
   const value = {
     ...(name !== undefined && { name }),
     ...(generateName !== undefined && { generateName }),

@@ -33,7 +33,7 @@ const selfSubjectReviewSchema = struct(
 
 export type SelfSubjectReview = Infer<typeof selfSubjectReviewSchema>;
 
-/** The answer contains nothing of the request's body. */
+/** Answers who the caller is. The answer contains nothing of the request's body. */
 export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectReview> =>
   defineReview({
     group: names.group("authentication"),

@@ -68,8 +68,8 @@ export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 export interface RulesReviewOptions {
   readonly spellObjectName: SpellObjectName;
   /**
-   * What authorizers know of a user's rules in a namespace, including cluster-wide ones. Incomplete where an authorizer cannot list
-   * its rules. A role that does not exist has none: its binding is an error only.
+   * The rules of a user in a namespace that authorizers know, including cluster-wide rules. Incomplete when an authorizer cannot list its
+   * rules. A binding to a role that does not exist adds an error, but no rules.
    */
   rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules>;
 }

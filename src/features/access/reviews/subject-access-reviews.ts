@@ -62,13 +62,13 @@ async function reviewAccess(
   };
 }
 
-/** What tells the kinds of access reviews apart. */
+/** The differences between the kinds of access reviews. */
 interface AccessReviewKind<T extends AccessReview> {
   readonly kind: string;
   readonly scope: ReviewDefinition["scope"];
   readonly schema: ObjectSchema<T>;
   readonly validate: (review: T, context: { readonly namespace: string }) => FieldError[];
-  /** The user who would make the request. Default: who asks. */
+  /** The user who would make the request. Default: the caller. */
   readonly userOf?: (spec: T["spec"]) => UserInfo;
 }
 
@@ -76,7 +76,7 @@ interface AccessReview extends ApiObject {
   readonly spec: AccessRequest;
 }
 
-/** A kind of access review, as a server with an authorizer answers it. */
+/** Defines a kind of access review that a server with an authorizer answers. */
 const defineAccessReview =
   <T extends AccessReview>({ kind, scope, schema, validate, userOf: subjectOf }: AccessReviewKind<T>) =>
   (names: Names, { authorize }: { readonly authorize: Authorize }): ReviewDefinition<T> =>
@@ -96,7 +96,7 @@ const defineAccessReview =
       },
     });
 
-/** The groups of a service account are not added: the caller must list them. */
+/** Reviews the access of any user. The groups of a service account are not added: the caller must list them. */
 export const subjectAccessReviews = defineAccessReview({
   kind: "SubjectAccessReview",
   scope: "Cluster",

@@ -1,9 +1,9 @@
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 
-/** How often to see whether the server has other CAs. */
+/** How often to check whether the server has other CAs. */
 const pollMilliseconds = 5_000;
-/** The key of that look: no object has an empty name. */
+/** The queue key of this check: no object has an empty name. */
 const authoritiesKey = "";
 
 interface AuthorityQueueOptions {
@@ -15,7 +15,7 @@ interface AuthorityQueueOptions {
   readonly reconcile: (key: string) => Promise<string>;
 }
 
-/** The queue of a loop that writes the server's CAs into objects. All of them have their turn when the server gets other CAs. */
+/** The queue of a loop that writes the server's CAs into objects. When the server gets other CAs, all these objects are queued. */
 export function authorityQueue(
   context: ControllerContext,
   { caCertificates, everyKey, reconcile }: AuthorityQueueOptions,

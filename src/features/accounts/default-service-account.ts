@@ -8,7 +8,7 @@ import { serviceAccountResource } from "./resources.ts";
 
 export const defaultAccountName = "default";
 
-/** Does nothing where it is there. */
+/** Creates the service account `default` of a namespace. Does nothing when it exists. */
 export async function createDefaultAccount(
   client: ApiClient,
   { names, namespace }: { readonly names: Names; readonly namespace: string },

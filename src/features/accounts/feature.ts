@@ -36,7 +36,7 @@ import { tokenReviews } from "./token-reviews.ts";
 import { openTokenServices } from "./token-services.ts";
 import type { TokenServices } from "./token-services.ts";
 
-/** Service accounts and their tokens: issued, bound, verified, reviewed, and published to relying parties. */
+/** Service accounts, and the issuing, verification, review and publication of their tokens. */
 export const accountKinds = [kind(serviceAccounts)] as const;
 
 export interface AccountsConnection {
@@ -49,7 +49,7 @@ export interface AccountsConnection {
   readonly stores: Stores;
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
-  /** Receives the calls of a key outside the process. */
+  /** Receives each use of a key outside the process. */
   readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
   readonly hasReplicas: boolean;
@@ -66,11 +66,14 @@ export interface ConnectedAccounts {
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
-  /** Ends the writes of when tokens were used, and the connection to the external signer or the token, if there is one. */
+  /** Stops recording the last use of tokens, and closes the connection to the external signer or the PKCS #11 token, if there is one. */
   close(): Promise<void>;
 }
 
-/** Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a key that is missing. */
+/**
+ * Opens the token keys and connects what uses them. Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a
+ * missing key.
+ */
 export async function connectAccounts(connection: AccountsConnection): Promise<ConnectedAccounts> {
   const operator = await openOperatorKeys(connection.settings, connection);
   try {
@@ -141,9 +144,9 @@ function maximumLifetime(
 }
 
 export interface AccountControllersOptions {
-  /** PEM of the CAs that verify the server. Empty when the system's roots do: then nothing is published. */
+  /** PEM of the CAs that verify the server. Empty when the system's roots verify it: then nothing is published. */
   readonly caCertificates: () => string;
-  /** Absent when this process has no token signing key: then it does not fill token Secrets. */
+  /** Absent when this process has no token signing key: then token Secrets are not filled. */
   readonly issueSecretToken?: TokenServices["issueSecretToken"] | undefined;
 }
 

@@ -5,7 +5,7 @@ import { parseToken } from "./tokens/json-web-token.ts";
 /** Upstream's key (`serviceaccount.IssuedCredentialIDAuditAnnotationKey`), in both naming profiles. */
 const annotation = "authentication.kubernetes.io/issued-credential-id";
 
-/** The id of the token in the answer of a TokenRequest, so that the audit log tells where a token comes from. */
+/** The audit annotation with the id of the token in the answer of a TokenRequest, so that the audit log shows where a token comes from. */
 export function issuedCredential(
   info: ParsedRequestInfo,
   answer: () => unknown,
@@ -15,7 +15,7 @@ export function issuedCredential(
   return typeof jti === "string" ? { [annotation]: `JTI=${jti}` } : undefined;
 }
 
-/** Empty when there is none. */
+/** The token in an answer. Empty when there is none. */
 function tokenOf(answer: unknown): string {
   const { token } = jsonFields(jsonFields(answer)["status"]);
   return typeof token === "string" ? token : "";

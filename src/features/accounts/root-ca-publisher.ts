@@ -19,7 +19,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         metadata: { name: names.rootCaConfigMap, annotations: described },
         data: { "ca.crt": caCertificates() },
       });
-      /** Any description will do, as in upstream. */
+      /** Any text is allowed in the description, as in upstream. */
       const isAsWanted = ({ metadata, data = {} }: ConfigMap): boolean =>
         Object.keys(data).length === 1 &&
         data["ca.crt"] === caCertificates() &&

@@ -20,16 +20,16 @@ export interface ServiceAccountRuleOptions {
 }
 
 /**
- * Between the looks for a namespace's `default` account. A controller makes it soon after the namespace, and a manifest may
- * have a Pod right behind its namespace. Upstream looks ten times, in about a second too.
+ * The pauses between look-ups of a namespace's `default` account. A controller creates it soon after the namespace, and a manifest may have
+ * a Pod right behind its namespace. Upstream looks it up ten times, also in about a second.
  */
 const pausesMilliseconds = [10, 20, 40, 80, 160, 320, 640];
 
 /**
- * Makes sure that a Pod runs as an existing service account; the default is `default`. The Pod takes its image pull
- * secrets from the account. If the account's annotation demands it, the Pod may use only secrets that the account
- * lists. Its containers get a token of the account, unless the Pod, or else the account, disables that. Mirror Pods of
- * a node's own files must not name an account (upstream: ServiceAccount).
+ * Makes sure that a Pod runs as an existing service account; the default is `default`. The Pod takes its image pull secrets from the
+ * account. If the account's annotation demands it, the Pod may use only secrets that the account lists. The Pod's containers get a token of
+ * the account, unless the Pod disables this, or the Pod says nothing and the account disables it. Mirror Pods, which nodes create for their
+ * own files, must not name an account (upstream: ServiceAccount).
  */
 export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
   const { names, findServiceAccount, pause } = options;
@@ -74,7 +74,7 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
       };
       const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
       const admitted = getsToken ? withTokenVolume(placed, options) : placed;
-      // Either spelling restricts.
+      // The annotation counts in either spelling.
       if (enforceAnnotations.some((key) => isTrue(account.metadata.annotations?.[key]))) {
         checkSecrets(attributes, { pod: admitted, account, references: podReferences(admitted) });
       }
@@ -129,7 +129,7 @@ const containerWords = {
   ephemeralContainers: "ephemeral container",
 } as const;
 
-/** How a Pod uses a Secret, in upstream's words. */
+/** The description of how a Pod uses a Secret, in upstream's words. */
 function useOf({ spec }: Pod, { path }: Reference): string {
   const found = /^spec\.(initContainers|containers|ephemeralContainers)\[(\d+)\]\.(env|envFrom)\[(\d+)\]/.exec(path);
   if (found === null) return "volume with";
@@ -139,6 +139,6 @@ function useOf({ spec }: Pod, { path }: Reference): string {
   return `${containerWords[field]} ${container?.name ?? ""} with ${source} referencing`;
 }
 
-/** The texts that Go's `strconv.ParseBool` treats as true. */
+/** Whether Go's `strconv.ParseBool` reads a text as true. */
 const isTrue = (text: string | undefined): boolean =>
   text !== undefined && ["1", "t", "T", "true", "TRUE", "True"].includes(text);

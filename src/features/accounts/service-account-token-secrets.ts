@@ -22,9 +22,8 @@ export interface TokenSecretsOptions {
 }
 
 /**
- * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
- * is gone or was replaced by another one with the same name, and takes deleted ones out of their account's list (upstream:
- * the tokens controller).
+ * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes a secret whose account was deleted, or
+ * replaced by a new one of the same name. Removes a deleted secret from its account's list (upstream: the tokens controller).
  */
 export const serviceAccountTokenSecrets = (options: TokenSecretsOptions): Controller => ({
   name: "serviceaccount-token",
@@ -95,7 +94,7 @@ class ServiceAccountTokenSecrets {
     const secret = this.#secrets.get(key);
     const deleted = this.#deleted.get(key);
     if (secret === undefined && deleted !== undefined) await this.#takeOutOfAccount(deleted);
-    // Another one of that name may have been deleted meanwhile.
+    // Another secret of this name may have been deleted meanwhile.
     if (this.#deleted.get(key) === deleted) this.#deleted.delete(key);
     if (secret === undefined || !this.#isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
       return "nothing to do: the secret is gone, being deleted, or not of this type";
@@ -117,7 +116,7 @@ class ServiceAccountTokenSecrets {
   async #takeOutOfAccount(secret: Secret): Promise<void> {
     const { name, namespace, annotations = {} } = secret.metadata;
     const accounts = this.#client.resource(serviceAccountResource(this.#names), namespace);
-    // Not from the cache, which may not have its newest list yet.
+    // Not from the cache, which may not have the account's newest list yet.
     const account = await accounts.find(annotations[this.#keysOf(secret).name] ?? "");
     if (account === undefined || !this.#isOf(secret, account)) return;
     const { secrets = [] } = account;
@@ -126,7 +125,7 @@ class ServiceAccountTokenSecrets {
     await ignoreCodes([404], accounts.update(kept));
   }
 
-  /** Reads the account from the server when it is not in the cache: it may have just been created. */
+  /** Finds the account in the cache, or else on the server: it may have just been created. */
   async #findAccount(secret: Secret): Promise<ServiceAccount | undefined> {
     const { namespace = "", annotations = {} } = secret.metadata;
     const { [this.#keysOf(secret).name]: name = "" } = annotations;
@@ -136,13 +135,13 @@ class ServiceAccountTokenSecrets {
     return account !== undefined && this.#isOf(secret, account) ? account : undefined;
   }
 
-  /** Whether the account of the secret's name is the one that the secret is for: a secret may leave out its uid. */
+  /** Whether the secret is for this account: a uid that the secret names must be the account's. */
   #isOf(secret: Secret, account: ServiceAccount): boolean {
     const uid = secret.metadata.annotations?.[this.#keysOf(secret).uid] ?? "";
     return uid === "" || account.metadata.uid === uid;
   }
 
-  /** The secret with everything that it should have. Undefined: it has that already. */
+  /** The secret with everything that it should contain. Undefined when nothing is missing. */
   async #filled(secret: Secret, account: ServiceAccount): Promise<Secret | undefined> {
     const { metadata, data = {} } = secret;
     const wanted = {
@@ -165,7 +164,7 @@ class ServiceAccountTokenSecrets {
     return `${secret.metadata.namespace}/${secret.metadata.annotations?.[this.#keysOf(secret).name] ?? ""}`;
   }
 
-  /** The annotations that name the account, in the spelling in which the secret has them. */
+  /** The keys of the annotations that name the account, in the secret's own spelling. */
   #keysOf({ metadata }: Secret): { readonly name: string; readonly uid: string } {
     const spelling = spellingIn(this.#names, { map: metadata.annotations, keyIn: nameKey });
     return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };

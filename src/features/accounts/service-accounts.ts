@@ -63,7 +63,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
   });
 }
 
-/** Keeps only the secret's name: the rest of a reference would not be reliable. */
+/** Keeps only the names of secrets: the rest of a reference would not be reliable. */
 const keepNamesOfSecrets = (account: ServiceAccount): ServiceAccount =>
   account.secrets === undefined
     ? account

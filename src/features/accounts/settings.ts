@@ -61,13 +61,13 @@ export const accountFlags = {
 export interface AccountSettings {
   /** The directory for a generated key. */
   readonly dataDirectory: string;
-  /** New tokens get the first one, all are accepted. Empty: the default of the naming profile. */
+  /** New tokens get the first issuer, and all of them are accepted. Empty: the default of the naming profile. */
   readonly issuers: readonly string[];
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
   /**
-   * What signs tokens: the key of a file, a key in a PKCS #11 token (its URI), a program that listens on a socket, or a key
-   * that is made.
+   * How tokens are signed: with the key of a file, with a key in a PKCS #11 token (its URI), by an external signer that listens on a
+   * socket, or with a generated key.
    */
   readonly signingKey:
     | { readonly file: string }
@@ -79,11 +79,11 @@ export interface AccountSettings {
   readonly isTokenExpirationExtended: boolean;
   /** Where relying parties find the keys. Undefined: at this server. */
   readonly keysUrl: string | undefined;
-  /** Whether the issuer's documents need no authentication. */
+  /** Whether the issuer's documents can be read without authentication. */
   readonly isDiscoveryPublic: boolean;
 }
 
-/** Throws UsageError for settings that can't be used. */
+/** Reads the settings of this feature. Throws UsageError for settings that can't be used. */
 export function accountSettings(values: FlagValues<typeof accountFlags>, dataDirectory: string): AccountSettings {
   const maximumMilliseconds = values["service-account-max-token-expiration"];
   return {
@@ -122,7 +122,7 @@ function signingKeyOf(values: FlagValues<typeof accountFlags>): AccountSettings[
   );
 }
 
-/** Upstream takes a path; the scheme is what other settings have. */
+/** Upstream's flag takes a path. The scheme `unix:` is accepted too, because other settings have it. */
 function socketPath(endpoint: string): string {
   const path = endpoint.replace(/^unix:(?:\/\/)?/, "");
   const flag = "--service-account-signing-endpoint";
@@ -134,7 +134,7 @@ function socketPath(endpoint: string): string {
   return path;
 }
 
-/** The discovery document names it, which everybody may read. */
+/** Checks the URL for keys, which everybody can read in the discovery document. Throws UsageError. */
 function publishedUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const shown = `--service-account-jwks-uri: ${JSON.stringify(withoutUrlPasswords(text))}`;

@@ -97,7 +97,7 @@ interface IssuedToken {
   readonly token: string;
 }
 
-/** Asks for a token of a service account of the connection's namespace. Throws UnreadableAnswer when the answer holds none. */
+/** Requests a token for a service account of the connection's namespace. Throws UnreadableAnswer when the answer contains no token. */
 export async function requestToken(
   { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
   { account, spec }: { readonly account: string; readonly spec: TokenRequest["spec"] },

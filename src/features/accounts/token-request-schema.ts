@@ -16,7 +16,7 @@ const boundObjectReference = struct(
   },
 );
 
-/** A request for a token, and the issued token. */
+/** A request for a token. The answer also has the issued token. */
 export const tokenRequestSchema = struct("v1.TokenRequest", "Requests a token for a service account.", {
   ...objectFields,
   spec: required(

@@ -26,16 +26,16 @@ export interface TokenRequestOptions extends TokenObjects {
   readonly apiAudiences: readonly string[];
   /** Longer lifetimes are shortened to this, with a warning. Undefined: there is no limit. */
   readonly maximumExpirationSeconds: number | undefined;
-  /** Extends to a year the tokens that node agents mount into Pods, because old clients never read the file again. */
+  /** Whether tokens that node agents mount into Pods are extended to a year, because old clients never read the file again. */
   readonly isExpirationExtended: boolean;
-  /** No token is extended beyond this. Undefined: there is no limit. */
+  /** The longest lifetime of extended tokens, in seconds. Undefined: there is no limit. */
   readonly maximumExtendedSeconds: number | undefined;
   readonly issueToken: IssueToken;
 }
 
 const minimumSeconds = 600;
 const maximumSeconds = 2 ** 32;
-/** The most bytes of audiences as JSON. A token with more would be longer than a header can be, and than any that is verified here. */
+/** The most bytes of audiences as JSON. A token with more would not fit into a header, and would be too long for verification here. */
 const maximumAudiencesBytes = 32 * 1024;
 /** The exact lifetime that node agents request. No other client requests it by accident. */
 const mountedTokenSeconds = 3607;
@@ -59,7 +59,7 @@ export const answerTokenRequest = (options: TokenRequestOptions): AnswerCreate =
   create: async (object, context) => answered(object as TokenRequest, { context, options }),
 });
 
-/** The request with the account that it is for, and with defaults. Throws ApiError for one that does not fit the account. */
+/** The request with its account, and with defaults. Throws ApiError for a request that does not fit the account. */
 function completed(
   request: TokenRequest,
   { context, options }: { readonly context: Omit<ReviewContext, "isDryRun">; readonly options: TokenRequestOptions },
@@ -89,7 +89,7 @@ function completed(
   return { ...request, metadata, spec: { audiences, boundObjectRef, expirationSeconds } };
 }
 
-/** The completed request with its token. Throws ApiError for an object that no token can be bound to. */
+/** The completed request with its token. Throws ApiError for an object to which no token can be bound. */
 function answered(
   request: TokenRequest,
   { context, options }: { readonly context: ReviewContext; readonly options: TokenRequestOptions },

@@ -10,7 +10,7 @@ import type { Infer } from "../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../machinery/schema/user-info-schema.ts";
 import { always, omitEmpty, required, struct } from "../../machinery/schema/struct.ts";
 
-/** A token, and what a server says of it. */
+/** A token, and the server's answer about it. */
 export const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and returns its user.", {
   ...objectFields,
   spec: required(
@@ -53,7 +53,7 @@ export const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and re
 
 export type TokenReview = Infer<typeof tokenReviewSchema>;
 
-/** An invalid token is a normal result. Only a missing token is an error. */
+/** Reviews tokens. An invalid token is a normal result. Only a missing token is an error. */
 export const tokenReviews = (
   names: Names,
   { reviewToken }: { readonly reviewToken: ReviewToken },

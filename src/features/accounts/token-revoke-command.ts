@@ -64,8 +64,8 @@ export const revokeToken = (): Command =>
   );
 
 /**
- * Throws ApiError 404 for an account that is not there, whose tokens are refused anyway: a misspelled name must not look revoked.
- * Users who may revoke but not read accounts are not asked for more.
+ * Throws a 404 ApiError for an account that does not exist: its tokens are refused anyway, but a misspelled name must not look revoked.
+ * Callers who may revoke but not read accounts are not refused.
  */
 async function refuseUnknownAccount({ client, names, namespace }: ServerConnection, name: string): Promise<void> {
   try {
@@ -75,7 +75,10 @@ async function refuseUnknownAccount({ client, names, namespace }: ServerConnecti
   }
 }
 
-/** The id of a token and when it ends. The server checks no signature here: who may revoke may revoke any id. */
+/**
+ * The id of a token, and its expiration. The server does not check the signature here, because a user who may revoke tokens may revoke any
+ * id.
+ */
 function identityOf(token: string): { readonly id: string; readonly expirationTimestamp?: string } {
   const payload = parseToken(token)?.payload;
   const { jti, exp } = jsonFields(payload);
@@ -85,7 +88,7 @@ function identityOf(token: string): { readonly id: string; readonly expirationTi
   return { id: jti, ...(isTime && { expirationTimestamp: timestamp(exp * 1000) }) };
 }
 
-/** What ends a token that has no id to revoke. */
+/** How to end a token that has no id to revoke. */
 function adviceForToken(token: string, { isJwt }: { readonly isJwt: boolean }): string {
   const [, bootstrapId] = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token.trim()) ?? [];
   if (bootstrapId !== undefined) {

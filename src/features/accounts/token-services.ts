@@ -14,13 +14,13 @@ import type { VerifyToken } from "../../machinery/authentication/token-authentic
 
 /** Everything that issues, verifies and publishes tokens. */
 export interface TokenServices {
-  /** New tokens get the first one, all are accepted. */
+  /** New tokens get the first issuer, and all of them are accepted. */
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly issueToken: IssueToken;
-  /** For Secrets of the type service-account-token. Undefined: their tokens, which do not end, can't be signed here. */
+  /** Issues tokens for Secrets of the type service-account-token. Undefined when this server can't sign tokens that do not expire. */
   readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer> | undefined;
-  /** In the order in which they are tried. */
+  /** The verifiers of tokens, in the order in which they are tried. */
   readonly verifiers: readonly VerifyToken[];
   /** The documents for relying parties. `keysUrl` is where they find the keys. */
   discovery(keysUrl: string): DiscoveryDocuments;
@@ -45,7 +45,7 @@ interface Published {
 const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 
-/** Connects the token keys with what issues and verifies tokens. */
+/** Connects the token keys with the issuers and verifiers of tokens. */
 export function openTokenServices({
   settings,
   names,
@@ -63,7 +63,7 @@ export function openTokenServices({
     issuers,
     apiAudiences,
     issueToken: createTokenIssuer({ keys, issuer, claimName: names.tokenClaim, clock }),
-    // As upstream: external signers sign tokens that end.
+    // As in upstream, external signers sign only tokens that expire.
     issueSecretToken: "externalSigner" in settings.signingKey ? undefined : createSecretTokenIssuer(keys, names),
     verifiers: [
       "externalSigner" in settings.signingKey ? learningKeys(verifyToken, { keys, issuers }) : verifyToken,

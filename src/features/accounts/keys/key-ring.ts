@@ -4,15 +4,14 @@ import { leewaySeconds } from "../tokens/bound-objects.ts";
 import type { GeneratedAlgorithm, VerificationKey } from "../tokens/token-key.ts";
 
 /**
- * The token keys of all workers and replicas, as the store has them. When a key begins to sign is a time, and each
- * process compares it with its own clock: no process has to run at the moment of the change, and nothing is half done
- * when a process is killed.
+ * The token keys of all workers and replicas, as the store has them. Each key has the time from which it signs, and each process compares
+ * this time with its own clock. So no process has to run at the moment of the change, and a killed process leaves nothing half done.
  */
 export interface KeyRing {
   readonly version: 1;
   /** The value of `--service-account-signing-algorithm` that was last applied. */
   readonly configuredAlgorithm?: GeneratedAlgorithm;
-  /** The key that signs instead of the keys below, while there is one. */
+  /** The operator's key, which signs instead of the keys below. Undefined: the keys below sign. */
   readonly operatorKey?: OperatorKeyRecord;
   /** In the order of `signsFrom`. */
   readonly keys: readonly RingKey[];
@@ -24,15 +23,15 @@ export type OperatorKeyRecord = Pick<VerificationKey, "kid" | "algorithm"> | { r
 export interface RingKey {
   readonly kid: string;
   readonly algorithm: string;
-  /** RFC 3339. It signs from then on, until the next key of the ring signs. */
+  /** The RFC 3339 time from which the key signs, until the next key of the ring signs. */
   readonly signsFrom: string;
-  /** No token of the key lives longer. Written before such a token is handed out. Null: unknown. */
+  /** The longest lifetime of the key's tokens. Written before such a token is handed out. Null: unknown. */
   readonly longestLifetimeSeconds: number | null;
   readonly privateKey: PrivateKeyPlace;
 }
 
 type PrivateKeyPlace =
-  /** In the data directory: the keys that a server makes at its first start. */
+  /** In the data directory: keys that a server made at its first start. */
   | { readonly file: string }
   /** In the record, sealed with the data directory's sealing key. */
   | { readonly sealed: string };
@@ -44,16 +43,16 @@ export const emptyRing: KeyRing = { version: 1, keys: [] };
 /** The name under which a private key is sealed. */
 export const sealedTokenKeyName = (kid: string): string => `the token key ${kid}`;
 
-/** The ring's key that signs at a time, by the clock of the caller. Undefined: there is none yet. */
+/** The ring's key that signs at a time, in milliseconds since the epoch. Undefined: no key signs yet. */
 export const signingKeyAt = (ring: KeyRing, now: number): RingKey | undefined =>
   ring.keys.findLast(({ signsFrom }) => Date.parse(signsFrom) <= now);
 
-/** Clocks of replicas may differ by this much. */
+/** The largest expected difference between the clocks of replicas. */
 const clockSkewMilliseconds = 5 * 60_000;
 
 /** What a key of the ring is for at a time. */
 export type RingKeyState =
-  /** Relying parties get to know it; it signs later. */
+  /** Relying parties can read the key, and it signs later. */
   | { readonly type: "published" }
   | { readonly type: "signing" }
   /** Its last token ends at `until`, in milliseconds since the epoch. Undefined: unknown. */
@@ -79,9 +78,10 @@ export interface AddedKey extends Omit<RingKey, "signsFrom"> {
   readonly publishMilliseconds: number;
 }
 
-/** The ring with a key that signs after `publishMilliseconds`. */
+/** The ring with an additional key, which signs after `publishMilliseconds`. */
 export function withKey(ring: KeyRing, { kid, algorithm, now, publishMilliseconds, ...rest }: AddedKey): KeyRing {
-  // Whole seconds: the one that has begun, so that a key can sign at once, and never earlier than was asked for.
+  // In whole seconds. Without a delay the present second, so that the key signs at once. Otherwise rounded up, so that it never signs too
+  // early.
   const signsFrom = publishMilliseconds === 0 ? now : Math.ceil((now + publishMilliseconds) / 1000) * 1000;
   const added: RingKey = { kid, algorithm, signsFrom: timestamp(signsFrom), ...rest };
   return withKeys(ring, [...ring.keys, added]);
@@ -92,7 +92,7 @@ export const withoutKey = (ring: KeyRing, kid: string): KeyRing => ({
   keys: ring.keys.filter((key) => key.kid !== kid),
 });
 
-/** The ring where a key signs from now on that was published all the time. */
+/** The ring where one of its keys signs from now on. Relying parties can already read this key. */
 export function signingFromNow(ring: KeyRing, { key, now }: { readonly key: RingKey; readonly now: number }): KeyRing {
   return withKeys(ring, [...withoutKey(ring, key.kid).keys, { ...key, signsFrom: timestamp(now) }]);
 }
@@ -102,7 +102,7 @@ const withKeys = (ring: KeyRing, keys: readonly RingKey[]): KeyRing => ({
   keys: keys.toSorted((one, other) => Date.parse(one.signsFrom) - Date.parse(other.signsFrom)),
 });
 
-/** The ring where a key may sign tokens of a lifetime; the same one where it may already, or is gone. */
+/** The ring where a key may sign tokens of a lifetime. Returns the same ring when the key may already do this, or is not in the ring. */
 export function withLifetime(
   ring: KeyRing,
   { kid, lifetimeSeconds }: { readonly kid: string; readonly lifetimeSeconds: number },
@@ -113,7 +113,7 @@ export function withLifetime(
   return { ...ring, keys: ring.keys.map((one) => (one === key ? longer : one)) };
 }
 
-/** Whether the record says already that a key signs tokens that live this long. */
+/** Whether the record already allows a key to sign tokens that live this long. */
 export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSeconds: number): boolean =>
   longest === null || lifetimeSeconds <= longest;
 
@@ -121,8 +121,8 @@ export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSe
 const shortestLifetimeSeconds = 600;
 
 /**
- * Rounds a lifetime up to one of four steps for each doubling. Otherwise a caller who asks for one second more
- * each time would cost a write each time; so there are at most 92 writes in the life of a key.
+ * Rounds a lifetime up to one of four steps for each doubling. Otherwise a caller who requests one second more each time would cause a
+ * write each time. With these steps, there are at most 92 writes in the life of a key.
  */
 export function lifetimeStep(lifetimeSeconds: number): number {
   const seconds = Math.max(lifetimeSeconds, shortestLifetimeSeconds);

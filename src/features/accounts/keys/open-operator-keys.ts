@@ -14,8 +14,8 @@ export interface OpenOperatorKeysOptions {
 }
 
 /**
- * Opens the keys that settings name: in files, in hardware tokens or at an external signer. Rejects with UsageError for
- * what can't be used.
+ * Opens the keys that settings name: in files, in hardware tokens or at an external signer. Rejects with UsageError for a key that can't be
+ * used.
  */
 export async function openOperatorKeys(
   { signingKey, verificationKeyFiles }: Pick<AccountSettings, "signingKey" | "verificationKeyFiles">,

@@ -15,13 +15,13 @@ import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
 
 export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
   readonly settings: Pick<AccountSettings, "signingKey">;
-  /** Whether other replicas have data directories of their own: then a file that is missing here must be copied. */
+  /** Whether other replicas have data directories of their own: then a file that is missing here must be copied from them. */
   readonly hasReplicas: boolean;
 }
 
 /**
- * Opens the token keys, and makes the first one. Several processes may do so at once: the store decides whose key it is.
- * Rejects with UnusableFile for a private key that should be in the data directory and is not.
+ * Opens the token keys, and makes the first key. Several processes may do so at once: the store decides whose key is used. Rejects with
+ * UnusableFile for a private key that is missing in the data directory.
  */
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
   const { store, settings, operatorKeys, clock, log } = options;
@@ -60,7 +60,7 @@ function withOperatorKey(ring: KeyRing, record: OperatorKeyRecord | undefined): 
 export const firstKeyFiles = { ES256: "service-account.key", RS256: "service-account-rs256.key" } as const;
 type FirstAlgorithm = keyof typeof firstKeyFiles;
 
-/** The ring of a store that has none: the keys of the data directory. One of the configured algorithm is made where there is none. */
+/** Fills the ring of a new store with the keys of the data directory. Makes a key of the configured algorithm if the directory has none. */
 function ringOfFiles(
   ring: KeyRing,
   {
@@ -69,12 +69,12 @@ function ringOfFiles(
     clock,
   }: Pick<OpenTokenKeysOptions, "dataDirectory" | "clock"> & { readonly algorithm: FirstAlgorithm },
 ): KeyRing {
-  // It has no other keys.
+  // A data directory has key files of these algorithms only.
   const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
   const now = clock.now();
   const found = (algorithm: FirstAlgorithm): TokenSigningKey | undefined =>
     readTokenKeyFile(join(dataDirectory, firstKeyFiles[algorithm]));
-  // Without a lifetime: an earlier version did not record the tokens that it issued.
+  // Null by default: an earlier version did not record the lifetimes of the tokens that it issued.
   const add = (to: KeyRing, { key, file, longestLifetimeSeconds = null }: FirstKey) =>
     withKey(to, {
       kid: key.kid,
@@ -103,7 +103,7 @@ interface FirstKey {
   readonly longestLifetimeSeconds?: 0 | null;
 }
 
-/** An id never begins like a flag: it is an argument of commands. */
+/** Makes a key whose id does not begin like a flag, because the id is an argument of commands. */
 function makeTokenSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: string; readonly key: TokenSigningKey } {
   for (;;) {
     const pem = generateTokenSigningKeyPem(algorithm);
@@ -112,7 +112,10 @@ function makeTokenSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: str
   }
 }
 
-/** The ring without the keys whose files the operator has deleted. Replicas must copy them instead. */
+/**
+ * The ring without the keys whose files the operator has deleted. With replicas the ring stays the same: a missing file must be copied from
+ * another replica.
+ */
 function withoutMissing(ring: KeyRing, { dataDirectory, hasReplicas, log }: OpenTokenKeysOptions): KeyRing {
   if (hasReplicas) return ring;
   const keys = ring.keys.filter(({ kid, privateKey }) => {
@@ -125,8 +128,8 @@ function withoutMissing(ring: KeyRing, { dataDirectory, hasReplicas, log }: Open
 }
 
 /**
- * The ring where a key of the configured algorithm signs, when the setting has changed since it was last obeyed, or when
- * there is no key. Rotations by command are not undone by the setting.
+ * The ring where a key of the configured algorithm signs, if the setting has changed since it was last applied, or no key signs. Otherwise
+ * the same ring, so that the setting does not undo rotations by command.
  */
 function withConfiguredKey(
   ring: KeyRing,
@@ -148,8 +151,8 @@ interface MadeKeyOptions {
 }
 
 /**
- * The ring with a new key, which is published for a time before it signs. Throws UnusableFile when the sealing key does not open
- * the keys that are there: who has the right one could not open the new key.
+ * The ring with a new key, which is published for a time before it signs. Throws UnusableFile when the sealing key does not open the
+ * present keys: processes with the right sealing key could not open the new key.
  */
 export function withMadeKey(
   ring: KeyRing,

@@ -9,21 +9,21 @@ import type { Log } from "../../../machinery/logging/log.ts";
 
 /** The keys that flags name, or that an external signer has. They are the operator's: only the operator replaces them. */
 export interface OperatorKeys {
-  /** What signs instead of the keys in the store. */
+  /** The signer that is used instead of the keys in the store. */
   readonly signing: OperatorSigner | undefined;
-  /** Every key that verifies tokens, the one that signs first. */
+  /** Every key that verifies tokens. The signing key is the first. */
   readonly verification: readonly VerificationKey[];
-  /** How long the keys stay as they are, where that is known. */
+  /** How long the keys stay unchanged, in seconds. Undefined: unknown. */
   readonly cacheSeconds?: number;
 }
 
 export interface OperatorSigner {
   readonly signer: TokenSigner;
-  /** How the store's record and the commands describe it. */
+  /** The description of the key in the store's record and in commands. */
   readonly record: OperatorKeyRecord;
 }
 
-/** The same object until the keys change. */
+/** The operator's keys, which may change. `current` returns the same object until they change. */
 export interface FollowedOperatorKeys {
   current(): OperatorKeys;
   /** Calls `listener` after each change. */
@@ -40,7 +40,7 @@ export interface OpenedOperatorKeys {
 }
 
 export interface OperatorKeyFiles {
-  /** A file, or a key that is open and stays the same. */
+  /** A file, or an open key that never changes. */
   readonly signingKey: string | TokenSigningKey | undefined;
   readonly verificationKeyFiles: readonly string[];
 }
@@ -51,8 +51,8 @@ export interface FollowOperatorKeysOptions {
 }
 
 /**
- * Reads the files, and again when they change. While one of them can't be used, all keys stay as they were. Throws
- * UsageError for files that can't be used at first.
+ * Reads the files at once, and again when they change. While a changed file can't be used, all keys stay the same. Throws UsageError when a
+ * file can't be used at first.
  */
 export function followOperatorKeys(
   { signingKey, verificationKeyFiles }: OperatorKeyFiles,

@@ -55,9 +55,9 @@ export async function rotateTokenKey(
 }
 
 /**
- * Removes a key: one that does not sign yet, or whose tokens have ended. `isForced`: also one with valid tokens, which are
- * refused from then on, and the key that signs where its private key is lost. Completes a retirement that a kill has cut short.
- * Rejects with CommandFailure for all others.
+ * Removes a key that does not sign yet, or whose tokens have all ended. With `isForced`, also removes a key with valid tokens, which are
+ * refused from then on, and the signing key if its private key is lost. Completes a retirement that was interrupted. Rejects with
+ * CommandFailure for all other keys.
  */
 export async function retireTokenKey(
   keys: KeyStore,
@@ -76,11 +76,11 @@ export async function retireTokenKey(
     retired = now.keys.find((key) => key.kid === kid);
     return withoutKey(now, kid);
   });
-  // Afterwards: a file that stays because of a crash is not used any more.
+  // After the change of the ring: a file that a crash leaves behind is not used any more.
   if (retired !== undefined && "file" in retired.privateKey) removeKeyFile(retired.privateKey.file, dataDirectory);
 }
 
-/** The file of the data directory with this key. */
+/** The file of the data directory with this key. Undefined when there is none. */
 const fileOfKey = (kid: string, dataDirectory: string): string | undefined =>
   Object.values(firstKeyFiles).find((file) => readTokenKeyFile(join(dataDirectory, file))?.kid === kid);
 
@@ -114,7 +114,7 @@ function refuseRetirement(ring: KeyRing, { kid, isForced, now, keys }: Retiremen
   throw commandRefused(`${when}: wait for that, or refuse its tokens from now on with --force`);
 }
 
-/** Whether a private key can't be opened any more: no server with it starts. */
+/** Whether a private key can't be opened any more. No server starts with such a key. */
 function isLost({ kid, privateKey }: RingKey, keys: KeyStore): boolean {
   if ("file" in privateKey) return !existsSync(join(keys.dataDirectory, privateKey.file));
   try {
@@ -150,7 +150,7 @@ function known(ring: KeyRing | undefined): KeyRing {
   return ring;
 }
 
-/** What `signet keys` calls the operator's key: its kid, or the socket of the external signer. */
+/** The name of the operator's key in `signet keys`: its kid, or the socket of the external signer. */
 export const operatorKeyName = (record: OperatorKeyRecord): string =>
   "externalSigner" in record ? record.externalSigner : record.kid;
 
@@ -170,13 +170,13 @@ const ofOperator =
 interface SecretsOfKey {
   /** `namespace/name`, sorted. */
   readonly found: readonly string[];
-  /** How many Secrets are not plain JSON. */
+  /** The number of Secrets that are not plain JSON. */
   readonly unreadable: number;
 }
 
 const pageLength = 500;
 
-/** The Secrets with a token that a key signed: these tokens have no end. */
+/** The Secrets with a token that a key signed. These tokens do not expire. */
 async function secretsWithTokensOf(
   { store, names }: Pick<KeyStore, "store" | "names">,
   kid: string,
@@ -195,7 +195,7 @@ async function secretsWithTokensOf(
   return { found, unreadable };
 }
 
-/** Undefined: the stored text is not plain JSON. */
+/** Parses a stored Secret. Undefined when it is not plain JSON. */
 function secretIn(value: Buffer): Secret | undefined {
   try {
     return JSON.parse(value.toString("utf8")) as Secret; // the registry validated it

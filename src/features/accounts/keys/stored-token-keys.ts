@@ -31,8 +31,8 @@ export interface StoredTokenKeysOptions {
 }
 
 /**
- * The token keys that all workers and replicas share by the store, and the operator's. While the operator has a signing
- * key, that one signs; all of them verify.
+ * The token keys that all workers and replicas share through the store, and the operator's keys. If the operator has a signing key, it
+ * signs. All of these keys verify.
  */
 export class StoredTokenKeys implements TokenKeys {
   readonly #options: StoredTokenKeysOptions;
@@ -45,7 +45,7 @@ export class StoredTokenKeys implements TokenKeys {
   #verification: VerificationKeys;
   #recording: Promise<void> | undefined;
 
-  /** `stored` is what the store has now. Throws UnusableFile for a private key that is not here. */
+  /** The first argument is the present record of the store. Throws UnusableFile for a private key that is not here. */
   constructor({ value: ring, revision }: StoredRecord<KeyRing>, options: StoredTokenKeysOptions) {
     this.#options = options;
     this.#ring = ring;
@@ -53,7 +53,7 @@ export class StoredTokenKeys implements TokenKeys {
     this.#privateKeys = this.#opened(ring);
     this.#verification = this.#published();
     options.records.onChange(() => this.#recordChanged());
-    // Another process may have been faster.
+    // Another process may have changed the record since it was read.
     this.#recordChanged();
     options.operatorKeys.onChange(() => (this.#verification = this.#published()));
   }
@@ -97,7 +97,10 @@ export class StoredTokenKeys implements TokenKeys {
     return verificationKeys([...verification, ...newestFirst], cacheSeconds);
   }
 
-  /** Waits for a write that is under way: it may be for a lifetime that is as long. */
+  /**
+   * Records that the key signs tokens of this lifetime. During another write, waits for that write instead: it may record a lifetime that
+   * is long enough.
+   */
   async #record(entry: RingKey, lifetimeSeconds: number): Promise<void> {
     if (this.#recording !== undefined) return this.#recording;
     const { store } = this.#options;
@@ -149,7 +152,7 @@ export class StoredTokenKeys implements TokenKeys {
     for (const kid of removed) this.#options.log.info({ key: kid }, "token key retired");
   }
 
-  /** The private keys of a ring. Those that are open already stay. */
+  /** The private keys of a ring. Opens only keys that are not open yet. Throws UnusableFile. */
   #opened({ keys }: KeyRing): ReadonlyMap<string, TokenSigningKey> {
     const { sealingKey, dataDirectory } = this.#options;
     return new Map(
@@ -171,7 +174,7 @@ export class StoredTokenKeys implements TokenKeys {
   }
 }
 
-/** The key of a file of the data directory. Undefined without the file. Throws UnusableFile. */
+/** Reads a key file of the data directory. Undefined when the file is missing. Throws UnusableFile. */
 export function readTokenKeyFile(file: string): TokenSigningKey | undefined {
   const pem = readPrivateFile(file);
   if (pem === undefined) return undefined;

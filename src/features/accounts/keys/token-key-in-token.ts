@@ -12,7 +12,7 @@ import { verificationKeyOf } from "../tokens/token-key.ts";
 import type { TokenSigningKey } from "../tokens/token-key.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** Opens the signing key of tokens that is in a PKCS #11 token. Rejects with UsageError when it can't be used now. */
+/** Opens a key for signing tokens that is in a PKCS #11 token. Rejects with UsageError when the key can't be used now. */
 export async function openTokenKeyInToken(
   uri: string,
   { log, observer }: { readonly log: Pick<Log, "error" | "info">; readonly observer: OutsideKeyObserver | undefined },

@@ -10,9 +10,9 @@ export const leewaySeconds = 60;
 const invalidated = "service account token has been invalidated";
 
 /**
- * Says why a token is void because of the objects that it is bound to, or returns undefined (upstream:
- * `serviceaccount.validator`). Each object must exist with the uid in the claim, and must not be in deletion for longer
- * than the leeway. For a Pod's token, only the Pod is checked, not its node. Runs on every use of a token.
+ * Why a token is void because of the objects that it is bound to, or undefined when it is not (upstream: `serviceaccount.validator`). Each
+ * object must exist with the uid in the claim, and must not be in deletion for longer than the leeway. For a Pod's token, only the Pod is
+ * checked, not its node. Runs on every use of a token.
  */
 export function boundObjectFault(
   claims: TokenClaims,

@@ -5,7 +5,7 @@ import type { PathRoute, PathRoutes } from "../../../machinery/http/routes/path-
 /** A document that relying parties read. */
 interface DiscoveryDocument {
   readonly contentType: string;
-  /** For `cache-control`. A new key must be published at least this long before it signs a token. */
+  /** The value of `cache-control`. A new key must be published at least this long before it signs a token. */
   readonly cacheControl: string;
   readonly body: string;
 }
@@ -22,11 +22,11 @@ interface IssuerDocumentsOptions {
   /** The complete URL where relying parties find the keys. */
   readonly keysUrl: string;
   readonly keys: readonly VerificationKey[];
-  /** How long relying parties may keep the documents. */
+  /** How long relying parties may cache the documents. */
   readonly cacheSeconds: number;
 }
 
-/** Creates both documents once: they change only with the keys. They contain only public members of keys. */
+/** Creates both documents, for all requests until the keys change. They contain only public members of keys. */
 export function discoveryDocuments({
   issuer,
   keysUrl,
@@ -57,7 +57,7 @@ export function discoveryDocuments({
 }
 
 /**
- * The documents where relying parties find the issuer's keys. They are read on each request, because keys may change
+ * Routes to the documents in which relying parties find the issuer's keys. `documents` is called for each request, because keys may change
  * while the server runs.
  */
 export function openIdRoutes(documents: () => DiscoveryDocuments): PathRoutes {
@@ -74,7 +74,7 @@ export function openIdRoutes(documents: () => DiscoveryDocuments): PathRoutes {
   });
   return new Map([
     ["/.well-known/openid-configuration", route([configuration.contentType], () => documents().configuration)],
-    // Many OpenID libraries ask for JSON, which a key set is; upstream answers them 406.
+    // Many OpenID libraries accept only JSON. A key set is JSON, but upstream answers them with 406.
     ["/openid/v1/jwks", route([keys.contentType, "application/json"], () => documents().keys)],
   ]);
 }

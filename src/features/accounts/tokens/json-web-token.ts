@@ -5,7 +5,7 @@ import { parseJson } from "../../../machinery/schema/parse-json.ts";
 import type { TokenSigningKey } from "./token-key.ts";
 import type { TokenSigner, VerificationKeys } from "../keys/token-keys.ts";
 
-/** A longer text cannot be our token: it is refused without decoding. */
+/** A longer text cannot be a token of this server: it is refused without decoding. */
 const maximumTokenCharacters = 64 * 1024;
 /** All tokens of a key have the same header: cache a few decoded ones. */
 const maximumKnownHeaders = 64;
@@ -44,15 +44,15 @@ export const encodePayload = (payload: object): string => Buffer.from(JSON.strin
 const knownHeaders = new Map<string, TokenHeader>();
 
 /**
- * Parses a compact JWS. Undefined when it is not canonical base64url, and for a header without `alg` or with `crit`: no
- * extension is supported, and an empty list is malformed (RFC 7515 section 4.1.11). Undefined also where a name is twice in an
- * object: readers disagree which of the two counts (RFC 7519 section 4).
+ * Parses a compact JWS. Undefined when it is not canonical base64url, or its header has no `alg`. Undefined for a header with `crit`,
+ * because no extension is supported and an empty list is malformed (RFC 7515 section 4.1.11). Undefined also for an object with a repeated
+ * name, because readers disagree on which of its values counts (RFC 7519 section 4).
  */
 export function parseToken(token: string): ParsedToken | undefined {
   if (token.length > maximumTokenCharacters) return undefined;
   const firstDot = token.indexOf(".");
   const secondDot = token.indexOf(".", firstDot + 1);
-  // A third dot is no character of a signature.
+  // A further dot makes the signature invalid base64url.
   if (secondDot < 0) return undefined;
 
   const header = headerOf(token.slice(0, firstDot));
@@ -63,8 +63,8 @@ export function parseToken(token: string): ParsedToken | undefined {
 }
 
 /**
- * Why the signature of a token is not one of these keys'; undefined when it is. A token that names no key may be of any. The key
- * determines the algorithm; the token never does. The words are upstream's and go-jose's, which clients compare.
+ * Why none of these keys has signed a token, or undefined when one has. A token that names no key may be of any key. The key determines the
+ * algorithm; the token never does. The words are upstream's and go-jose's, because clients compare them.
  */
 export function signatureFault(token: ParsedToken, { all, byId }: VerificationKeys): string | undefined {
   const { algorithm, kid = "" } = token.header;
@@ -90,7 +90,7 @@ function jsonOf(part: string): unknown {
   const bytes = decodeBase64url(part);
   if (bytes === undefined) return undefined;
   try {
-    // As bodies are read: a name with half of a surrogate pair would be another name for those who read it.
+    // As bodies are parsed: readers would see a name with half of a surrogate pair as another name.
     const { value, duplicateFields } = parseJson(bytes.toString("utf8"));
     return duplicateFields.length === 0 ? value : undefined;
   } catch {

@@ -10,9 +10,9 @@ import { secretResource } from "../../core/index.ts";
 import type { FoundSecret } from "./token-objects.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** After a write, successful or not, how long the next one for the same Secret waits. */
+/** After a write, successful or not, how long the next write for the same Secret waits. */
 const pauseMilliseconds = 60_000;
-/** How many Secrets may be in their pause. The uses of others are written later, when they are used again. */
+/** The most Secrets whose next write waits. The uses of other Secrets are recorded later, when they are used again. */
 const maximumPaused = 1000;
 const dayMilliseconds = 24 * 3_600_000;
 
@@ -26,26 +26,26 @@ export interface SecretTokenUsesOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Pick<Log, "error">;
-  /** May write Secrets. Asked only while a request is answered. */
+  /** A client that may write Secrets. Called only while a request is answered. */
   readonly client: () => ApiClient;
 }
 
 /**
- * Labels a Secret with the UTC date on which its token was last used (upstream:
- * `legacyValidator.patchSecretWithLastUsedDate`). Writes in the background, one Secret after the other, and only where the
- * label has another date than today and tomorrow. A failure is logged. The next use of the token after a minute tries again.
+ * Labels a Secret with the UTC date on which its token was last used (upstream: `legacyValidator.patchSecretWithLastUsedDate`). Writes in
+ * the background, one Secret after the other, and only when the label has another date than today or tomorrow. A failure is logged. The
+ * next use of the token after a minute tries again.
  */
 export class SecretTokenUses {
   readonly #options: SecretTokenUsesOptions;
   readonly #queue: WorkQueue;
-  /** Until when nothing is written, in milliseconds since the epoch; by the keys of the queue. */
+  /** Until when nothing is written for a Secret, in milliseconds since the epoch, by the keys of the queue. */
   readonly #pausedUntil = new Map<string, number>();
 
   constructor(options: SecretTokenUsesOptions) {
     this.#options = options;
     this.#queue = new WorkQueue({
       concurrency: 1,
-      // The queue would try again: a later use does.
+      // Caught, so that the queue does not try again: the next use of the token does.
       reconcile: (key) => this.#write(key).catch((error: unknown) => this.#tell(key, error)),
       onError: (key, error) => this.#tell(key, error),
     });
@@ -71,12 +71,12 @@ export class SecretTokenUses {
     this.#queue.add(key);
   }
 
-  /** Resolves when every noted use is written, or its failure told. */
+  /** Resolves when every noted use is written, or its failure is logged. */
   whenIdle(): Promise<void> {
     return this.#queue.whenIdle();
   }
 
-  /** Drops what is not written yet. Resolves when the write that is under way has ended. */
+  /** Drops the uses that are not written yet. Resolves when the write that is under way has ended. */
   stop(): Promise<void> {
     return this.#queue.stop();
   }

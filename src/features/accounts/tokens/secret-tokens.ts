@@ -48,14 +48,13 @@ export interface SecretTokenOptions {
   readonly keys: Pick<TokenKeys, "verification">;
   readonly apiAudiences: readonly string[];
   readonly objects: TokenObjects;
-  /** Called for each use of a token that its Secret contains and whose account is there, also if the Secret is marked invalid. */
+  /** Called for each use of a token that its Secret contains and whose account exists, also if the Secret is marked invalid. */
   readonly onUse: (used: UsedSecret) => void;
 }
 
 /**
- * Verifies tokens from Secrets (upstream: `serviceaccount.legacyValidator`). Accepts only the exact text that the named
- * Secret contains now. So a token ends with its Secret, and a valid signature alone is not enough. Valid only for the
- * API audiences.
+ * Verifies tokens from Secrets (upstream: `serviceaccount.legacyValidator`). Accepts only the exact text that the named Secret contains
+ * now. So a token ends with its Secret, and a valid signature alone is not enough. Such tokens are valid only for the API audiences.
  */
 export function createSecretTokenVerifier({
   names,
@@ -104,11 +103,11 @@ export function createSecretTokenVerifier({
   };
 }
 
-/** For tokens in Secrets that the account lists: upstream once made such a Secret for every account. */
+/** The warning for tokens in Secrets that the account lists: earlier versions of upstream made such a Secret for every account. */
 const generatedWarning =
   "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 
-/** What a token says, in the order in which it is checked. The names are those of upstream's messages. */
+/** The claims of a token, in the order in which they are checked. The names are those of upstream's messages. */
 interface Claims {
   readonly sub: string;
   readonly namespace: string;
@@ -129,7 +128,7 @@ interface Holders {
   readonly account: FoundServiceAccount;
 }
 
-/** The Secret and the account of a token, or why they make it void. */
+/** The Secret and the account of a token, or the reason why they make it void. */
 function findHolders(
   { namespace, secretName, serviceAccountName: name, serviceAccountUID: uid }: Claims,
   { token, objects }: { readonly token: string; readonly objects: TokenObjects },
@@ -144,7 +143,7 @@ function findHolders(
   return { secret, account };
 }
 
-/** Says why the mark of a Secret makes its token void, or returns undefined. */
+/** Why the mark of a Secret makes its token void, or undefined when it does not. */
 function markFault(
   { namespace, secretName, serviceAccountName }: Claims,
   { secret, names }: { readonly secret: FoundSecret; readonly names: Names },

@@ -22,14 +22,14 @@ import { VerifiedTokenCache } from "./verified-token-cache.ts";
 export interface ServiceAccountTokenOptions {
   readonly names: Names;
   readonly keys: Pick<TokenKeys, "verification">;
-  /** Accepted `iss` values. New tokens use the first one. */
+  /** Accepted `iss` values. New tokens use the first. */
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly objects: TokenObjects;
   readonly clock: Clock;
 }
 
-/** What the signature vouches for, and the user that follows from it. */
+/** The signed claims of a token, and the user that follows from them. */
 interface VerifiedToken {
   readonly claims: TokenClaims;
   readonly user: UserInfo;
@@ -50,11 +50,11 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
   const verify = signatureVerifier(options);
 
   return (token, audiences) => {
-    // Tokens of other kinds contain no dots: do not compute a digest for them.
+    // Texts without dots are tokens of other kinds: do not compute a digest for them.
     if (!token.includes(".")) return notApplicable;
     const current = options.keys.verification();
     if (current !== keys) {
-      // A key that was retired ends its tokens at once.
+      // Empty the cache, so that the retirement of a key ends its tokens at once.
       keys = current;
       cache = new VerifiedTokenCache<VerifiedToken>(clock);
     }
@@ -78,7 +78,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
 }
 
 /**
- * Before a token of our issuers is refused for an unknown key, asks for that key: the external signer may have just made it
+ * Before a token of this server's issuers is refused for an unknown key, fetches the keys: the external signer may have just made the key
  * (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once.
  */
 export function learningKeys(
@@ -95,14 +95,14 @@ export function learningKeys(
   };
 }
 
-/** Why a token is not valid now, in go-jose's order. */
+/** Why a token is not valid now, or undefined. The checks are in go-jose's order. */
 function timeFault({ notBefore, expiresAt, issuedAt }: VerifiedToken, now: number): string | undefined {
   if (now < notBefore) return "service account token is not valid yet";
   if (now > expiresAt) return "service account token has expired";
   return now < issuedAt ? "service account token is issued in the future" : undefined;
 }
 
-/** Everything that does not change while a token is cached. */
+/** Verifies what does not change while a token is cached: its signature and its claims without the times. */
 function signatureVerifier({
   names,
   issuers,

@@ -4,7 +4,7 @@ import { isJsonObject, memberOf } from "../../../machinery/api/json-object.ts";
 export interface TokenClaims {
   readonly issuer: string;
   readonly subject: string;
-  /** Empty when the token has none: then it is for the API audiences. */
+  /** Empty when the token names none: then it is for the API audiences. */
   readonly audiences: readonly string[];
   readonly issuedAtSeconds?: number;
   readonly notBeforeSeconds?: number;
@@ -19,7 +19,7 @@ export interface TokenClaims {
   readonly warnAfterSeconds?: number;
 }
 
-/** An object that a token names. A node may have no uid when it was registered after the Pod. */
+/** An object that a token names. A node that was registered after the Pod may have no uid. */
 export interface ObjectClaim {
   readonly name: string;
   readonly uid?: string;
@@ -89,7 +89,7 @@ function text(record: Record<string, unknown>, name: string): string | undefined
   throw new MalformedClaim();
 }
 
-/** A NumericDate: finite, with fractions cut off. */
+/** A NumericDate in whole seconds: fractions are cut off. Undefined when absent. Throws MalformedClaim for anything but a finite number. */
 function seconds(record: Record<string, unknown>, name: string): number | undefined {
   const value = memberOf(record, name);
   if (value === undefined) return undefined;

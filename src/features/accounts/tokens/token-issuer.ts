@@ -15,23 +15,19 @@ export interface TokenIssuerOptions {
   readonly clock: Clock;
 }
 
-/** The service account of a token, and what the token is bound to. */
+/** The service account of a token, and the objects to which the token is bound. */
 export type TokenSubject = Pick<TokenClaims, "namespace" | "serviceAccount" | "pod" | "secret" | "node">;
 
 interface TokenTerms {
   readonly audiences: readonly string[];
   readonly lifetimeSeconds: number;
-  /**
-   * The requested lifetime in seconds, when the token was extended beyond it. Using the token after this time causes a
-   * warning.
-   */
+  /** The requested lifetime in seconds, if the token lives longer than requested. Using the token after this time causes a warning. */
   readonly warnAfterSeconds?: number;
 }
 
 /**
- * Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. Waits only where the lifetime is
- * the longest so far, or where the key is outside this process. Rejects with a 503 when that can't be written down, or
- * the key can't be used now.
+ * Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. Waits only when no token of the key has lived so long
+ * before, or when the key is outside this process. Rejects with a 503 when the lifetime can't be recorded, or the key can't be used now.
  */
 export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => MaybePromise<string>;
 

@@ -13,7 +13,7 @@ export interface VerificationKey {
   readonly algorithm: SigningAlgorithm;
   /** The published form (RFC 7517): public members only. */
   readonly jwk: Readonly<Record<string, unknown>>;
-  /** It verifies tokens here, and relying parties do not learn of it. Default: false. */
+  /** Whether relying parties do not get the key, which verifies tokens only here. Default: false. */
   readonly isUnpublished?: boolean;
   /** Whether this key made `signature` over `data`. Never throws. */
   verifies(data: Uint8Array, signature: Uint8Array): boolean;
@@ -22,8 +22,8 @@ export interface VerificationKey {
 /** A private key for signing tokens, with its public key. */
 export interface TokenSigningKey extends VerificationKey {
   /**
-   * The signature as a token has it (RFC 7518 section 3.4). A key in this process signs synchronously: ES256 takes about
-   * 30 µs, less than a round trip through the thread pool.
+   * Signs data; the signature is in the form that tokens have (RFC 7518 section 3.4). A key in this process signs synchronously: ES256
+   * takes about 30 µs, less than a round trip through the thread pool.
    */
   sign(data: Uint8Array): MaybePromise<Buffer>;
 }
@@ -35,7 +35,7 @@ const keyTypes = {
   EdDSA: "Ed25519",
 } as const satisfies Partial<Record<SigningAlgorithm, KeyType>>;
 
-/** What a server can make keys for. */
+/** The algorithms for which a server can make keys. */
 export type GeneratedAlgorithm = keyof typeof keyTypes;
 
 /** Creates a key as PKCS #8 PEM. */
@@ -85,7 +85,7 @@ export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[
   });
 }
 
-/** Throws an Error with the reason for a key that may not sign tokens. */
+/** The verification key of a public key. Throws an Error with the reason for a key that may not sign tokens. */
 export function verificationKeyOf(publicKey: KeyObject, givenId?: string): VerificationKey {
   const info = publicKeyInfoOf(publicKey);
   const algorithm = algorithmOf(info);
@@ -119,7 +119,7 @@ function readable(parse: () => KeyObject, message: string): KeyObject {
 /** A JWS algorithm (RFC 7518 section 3.1, RFC 8037) for signing tokens. HMAC and `none` are not allowed. */
 type SigningAlgorithm = "ES256" | "ES384" | "ES512" | "RS256" | "EdDSA";
 
-/** The digest of each algorithm for node:crypto; null when it is part of the algorithm. */
+/** The digest of each algorithm for node:crypto. Null when the digest is part of the algorithm. */
 const digests: Readonly<Record<SigningAlgorithm, string | null>> = {
   ES256: "sha256",
   ES384: "sha384",
@@ -134,7 +134,9 @@ const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([
   ["P-521", "ES512"],
 ]);
 
-/** The only algorithm for a key. Throws an Error with the reason for a key that is too small, or of another type. */
+/**
+ * The algorithm of a key: each type of key has only one. Throws an Error with the reason for a key that is too small, or of another type.
+ */
 function algorithmOf({ algorithm, curve, sizeBits }: PublicKeyInfo): SigningAlgorithm {
   switch (algorithm) {
     case "Ed25519":

@@ -13,7 +13,7 @@ export interface FoundObject {
 
 export interface FoundPod extends FoundObject {
   readonly serviceAccountName: string;
-  /** Absent while the Pod is not scheduled. */
+  /** Absent until the Pod is scheduled. */
   readonly nodeName?: string;
 }
 

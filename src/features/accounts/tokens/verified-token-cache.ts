@@ -6,7 +6,7 @@ import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 interface Entry<T> {
   readonly value: T;
   readonly keptAt: number;
-  /** The length of the token, because clients can request long ones. The decoded claims take about as much memory. */
+  /** The length of the token, because clients can request long tokens. The decoded claims take about as much memory. */
   readonly weight: number;
 }
 
@@ -15,9 +15,9 @@ const maximumEntries = 4096;
 const maximumCharacters = 16 * 2 ** 20;
 
 /**
- * Caches successful token verifications for ten seconds. Failures are never cached: a refused token may become valid
- * in a moment (a new key), and invalid tokens must not evict used ones. It stores keyed digests instead of tokens, so
- * neither a memory dump nor a collision that was computed offline helps an attacker.
+ * Caches successful token verifications for ten seconds. Failures are never cached: a refused token may become valid in a moment (with a
+ * new key), and invalid tokens must not evict valid ones. The keys are keyed digests instead of tokens, so neither a memory dump nor a
+ * collision that was computed offline helps an attacker.
  */
 export class VerifiedTokenCache<T> {
   readonly #digest = tokenDigest();

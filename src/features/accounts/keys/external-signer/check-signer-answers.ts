@@ -8,7 +8,7 @@ import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
 import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-client.ts";
 
-/** The signer's answer breaks the rules of the protocol. The message tells the operator how. */
+/** The signer's answer breaks the rules of the protocol. The message tells the operator which rule. */
 export class SignerFault extends Error {}
 
 /** The only algorithms that upstream allows. */
@@ -17,9 +17,9 @@ const headerMembers = new Set(["alg", "kid", "typ"]);
 const maximumKeyIdBytes = 1024;
 const maximumHeaderCharacters = 4096;
 const maximumSignatureCharacters = 4096;
-/** Each is read again whenever the signer is asked. */
+/** The most keys of a signer: all of them are parsed at each fetch. */
 const maximumKeys = 1000;
-/** A key that the signer takes back verifies no token for longer than this. */
+/** The longest time between fetches: a key that the signer withdraws verifies tokens no longer than this. */
 const longestRefreshSeconds = 3600;
 
 export interface SignerHeader {
@@ -27,7 +27,7 @@ export interface SignerHeader {
   readonly kid: string;
 }
 
-/** Reads the header of a token that the signer made, by upstream's rules. Throws SignerFault for any other. */
+/** Reads the header of a token that the signer made. Throws SignerFault for a header that breaks upstream's rules. */
 export function readHeader({ header, signature }: SignAnswer): SignerHeader {
   if (header.length > maximumHeaderCharacters) throw new SignerFault("the header of its token is too long");
   if (signature === "") throw new SignerFault("its token has no signature");
@@ -51,7 +51,7 @@ function headerOf(header: string): Readonly<JsonObject> {
   throw new SignerFault("the header of its token is not base64url of a JSON object");
 }
 
-/** Checks that this server accepts a token and that relying parties can verify it. Throws SignerFault. */
+/** Throws SignerFault unless this server accepts a token and relying parties can verify it. */
 export function checkToken(
   token: string,
   { kid, algorithm, keys }: SignerHeader & { readonly keys: readonly VerificationKey[] },
@@ -77,8 +77,8 @@ export interface SignerKeys {
 }
 
 /**
- * Reads the signer's keys by upstream's rules, in turns of the event loop: there may be a thousand. Rejects with
- * SignerFault: then none of them is used.
+ * Reads the signer's keys by upstream's rules, in turns of the event loop, because there may be a thousand. Rejects with SignerFault if any
+ * key breaks a rule.
  */
 export async function readPublishedKeys({
   keys,

@@ -3,20 +3,20 @@ import { unaryClient } from "../../../../machinery/grpc/grpc-channel.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { ProtobufReader, ProtobufWriter } from "../../../../machinery/schema/protobuf-wire.ts";
 
-/** A program that has the token keys (upstream: KEP-740). Every call rejects when it fails, or does not answer in time. */
+/** Calls a program that has the token keys (upstream: KEP-740). Every call rejects when it fails, or is not answered in time. */
 export interface ExternalSignerClient {
-  /** `claims`: the second part of the token, as it stands there. */
+  /** `claims`: the second part of the token, base64url-encoded. */
   sign(claims: string): Promise<SignAnswer>;
   fetchKeys(): Promise<FetchKeysAnswer>;
   metadata(): Promise<{ readonly maximumTokenExpirationSeconds: number }>;
   close(): void;
 }
 
-/** The names under which signers serve the same messages, the newest first. */
+/** The gRPC packages under which signers serve the same messages, the newest first. */
 const packages = ["v1", "v1beta1", "v1alpha1"] as const;
-/** For each call. A token is waited for; a signer on the same machine that takes longer does not work. */
+/** The timeout of each call. A client waits for the token, and a signer on the same machine that takes longer does not work. */
 const timeoutMilliseconds = 5_000;
-/** A thousand RSA keys. */
+/** Enough for a thousand RSA keys. */
 const maximumMessageBytes = 2 ** 20;
 const nothing = Buffer.alloc(0);
 
@@ -33,7 +33,7 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
   };
   const callServed = async (method: string, message: Buffer): Promise<Buffer> => {
     let failure: unknown;
-    // It may have been replaced by an older or newer program.
+    // The signer may have been replaced by an older or newer program.
     for (const version of new Set([served, ...packages])) {
       try {
         const answer = await callMethod(`/${version}.ExternalJWTSigner/${method}`, message);
@@ -46,7 +46,7 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
     }
     throw failure;
   };
-  /** Once more where the connection was lost: the signer may have been started again since the last call. */
+  /** Calls once more when the connection was lost: the signer may have been restarted since the last call. */
   const call = (method: string, message: Buffer = nothing): Promise<Buffer> =>
     callServed(method, message).catch((error: unknown) => {
       if (error instanceof GrpcError && error.code === grpcStatus.unavailable) return callServed(method, message);
@@ -78,22 +78,22 @@ async function reportingStatus<T>(call: () => Promise<T>, report: (code: string,
 
 /** The messages of upstream's external signer (`k8s.io/externaljwt/apis/v1/api.proto`). Decoding throws ProtobufError. */
 export interface SignAnswer {
-  /** The first part of the token, as it stands there. */
+  /** The first part of the token, base64url-encoded. */
   readonly header: string;
-  /** The last part of the token, as it stands there. */
+  /** The last part of the token, base64url-encoded. */
   readonly signature: string;
 }
 
 export interface FetchKeysAnswer {
   readonly keys: readonly FetchedKey[];
-  /** When the signer took the keys from where they are kept, in seconds since the epoch. Undefined: it does not say. */
+  /** When the signer loaded the keys from its storage, in seconds since the epoch. Undefined: the signer does not say. */
   readonly dataTimestampSeconds: number | undefined;
   readonly refreshHintSeconds: number;
 }
 
 export interface FetchedKey {
   readonly keyId: string;
-  /** SubjectPublicKeyInfo. */
+  /** The SubjectPublicKeyInfo in DER. */
   readonly spki: Buffer;
   readonly isExcludedFromDiscovery: boolean;
 }

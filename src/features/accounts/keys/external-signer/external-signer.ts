@@ -17,7 +17,7 @@ import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
 
 export interface ExternalSignerOptions {
-  /** Where it listens. */
+  /** The path of the signer's socket. */
   readonly socket: string;
   readonly client: ExternalSignerClient;
   readonly clock: Clock;
@@ -27,21 +27,21 @@ export interface ExternalSignerOptions {
   readonly observer: OutsideKeyObserver | undefined;
 }
 
-/** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
+/** When to fetch the keys again after a failure (upstream: `fallbackRefreshDuration`). */
 const failedPollMilliseconds = 10_000;
-/** The shortest time between two look-ups of unknown keys: any client can send tokens that name one, or ask for tokens. */
+/** The shortest time between two fetches for unknown keys: any client can send tokens that name one, or request tokens. */
 const shortestPollMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
-/** Upstream's code of a request that was answered, but not with a signature that can be used. */
+/** Upstream's code for an answer without a usable signature. */
 const refusedAnswer = "unknown-non-grpc";
-/** How much of the keys' ids a line of the log shows. */
+/** The most characters of the keys' ids in a line of the log. */
 const maximumKeysCharacters = 500;
 
 /**
- * A program that signs the tokens and publishes the keys that verify them (upstream: `externaljwt/plugin`). While it is
- * away, its last keys stay in use, so that tokens stay valid. Stricter than upstream: a token is handed out only if one of
- * the published keys verifies it.
+ * A program that signs the tokens and publishes the keys that verify them (upstream: `externaljwt/plugin`). While it does not answer, its
+ * last keys stay in use, so that tokens stay valid. Stricter than upstream: a token is handed out only if one of the published keys
+ * verifies it.
  */
 export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   readonly #options: ExternalSignerOptions;
@@ -49,19 +49,19 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   #keys: OperatorKeys;
   #refreshSeconds: number;
   #polling: Promise<void> | undefined;
-  /** A look that has not begun yet: it finds every key that was made before it was asked for. */
+  /** A poll that is planned but has not begun: it will find every key that was made before it was requested. */
   #nextPoll: Promise<void> | undefined;
   #polledAt: number;
   readonly #signing: OutageReport;
   readonly #fetching: OutageReport;
-  /** A thousand keys may have ids of 1 KiB, and others at each look. */
+  /** Limited, because a thousand keys may have ids of 1 KiB, and new ids at each poll. */
   readonly #reportOtherKeys = rateLimitedReport((keys: string, changes) =>
     this.#options.log.info(
       { keys: shortened(keys, maximumKeysCharacters), changes },
       "the external signer publishes other keys",
     ),
   );
-  /** Since when the signer has been silent. */
+  /** The time of the last timeout, in milliseconds since the epoch. */
   #silentAt = -Infinity;
   #isSilent = false;
   #isProbing = false;
@@ -81,7 +81,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     this.#keys = this.#operatorKeys(keys);
   }
 
-  /** Rejects with GrpcError or SignerFault when the signer publishes no keys now. */
+  /** Reads the signer's keys. Rejects with GrpcError or SignerFault when it publishes no keys now. */
   static async open(options: ExternalSignerOptions): Promise<ExternalSigner> {
     return new ExternalSigner(await readPublishedKeys(await options.client.fetchKeys()), options);
   }
@@ -94,19 +94,19 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     this.#listeners.add(listener);
   }
 
-  /** Fetches the keys again if this one is unknown: the signer may have just made it, and another process a token with it. */
+  /** Fetches the keys again if the key is unknown: the signer may have just made it, and another process may have got a token with it. */
   learn(kid: string): Promise<void> | undefined {
     return this.#knows(kid) ? undefined : this.#pollSoon();
   }
 
-  /** Fetches the keys again, once for all who wait, as soon as that is not too soon. Never rejects. */
+  /** Fetches the keys again, once for all waiting callers, but not sooner than a second after the last poll. Never rejects. */
   #pollSoon(): Promise<void> {
     return (this.#nextPoll ??= this.#pollNext());
   }
 
   async #pollNext(): Promise<void> {
     const { clock, pause } = this.#options;
-    // It may have been answered before the key was made.
+    // The signer may have answered the present poll before it made the key.
     await this.#polling;
     const early = shortestPollMilliseconds - millisecondsSince(this.#polledAt, clock);
     if (early > 0) await pause(early);
@@ -116,13 +116,13 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     await this.#poll();
   }
 
-  /** Fetches the keys when the time that the signer gave is over. Never rejects. */
+  /** Fetches the keys when the time that the signer named is over. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const after = this.#fetching.reason !== undefined ? failedPollMilliseconds : this.#refreshSeconds * 1000;
     if (millisecondsSince(this.#polledAt, this.#options.clock) >= after) await this.#poll();
   }
 
-  /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
+  /** Returns a token with these claims. Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
   signToken(payload: object): Promise<string> {
     const { socket, observer } = this.#options;
     return observedSignature({ provider: "externaljwt", key: socket, observer }, () => this.#tryToSign(payload));
@@ -162,7 +162,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       check();
     } catch (error) {
       if (!(error instanceof SignerFault)) throw error;
-      // It may sign with a new key, perhaps under the id of an old one.
+      // The signer may use a new key, perhaps under the id of an old one.
       await this.#pollSoon();
       check();
     }
@@ -173,7 +173,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     return this.#keys.verification.some((key) => key.kid === kid);
   }
 
-  /** Callers at the same time share one request. Never rejects. */
+  /** Fetches the keys. Callers at the same time share one request. Never rejects. */
   #poll(): Promise<void> {
     this.#polling ??= this.#fetch()
       .then(

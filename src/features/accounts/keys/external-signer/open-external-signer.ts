@@ -13,7 +13,7 @@ import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
 
 export interface OpenExternalSignerOptions {
-  /** Where the signer listens. */
+  /** The path of the signer's socket. */
   readonly socket: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -23,14 +23,14 @@ export interface OpenExternalSignerOptions {
 /** How long to wait for a signer that is started together with this server. */
 const patienceMilliseconds = 10_000;
 const pauseMilliseconds = 250;
-/** How often to check whether the keys are due. */
+/** How often to check whether it is time to fetch the keys. */
 const pollMilliseconds = 1_000;
-/** Upstream's least `max_token_expiration_seconds`. */
+/** Upstream's minimum of `max_token_expiration_seconds`. */
 const minimumSeconds = 600;
 
 /**
- * Connects to the signer, and reads its keys and the longest lifetime that it signs. Rejects with UsageError when it does
- * not answer within 10 s, or its answer breaks the rules.
+ * Connects to the signer, and reads its keys and the longest lifetime that it signs. Rejects with UsageError when the signer does not
+ * answer within 10 s, or its answer breaks the rules.
  */
 export async function openExternalSigner(options: OpenExternalSignerOptions): Promise<OpenedOperatorKeys> {
   const { socket, clock, log, observer } = options;
@@ -96,5 +96,5 @@ const noSignerAnswers = (socket: string, cause: unknown): UsageError =>
     { cause },
   );
 
-/** No program listens on the socket yet. */
+/** Whether no program listens on the socket yet. */
 const isNotListening = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;

@@ -61,7 +61,7 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
   },
 });
 
-/** Writing a signer's bundle needs the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
+/** Writing a signer's bundle requires the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
 export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionRule => ({
   name: "ClusterTrustBundleAttest",
   appliesTo: ({ group, resource }) =>
@@ -79,8 +79,8 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
 });
 
 /**
- * Refuses requests for client certificates with the organization `system:masters`: RBAC could not take away its
- * permissions (upstream: CertificateSubjectRestriction).
+ * Refuses requests for client certificates with the organization `system:masters`, because RBAC could not take away its permissions
+ * (upstream: CertificateSubjectRestriction).
  */
 export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
   name: "CertificateSubjectRestriction",
@@ -105,8 +105,8 @@ interface SignerPermission {
 }
 
 /**
- * Whether a user may do something for a signer: by its exact name, or by `domain/*` for all signers of its domain
- * (upstream: `IsAuthorizedForSignerName`).
+ * Whether a user has a permission for a signer: by its exact name, or by `domain/*` for all signers of its domain (upstream:
+ * `IsAuthorizedForSignerName`).
  */
 async function isPermittedForSigner(
   { names, authorize }: SignerRuleOptions,
@@ -129,7 +129,7 @@ async function isPermittedForSigner(
   return false;
 }
 
-/** Whether a write is for certificate requests, or for a subresource of theirs. */
+/** Whether a write is to certificate requests, or to one of their subresources. */
 const isOnSigningRequest = (
   attributes: AdmissionAttributes,
   { names, subresource }: { readonly names: Names; readonly subresource: "" | "approval" | "status" },
@@ -138,5 +138,5 @@ const isOnSigningRequest = (
   attributes.group === names.group("certificates") &&
   attributes.subresource === subresource;
 
-// The registry decodes what is written to a resource with that resource's schema, so the path determines the type.
+// The path determines the type: the registry decodes objects with the schema of their resource.
 const asSigningRequest = (object: ApiObject): CertificateSigningRequest => object as CertificateSigningRequest;

@@ -26,9 +26,9 @@ export interface CertificateControllersOptions {
   readonly listPublisher: Controller | undefined;
   /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
-  /** The CAs that clients verify the server with. Undefined where they are not this process's to publish. */
+  /** The CAs with which clients verify the server. Undefined when this process does not publish them. */
   readonly serverAnchors: (() => readonly Certificate[]) | undefined;
-  /** Whether a CA of a signer was retired by command. */
+  /** Whether `signet ca retire` ended the trust in a signer's CA. */
   isRetired(anchor: Certificate): boolean;
 }
 

@@ -44,7 +44,7 @@ export function connectCertificates(options: {
   };
 }
 
-/** What `--revocation-url` serves. It is loaded only then. Call it after the registries have started. */
+/** Opens the service of `--revocation-url`, whose code is loaded only then. Call it after the registries have started. */
 export async function connectCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
   const { openCertificateStatus } = await import("./status/certificate-status.ts");
   return await openCertificateStatus(options);

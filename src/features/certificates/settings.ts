@@ -15,7 +15,7 @@ type SignerFlags = Readonly<Record<`cluster-signing-${SignerShortName}-${"cert" 
 
 const pathOrUri = "PEM private key of that CA, or the pkcs11: URI of a key in a token.";
 
-/** `signer-name` of `example.com/signer-name`. */
+/** The path of a signer's name: `signer-name` for `example.com/signer-name`. */
 const pathOf = (signerName: string): string => signerName.slice(signerName.indexOf("/") + 1);
 
 const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (readonly [string, FileFlag])[] => {
@@ -27,7 +27,7 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
   ];
 };
 
-// `fromEntries` does not know the keys: two for each short name.
+// `fromEntries` loses the type of the keys: two for each short name.
 const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
 /** The flags of `signet serve` and `signet controllers` about certificates. */
@@ -93,11 +93,14 @@ export interface RevocationSettings {
   /** The URL, without a slash at its end. */
   readonly url: string;
   readonly listLifetimeMilliseconds: number;
-  /** Whether certificates name a part of their CA's list. */
+  /** Whether certificates name a part of their CA's list instead of the whole list. */
   readonly isSharded: boolean;
 }
 
-/** Throws UsageError for a certificate without its key, and for lifetimes that no certificate has. */
+/**
+ * Reads the settings of this feature. Throws UsageError for a certificate file without a key file, and for lifetimes that no certificate
+ * can have.
+ */
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
   const { "cluster-signing-duration": maximumLifetimeMilliseconds } = values;
   if (maximumLifetimeMilliseconds < minimumExpirationSeconds * 1000) {

@@ -11,7 +11,7 @@ import {
 /** The maximum length in bytes: a domain, a slash, a label, a dot and a subdomain. */
 const maximumSignerNameLength = maximumSubdomainLength + 1 + maximumLabelLength + 1 + maximumSubdomainLength;
 
-/** `example.com/signer-name` (upstream: `ValidateSignerName`). */
+/** Returns every fault of a signer's name, such as `example.com/signer-name` (upstream: `ValidateSignerName`). */
 export function validateSignerName(signerName: string, field: string): FieldError[] {
   if (signerName === "") return [required(field, "")];
   const [domain = "", path = "", ...rest] = signerName.split("/", 3);
@@ -36,7 +36,7 @@ export function validateSignerName(signerName: string, field: string): FieldErro
   ];
 }
 
-/** Report only the first invalid label: the faults of the others would be the same. */
+/** The faults of the first invalid label only: those of the others would be the same. */
 function firstBadLabel(labels: readonly string[], faultsOf: (label: string) => string[]): string[] {
   for (const label of labels) {
     const faults = faultsOf(label);

@@ -1,14 +1,14 @@
 import { computedOnce } from "../../machinery/api/computed-once.ts";
 import type { Names } from "../../machinery/api/names.ts";
 
-/** How the server's own signers are called, in the `spec.signerName` of requests and bundles. */
+/** The names of the server's own signers, for the `spec.signerName` of requests and bundles. */
 export const signerNames = {
   apiserverClient: (names: Names) =>
     inDomain(names, { platform: "apiserver-client", kubernetes: "kube-apiserver-client" }),
   apiserverClientNodeAgent: (names: Names) =>
     inDomain(names, { platform: "apiserver-client-nodeagent", kubernetes: "kube-apiserver-client-kubelet" }),
   nodeAgentServing: (names: Names) => inDomain(names, { platform: "nodeagent-serving", kubernetes: "kubelet-serving" }),
-  /** Signs the server's own certificate, and no requests. Its bundle is what the server's clients trust. */
+  /** Signs the server's own certificate, and no requests. Its bundle has the CAs that the server's clients trust. */
   apiserverServing: (names: Names) =>
     inDomain(names, { platform: "apiserver-serving", kubernetes: "kube-apiserver-serving" }),
   /** The legacy signer. New requests must not name it. */
@@ -21,12 +21,12 @@ const inDomain = ({ domain, profile }: Names, words: Readonly<Record<Names["prof
 /** The part of a signer's name before its slash. */
 export const signerDomain = (signerName: string): string => signerName.split("/", 1)[0] ?? "";
 
-/** In a permission: every signer of the domain. */
+/** The name in permissions for every signer of the domain. */
 const everySigner = ({ domain }: Names): string => `${domain}/*`;
 
 /**
- * A signer's name in the spelling of `names`, whichever of the two it has. Whatever decides about a signer (permission,
- * approval, restriction, CA, selector) compares these names. Names of other signers stay as they are.
+ * A signer's name in the spelling of `names`, whichever of the two spellings it has. All decisions about a signer (permission, approval,
+ * restriction, CA, selector) compare these names. Names of other signers stay the same.
  */
 export function ownSignerName(names: Names, signerName: string): string {
   return signerName.includes("/") ? (ownNames(names).get(signerName) ?? signerName) : signerName;

@@ -31,7 +31,7 @@ const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 export interface AuthorityInFilesOptions {
   readonly dataDirectory: string;
   readonly clock: Clock;
-  /** The name of its files without extension: `ca`. */
+  /** The name of the CA's files without extension, such as `ca`. */
   readonly baseName: string;
   /** For a CA that is generated now. Default: derived from `baseName`. */
   readonly commonName?: string;
@@ -44,9 +44,9 @@ interface OpenAuthorityInFilesOptions extends AuthorityInFilesOptions {
 }
 
 /**
- * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. A certificate that is missing is made again for the key that is
- * there, so what the key has signed stays good. Throws UsageError when the key is missing, and UnusableFile when certificate and key
- * cannot be used, or do not match.
+ * Opens a CA of the data directory (`ca.crt`, `ca.key`), which is generated on first use. A missing certificate is made again for the
+ * existing key, so that the certificates that the key has signed stay valid. Throws UsageError when the key is missing, and UnusableFile
+ * when certificate and key cannot be used, or do not match.
  */
 export function openAuthorityInFiles({
   dataDirectory,
@@ -86,7 +86,10 @@ export function openAuthorityInFiles({
   throw new UnusableFile(reason, { cause: authority });
 }
 
-/** Reads the file of a CA's certificate. Throws UnusableFile, also for the folder that a container gets where a file is missing. */
+/**
+ * Reads the file of a CA's certificate. Throws UnusableFile, also for a folder: container runtimes make one where a mounted file is
+ * missing.
+ */
 export function readAuthorityFile(file: string): string {
   try {
     return withOpenFile(file, ({ descriptor }) => readFileSync(descriptor, "utf8"));
@@ -95,7 +98,7 @@ export function readAuthorityFile(file: string): string {
   }
 }
 
-/** A key without a certificate: the first start was cut short, or the certificate was lost. */
+/** Reads a key that has no certificate, because the first start was interrupted or the certificate was lost. Undefined: no key either. */
 function existingKey(file: string): KeyObject | undefined {
   const pem = readPrivateFile(file);
   if (pem === undefined) return undefined;
@@ -105,14 +108,13 @@ function existingKey(file: string): KeyObject | undefined {
 }
 
 /**
- * A CA that replaces another one, with the same lifetime. Its name is different, because a certificate names its issuer only by
- * name.
+ * Makes a CA with the lifetime of the CA that it replaces. Its name is different, because certificates identify their issuer by its name.
  */
 export function createSuccessor(
   { subject, notBefore, notAfter }: Pick<Certificate, "subject" | "notBefore" | "notAfter">,
   clock: Clock,
 ): CertificateAuthority {
-  // Without the suffix of an earlier rotation.
+  // Remove the suffix of an earlier rotation.
   const name = subject.commonName.replace(/-[0-9a-f]{8}$/, "");
   return madeAuthority({
     commonName: suffixedCommonName(name, `-${randomBytes(4).toString("hex")}`),

@@ -88,7 +88,7 @@ export async function runAbortAuthority(keys: KeyStore, { name }: NamedAuthority
 const operatorsNote =
   "Operator's: replace the certificate and the key in these files; the server reads them again (docs/signers.md)";
 
-/** Rejects with CommandFailure for a CA whose files the settings name: nothing that is written here would change who signs. */
+/** Throws CommandFailure for a CA whose files the settings name: no change of the store would change who signs. */
 function refuseOperators(settings: CertificateSettings, name: string): void {
   const found = operatorAuthorities(settings).find((one) => one.name === name);
   if (found === undefined) return;
@@ -99,13 +99,13 @@ function refuseOperators(settings: CertificateSettings, name: string): void {
   );
 }
 
-/** A CA as the command shows it. */
+/** A CA as `signet ca list` shows it. */
 interface ShownAuthority extends NamedAuthority {
-  /** Unused: operator's files sign in its place. */
+  /** Unused: a CA in the operator's files signs instead. */
   readonly state: "Signing" | "Prepared" | "Replaced" | "Unused" | "Operator's";
   readonly subject: string;
   readonly notAfter: string;
-  /** How many of its certificates are on record and have not ended. */
+  /** The number of its recorded certificates that have not expired. */
   readonly validCertificates: number;
   readonly fingerprint: string;
   /** The file with the certificate of an operator's CA. Absent: Signet generates the CA. */
@@ -154,12 +154,12 @@ async function shownAuthorities(
   }));
 }
 
-/** A CA in files that settings name. Only the operator replaces it. */
+/** A CA in files that the settings name. Only the operator replaces it. */
 interface OperatorAuthority {
-  /** What `signet ca list` calls it: as the CA of the data directory in whose place it signs, or as its signer. */
+  /** Its name in `signet ca list`: the name of the data directory's CA that it replaces, or the name of its signer. */
   readonly name: string;
   readonly certificateFile: string;
-  /** The flag that names the files, or the file in which they are named. */
+  /** The flag that names the files, or the flag of the configuration file that names them. */
   readonly flag: string;
 }
 
@@ -183,7 +183,7 @@ function ofConfiguration(file: string): OperatorAuthority[] {
   );
 }
 
-/** The certificate of such a CA, without its chain. Throws UsageError for a file that can't be used. */
+/** The certificate of an operator's CA, without its chain. Throws UsageError for a file that can't be used. */
 function certificateOf({ flag, certificateFile }: OperatorAuthority): Certificate {
   const [certificate] = readCertificates(flag, certificateFile);
   if (certificate === undefined) throw new Error("a file without certificates was read"); // readCertificates refuses it

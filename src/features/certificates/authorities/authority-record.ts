@@ -1,7 +1,7 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { keyRecord } from "../../../machinery/keys/key-records.ts";
 
-/** The CAs that were rotated by command, by the names of their files. The others are in their files alone. */
+/** The CAs that were rotated by command, by the names of their files. All other CAs are only in their files. */
 export interface AuthorityRecord {
   readonly version: 1;
   readonly authorities: Readonly<Record<string, RotatedAuthority>>;
@@ -18,7 +18,7 @@ export interface Generation {
   /** SHA-256 of the certificate. */
   readonly fingerprint: string;
   readonly state: "prepared" | "signing" | "replaced";
-  /** RFC 3339: since when it has this state. */
+  /** The RFC 3339 time at which the CA got this state. */
   readonly since: string;
   /** PEM. */
   readonly certificate: string;
@@ -33,13 +33,13 @@ export const sealedAuthorityName = (fingerprint: string): string => `the CA ${fi
 
 type NewGeneration = Pick<Generation, "fingerprint" | "certificate" | "sealedKey">;
 
-/** The CA of the files, as the first generation. */
+/** The CA from its files, as the first generation. */
 export const firstGeneration = (signing: NewGeneration, now: number): RotatedAuthority => ({
   generations: [{ ...signing, state: "signing", since: timestamp(now) }],
   retired: [],
 });
 
-/** Adds a new CA, which is trusted and does not sign yet. */
+/** Adds a new CA, which is trusted but does not sign yet. */
 export const withPrepared = (
   authority: RotatedAuthority,
   { prepared, now }: { readonly prepared: NewGeneration; readonly now: number },
@@ -48,7 +48,7 @@ export const withPrepared = (
   generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
 });
 
-/** Where another CA signs; the one that signed until now stays trusted. They stand in the order in which they signed last. */
+/** Lets one of the CAs sign from now on. The CA that signed until now stays trusted. The CAs are in the order in which they last signed. */
 export function withSigning(
   { generations, ...rest }: RotatedAuthority,
   { fingerprint, now }: { readonly fingerprint: string; readonly now: number },
@@ -66,15 +66,15 @@ export function withSigning(
   };
 }
 
-/** Removes a CA, which is not trusted any more. */
+/** Removes a CA, which is then no longer trusted. */
 export const withoutGeneration = (authority: RotatedAuthority, fingerprint: string): RotatedAuthority => ({
   generations: authority.generations.filter((one) => one.fingerprint !== fingerprint),
   retired: [...authority.retired, fingerprint],
 });
 
 /**
- * Where private keys are lost: those CAs are not trusted any more, but the one whose key is `kept`, sealed again. It signs when the one
- * that signed is lost.
+ * Removes the CAs whose private keys are lost, which are then no longer trusted. `kept` stays: its key was sealed again. It signs if the
+ * signing CA was lost.
  */
 export function withoutLost(
   authority: RotatedAuthority,
@@ -92,7 +92,7 @@ export function withoutLost(
   return generationThat(left, "signing") === undefined ? withSigning(left, { fingerprint, now }) : left;
 }
 
-/** The generation with a state. There is at most one that signs, and one that is prepared. */
+/** The generation with a state. At most one generation signs, and at most one is prepared. */
 export const generationThat = (
   { generations }: RotatedAuthority,
   state: "prepared" | "signing",

@@ -10,15 +10,15 @@ import { generatedAuthorityFiles } from "./generated-authorities.ts";
 import { RotatableAuthority } from "./rotatable-authority.ts";
 import type { RotatableAuthorityOptions } from "./rotatable-authority.ts";
 
-/** The CAs of a data directory. They change when they are rotated: ask each time. */
+/** The CAs of a data directory. Rotations change them: read them for each use. */
 export interface DataDirectoryAuthorities {
-  /** Signs the server's own certificate: what clients verify the server with. */
+  /** Signs the server's own certificate. Clients verify the server with this CA. */
   readonly server: RotatableAuthority;
   /** Signs the client certificate in `admin.kubeconfig`. */
   readonly administrator: RotatableAuthority;
-  /** Signs requests when the settings configure no other CA. */
+  /** Sign requests when the settings configure no other CA. */
   readonly ofSigner: Readonly<Record<SignerShortName, RotatableAuthority>>;
-  /** Whether one of them was retired by command. */
+  /** Whether `signet ca retire` ended the trust in this CA. */
   isRetired(certificate: Certificate): boolean;
 }
 
@@ -26,10 +26,9 @@ export interface DataDirectoryAuthorities {
 export const serverAuthorityName = "ca";
 
 /**
- * Opens the CAs of the data directory and generates them on first use: one for the server itself, and one for each
- * signer, so that a certificate is trusted only where its signer is trusted. A directory of an earlier version contains
- * only the server's CA; it is then used for everything. Throws UsageError when a signer's CA is missing, and PkiError
- * when a certificate and key do not match.
+ * Opens the CAs of the data directory and generates them on first use: one for the server itself, and one for each signer, so that a
+ * certificate is trusted only where its signer is trusted. A directory of an earlier version contains only the server's CA, which is then
+ * used for everything. Throws UsageError when a signer's CA is missing, and UnusableFile when a certificate and its key do not match.
  */
 export function openDataDirectoryAuthorities(
   options: Pick<RotatableAuthorityOptions, "dataDirectory" | "clock" | "records" | "sealingKey" | "log">,
@@ -47,7 +46,10 @@ export function openDataDirectoryAuthorities(
   return { server, administrator: ofSigner[apiserverClient.shortName], ofSigner, isRetired };
 }
 
-/** The CAs of a data directory that `signet ca` rotates: their files without extension, by name. The server's own comes first. */
+/**
+ * The CAs of a data directory that `signet ca` rotates, by name: the path of their files without extension. The server's own CA is the
+ * first.
+ */
 export function authorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
   const own = [
     serverAuthorityName,
@@ -59,19 +61,22 @@ export function authorityFiles(dataDirectory: string): ReadonlyMap<string, strin
   ]);
 }
 
-/** The certificate (PEM) of such a CA, by the path of its files. Throws UsageError where it was lost, and UnusableFile. */
+/**
+ * The certificate (PEM) of a CA of the data directory, by the path of its files. Throws UsageError for a missing certificate, and
+ * UnusableFile.
+ */
 export function readAuthorityCertificate(file: string): string {
   if (existsSync(`${file}.crt`)) return readAuthorityFile(`${file}.crt`);
   throw new UsageError(`${file}.crt is missing: start the server, which makes it again for its key`);
 }
 
-/** Whether the directory is of an earlier version, with one CA for everything. Throws UsageError for what is neither. */
+/** Whether the directory is of an earlier version, with one CA for everything. Throws UsageError when only some signers have a CA. */
 function hasOneAuthority(dataDirectory: string): boolean {
-  // A certificate that was lost is made again for its key.
+  // A CA is missing only without certificate and key: a lost certificate is made again for its key.
   const missing = wellKnownSigners.filter(({ shortName }) =>
     [".crt", ".key"].every((extension) => !existsSync(join(dataDirectory, authorityFileName(shortName) + extension))),
   );
-  // It is generated last: if it exists, the others exist too, or the directory is of an earlier version.
+  // The server's CA is generated last: if it exists, the others exist too, or the directory is of an earlier version.
   if (missing.length === 0 || !existsSync(join(dataDirectory, `${serverAuthorityName}.crt`))) return false;
   if (missing.length === wellKnownSigners.length) return true;
   throw new UsageError(

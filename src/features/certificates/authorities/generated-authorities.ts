@@ -11,23 +11,23 @@ export interface GeneratedAuthoritiesOptions extends RotationContext {
   readonly clock: Clock;
 }
 
-/** What to put into a CA that does not exist yet. */
+/** The properties of a CA that does not exist yet. */
 export interface GeneratedAuthority {
   readonly signerName: string;
   readonly commonName: string;
   readonly lifetimeMilliseconds: number;
 }
 
-/** In the data directory. */
+/** The folder of generated CAs in the data directory. */
 export const generatedAuthoritiesFolder = "signers";
-/** Neither a domain nor the path of a signer has a colon. */
+/** Colons replace slashes, because neither the domain nor the path of a signer's name has a colon. */
 const fileNameOf = (signerName: string): string => signerName.replaceAll("/", ":");
 const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
 
-/** The CAs in the data directory for signers of `--signer-config`. Each is made on first use, and rotated like the others. */
+/** The CAs in the data directory for signers of `--signer-config`. Each is made on first use, and can be rotated like the others. */
 export class GeneratedAuthorities {
   readonly #options: GeneratedAuthoritiesOptions;
-  /** Every CA that was asked for, by the name of its signer. They follow the store until the process ends. */
+  /** Every CA that was opened, by the name of its signer. They follow the store until the process ends. */
   readonly #opened = new Map<string, RotatableAuthority>();
 
   constructor(options: GeneratedAuthoritiesOptions) {
@@ -39,7 +39,7 @@ export class GeneratedAuthorities {
     return this.#opened.has(signerName) || existsSync(file);
   }
 
-  /** Throws UnusableFile, UsageError or PkiError for files that can't be used. */
+  /** Opens the CA of a signer, and makes it on first use. Throws UnusableFile, UsageError or PkiError for files that can't be used. */
   of({ signerName, ...generate }: GeneratedAuthority): RotatableAuthority {
     const known = this.#opened.get(signerName);
     if (known !== undefined) return known;
@@ -51,7 +51,7 @@ export class GeneratedAuthorities {
     return opened;
   }
 
-  /** Whether one of them was retired by command. */
+  /** Whether `signet ca retire` ended the trust in this CA. */
   isRetired(certificate: Certificate): boolean {
     return [...this.#opened.values()].some((authority) => authority.isRetired(certificate));
   }
@@ -67,6 +67,6 @@ export function generatedAuthorityFiles(dataDirectory: string): ReadonlyMap<stri
 
 function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // A symbolic link could redirect the keys.
+  // A symbolic link could redirect the keys to another folder.
   if (!lstatSync(folder).isDirectory()) throw new UnusableFile(`${folder} is not a folder: remove it`);
 }

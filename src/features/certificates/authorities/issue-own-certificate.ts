@@ -20,11 +20,11 @@ export interface OwnCertificateOptions {
   readonly authority: CertificateAuthority;
   readonly clock: Clock;
   readonly lifetimeMilliseconds: number;
-  /** Where others learn of its revocation. Undefined: nowhere. */
+  /** The revocation settings for the URLs in the certificate. Undefined: the certificate names no URLs. */
   readonly revocation: Pick<RevocationSettings, "url" | "isSharded"> | undefined;
 }
 
-/** Generates a key and a certificate for the server's own use. It expires no later than the CA. */
+/** Generates a key and a certificate for the server's own use. The certificate expires no later than the CA. */
 export function issueOwnCertificate(
   identity: Identity,
   { authority, clock, lifetimeMilliseconds, revocation }: OwnCertificateOptions,

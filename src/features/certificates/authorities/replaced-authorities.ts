@@ -11,18 +11,18 @@ import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
 export interface ReplacedAuthoritiesOptions {
-  /** Stores them across restarts: JSON with certificates, nothing secret. */
+  /** The file that keeps the CAs across restarts: JSON with certificates, nothing secret. */
   readonly file: string;
   readonly clock: Clock;
-  /** How long a certificate of a replaced CA may still be in use: the longest validity, in milliseconds. */
+  /** The longest validity of a replaced CA's certificates, in milliseconds: so long they may still be in use. */
   readonly overlapMilliseconds: number;
-  /** Called with the CAs that sign from now on, when they are others than before. */
+  /** Called with the signing CAs when new ones replace earlier ones. */
   readonly onReplaced: (current: readonly Certificate[]) => void;
-  /** Told whether the file could be written. While it can't, each look tries again, and this process knows the CAs anyway. */
+  /** Receives whether the file could be written. While it can't, each `observe` tries again, and this process trusts the CAs anyway. */
   readonly writing: Pick<OutageReport, "failed" | "succeeded">;
 }
 
-/** How many CAs are kept whose time is over: the clock may be ahead now, and then their time is not over. */
+/** The most CAs that are kept after their time is over: if the clock is wrongly ahead now, their time is not really over. */
 const mostOver = 16;
 
 interface KnownAuthority {
@@ -32,16 +32,16 @@ interface KnownAuthority {
 }
 
 /**
- * The CAs that signed client certificates in the past. They stay trusted as long as a certificate of theirs may be
- * valid, so rotating a CA locks out no client. One that `signet ca retire` ends is another thing: `RotatableAuthority.isRetired`.
+ * The CAs that signed client certificates in the past. They stay trusted as long as any of their certificates may be valid, so that the
+ * rotation of a CA locks out no client. CAs that `signet ca retire` ends are not kept here: see `RotatableAuthority.isRetired`.
  */
 export class ReplacedAuthorities {
   readonly #options: ReplacedAuthoritiesOptions;
   #known: readonly KnownAuthority[];
-  /** What the file holds. */
+  /** The present text of the file. */
   #written: string;
 
-  /** Throws UsageError for a file that cannot be read: people remove CAs from it by hand. */
+  /** Throws UsageError for a file that cannot be read, because people may edit it to remove CAs. */
   constructor(options: ReplacedAuthoritiesOptions) {
     this.#options = options;
     this.#known = readReplacedAuthorities(options.file);
@@ -49,8 +49,8 @@ export class ReplacedAuthorities {
   }
 
   /**
-   * Sets the CAs that sign now. The previous ones are replaced from this moment on. A clock that is wrong for a moment
-   * changes nothing else.
+   * Sets the CAs that sign now. CAs that no longer sign count as replaced from this moment on. A clock that is wrong for a moment has no
+   * other effect.
    */
   observe(current: readonly Certificate[]): void {
     const { clock, overlapMilliseconds, onReplaced } = this.#options;
@@ -113,7 +113,7 @@ const format = (known: readonly KnownAuthority[]): string =>
     2,
   )}\n`;
 
-/** Throws UsageError for a file that cannot be read. */
+/** Reads the replaced CAs of a file. Throws UsageError for a file that cannot be read. */
 export function readReplacedAuthorities(file: string): KnownAuthority[] {
   if (!existsSync(file)) return [];
   try {

@@ -20,13 +20,13 @@ import { rootSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-authority.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** A CA of a data directory with those that are trusted beside it. */
+/** A CA of a data directory, with the CAs that are trusted beside it. */
 export interface AuthorityWithBundle extends SigningAuthorityInProcess {
   /** PEM of every trusted CA: the signing one, a prepared one, and those that signed before. */
   readonly bundlePem: string;
 }
 
-/** What every CA that `signet ca` rotates needs. */
+/** The options of every CA that `signet ca` rotates. */
 export interface RotationContext {
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
@@ -34,13 +34,13 @@ export interface RotationContext {
 }
 
 export interface RotatableAuthorityOptions extends AuthorityInFilesOptions, RotationContext {
-  /** Its name in the store and for `signet ca`. Default: the name of its files. */
+  /** The name of the CA in the store and for `signet ca`. Default: the name of its files. */
   readonly name?: string;
 }
 
 /**
- * A CA of the data directory. It is in its files until it is rotated for the first time, and in the store from then on;
- * the files are then a copy for people and earlier versions.
+ * A CA of the data directory. Until its first rotation, it is in its files. From then on it is in the store, and the files are a copy for
+ * people and for earlier versions.
  */
 export class RotatableAuthority {
   readonly name: string;
@@ -61,17 +61,17 @@ export class RotatableAuthority {
     options.records.onChange(() => this.#recordChanged());
   }
 
-  /** The CA that signs now: the same object until something changes. */
+  /** The CA that signs now. The object is the same until something changes. */
   current(): AuthorityWithBundle {
     return this.#current;
   }
 
-  /** Whether every replica has it from the store. */
+  /** Whether the CA is in the store, so that every replica has it. */
   get isInStore(): boolean {
     return this.#rotated !== undefined;
   }
 
-  /** Whether a CA was trusted beside this one, and is not any more. */
+  /** Whether a CA was trusted beside this one, but is not trusted any more. */
   isRetired(certificate: Certificate): boolean {
     return this.#rotated?.retired.includes(fingerprintOf(certificate)) === true;
   }
@@ -81,7 +81,10 @@ export class RotatableAuthority {
     this.#listeners.add(listener);
   }
 
-  /** A CA that was made while the clock was wrong lets the server start, but no client accepts what it signs. */
+  /**
+   * Logs a CA that is not valid now. It lets the server start, but no client accepts its certificates. It may have been made while the
+   * clock was wrong.
+   */
   #reportInvalid(): void {
     const { clock, log } = this.#options;
     const reason = validityFault([this.#current.certificate], clock.now());
@@ -145,7 +148,7 @@ export class RotatableAuthority {
     };
   }
 
-  /** What people copy elsewhere, and what an earlier version would read. The signing CA comes first. */
+  /** Writes the trusted CAs and the signing key into the files, for people and for earlier versions. The signing CA comes first. */
   #copyToFiles(): void {
     const { dataDirectory, baseName, sealingKey } = this.#options;
     const signing = this.#rotated && generationThat(this.#rotated, "signing");
@@ -164,7 +167,7 @@ function authorityInFiles(options: RotatableAuthorityOptions): AuthorityWithBund
   return { ...rootSigningAuthority(authority), bundlePem: authority.pem };
 }
 
-/** A generation of a CA as the record has it. */
+/** A new generation of a CA, for the record. */
 export function newGeneration(
   authority: Pick<SigningAuthority, "certificate">,
   { keyPem, sealingKey }: { readonly keyPem: string; readonly sealingKey: SealingKey },

@@ -29,7 +29,7 @@ import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
 import { counted } from "../../../machinery/command-line/counted.ts";
 
 export interface NamedAuthority {
-  /** The name of its files: `ca` for the CA of the server itself. */
+  /** The name of the CA: `ca` for the CA of the server itself. */
   readonly name: string;
 }
 
@@ -41,8 +41,8 @@ export const subjectOf = ({ certificate }: Generation): string =>
 type Timed = NamedAuthority & { readonly clock: Clock };
 
 /**
- * Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one, and with
- * UnusableFile when the sealing key does not open the CAs that are there: who has the right one could not open the new CA.
+ * Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when a CA is prepared already, and
+ * with UnusableFile when the sealing key does not open the present CAs: processes with the right sealing key could not open the new CA.
  */
 export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): Promise<Generation> {
   const { sealingKey } = keys;
@@ -62,10 +62,10 @@ export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): 
   return knownGeneration(changed, "prepared");
 }
 
-/** Everybody who follows the bundles has the new CA after this time. */
+/** The time after which every client that follows the bundles has the new CA. */
 const overlapMilliseconds = 10 * 60_000;
 
-/** Lets the prepared CA sign. Rejects with CommandFailure when there is none, or, unless forced, when it is new. */
+/** Lets the prepared CA sign. Rejects with CommandFailure when no CA is prepared, or, unless forced, when it was prepared too recently. */
 export async function switchAuthority(
   keys: KeyStore,
   { name, isForced, clock }: Timed & { readonly isForced: boolean },
@@ -87,8 +87,8 @@ export async function switchAuthority(
 }
 
 /**
- * Ends the trust in the CAs that signed before. Rejects with CommandFailure when there is none, and, unless forced, while
- * a certificate of theirs is valid. Resolves with their fingerprints.
+ * Ends the trust in the CAs that signed before. Rejects with CommandFailure when there are none, and, unless forced, while a certificate of
+ * these CAs is valid. Resolves with their fingerprints.
  */
 export async function retireAuthority(
   keys: KeyStore,
@@ -125,12 +125,12 @@ export async function retireAuthority(
   return retired;
 }
 
-/** Takes a prepared CA back, or lets the CA before the last switch sign again. Says which. */
+/** Removes a prepared CA, or else lets the CA before the last switch sign again. Resolves with which of the two it did. */
 export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
   let what: "prepared" | "switched" = "prepared";
   await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
-    // The last in their order: an earlier rotation may have been taken back.
+    // The last in order signed most recently, because an earlier rotation may have been aborted.
     const last = authority?.generations.findLast(({ state }) => state === "replaced");
     if (authority !== undefined && prepared !== undefined) {
       what = "prepared";
@@ -151,7 +151,7 @@ function knownGeneration(authority: RotatedAuthority, state: "prepared" | "signi
   return found;
 }
 
-/** Changes the record of one CA by compare-and-swap, and resolves with it. Rejects with CommandFailure for a name that there is not. */
+/** Changes the record of one CA by compare-and-swap, and resolves with the new record. Rejects with CommandFailure for an unknown name. */
 async function changeAuthority(
   { keys, name }: NamedAuthority & { readonly keys: KeyStore },
   change: (authority: RotatedAuthority | undefined, all: readonly RotatedAuthority[]) => RotatedAuthority,
@@ -172,7 +172,7 @@ async function changeAuthority(
   return authority;
 }
 
-/** The record of a CA that has been in its files only. */
+/** The first record of a CA that was only in its files until now. */
 function recordOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {
   const file = authorityFiles(dataDirectory).get(name) ?? "";
   const certificate = readAuthorityCertificate(file);
@@ -185,8 +185,8 @@ function recordOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }:
 const pageLength = 500;
 
 /**
- * How many certificates on record have not expired, by the distinguished name of their CA. Serving certificates of the API
- * server do not count: they are replaced as soon as another CA signs.
+ * Counts the recorded certificates that have not expired, by the distinguished name of their CA. Serving certificates of the API server do
+ * not count, because they are replaced as soon as another CA signs.
  */
 export async function countValidCertificates(
   { store, names }: Pick<KeyStore, "store" | "names">,

@@ -15,13 +15,13 @@ import { openSigningAuthority } from "./signing-authority-files.ts";
 import type { SigningAuthorityFilesOptions } from "./signing-authority-files.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
+/** Returns the CA of a signer from the current files. The signer's name may be in either spelling. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 interface OpenAuthoritiesOptions extends SigningAuthorityFilesOptions {
   readonly names: Names;
   readonly settings: CertificateSettings;
-  /** Default: there is none. */
+  /** The CA of a signer without files. Default: none. */
   readonly fallback?: (shortName: SignerShortName) => () => SigningAuthority | undefined;
 }
 
@@ -53,14 +53,14 @@ export const clientSigners = (names: Names): readonly string[] =>
 const distinct = (certificates: readonly Certificate[]): Certificate[] =>
   certificates.filter((one, index) => certificates.findIndex(({ der }) => der.equals(one.der)) === index);
 
-/** A server's signing CAs, and the CAs that it trusts for client certificates because of them. */
+/** A server's signing CAs, and the CAs of client certificates that it trusts because of them. */
 export interface SigningAuthorities {
   readonly authorityFor: AuthorityFor;
-  /** The CAs for client certificates: those that sign now, and replaced ones whose certificates may still be valid. */
+  /** The trusted CAs of client certificates: the signing CAs, and replaced CAs whose certificates may still be valid. */
   clientAuthorities(): readonly Certificate[];
 }
 
-/** The CAs of client certificates that were replaced. */
+/** The file of replaced CAs of client certificates. */
 export const replacedAuthoritiesFile = (dataDirectory: string): string =>
   join(dataDirectory, "client-authorities.json");
 
@@ -71,7 +71,7 @@ export interface OpenSigningAuthoritiesOptions extends SigningAuthorityFilesOpti
   readonly settings: CertificateSettings;
   readonly dataDirectory: string;
   readonly names: Names;
-  /** The CAs of the data directory. They sign when no files are configured. */
+  /** The CAs of the data directory, which sign when no files are configured. */
   readonly own: DataDirectoryAuthorities["ofSigner"];
   readonly log: Pick<Log, "info" | "error">;
 }
@@ -85,7 +85,7 @@ export function openSigningAuthorities(options: OpenSigningAuthoritiesOptions): 
   const ownClientAuthorities = wellKnownSigners
     .filter(({ isClientAuthenticating }) => isClientAuthenticating)
     .map((signer) => ({ signerName: signer.nameIn(names), own: own[signer.shortName] }));
-  /** A CA that was prepared is trusted before it signs: another replica may sign with it first. */
+  /** A prepared CA is trusted before it signs here: another replica may be the first to sign with it. */
   const ownAnchors = (): readonly Certificate[] =>
     ownClientAuthorities.flatMap(({ signerName, own: followed }) => {
       const authority = followed.current();
@@ -117,7 +117,7 @@ export function openSigningAuthorities(options: OpenSigningAuthoritiesOptions): 
   };
 }
 
-/** The CAs of client certificates that signed before, as the data directory has them. The log tells when there are more. */
+/** The replaced CAs of client certificates that the data directory has. Logs each replacement. */
 function openReplacedAuthorities({
   settings,
   dataDirectory,

@@ -17,14 +17,14 @@ import type { SigningAuthority } from "./signing-authority.ts";
 export interface SigningAuthorityFilesOptions {
   readonly followed: FollowedFiles;
   readonly clock: Clock;
-  /** Receives the calls of keys in tokens. Undefined: nobody asks for metrics. */
+  /** Receives each use of a key in a PKCS #11 token. Undefined: no metrics. */
   readonly observer: OutsideKeyObserver | undefined;
 }
 
 /**
- * Reads a CA from its files, and again when they change. The returned function returns the last pair that matched.
- * Throws UsageError when they are not a CA at the start. A new CA that is not valid now is not used in place of the
- * previous one. At the start it is used, and the log says so: everything that this CA does not sign still works.
+ * Reads a CA from its files, and again when they change. The returned function returns the last pair that matched. Throws UsageError at the
+ * start for files that are not a CA. Later, a new CA that is not valid at present does not replace the previous one. At the start such a CA
+ * is used, with a warning in the log, because everything that this CA does not sign still works.
  */
 export function openSigningAuthority(
   files: KeyPairFiles,
@@ -38,7 +38,7 @@ export function openSigningAuthority(
     sign: (data) =>
       observedSignature({ provider: "pkcs11", key: keyNameOfUri(keyFile), observer }, async () => sign(data)),
   });
-  /** The same one while the CA has the same key: it has a session with the token. */
+  /** Returns the same key while the CA keeps its public key, because the key has a session with the token. */
   const keyElsewhere = (publicKey: PublicKeyInfo): SigningKey => {
     if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = observed(keyInToken(keyFile, publicKey));
     return inToken;
@@ -71,7 +71,7 @@ export function openSigningAuthority(
   });
 }
 
-/** Throws PkiError for a PEM text without a private key that can be read. */
+/** Returns the text. Throws PkiError when it has no readable private key. */
 function withPrivateKey(pem: string): string {
   parsePrivateKeyPem(pem);
   return pem;

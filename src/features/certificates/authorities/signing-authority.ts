@@ -11,19 +11,22 @@ import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
 import type { SigningKey } from "../../../pki/keys/signing-key.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
-/** A CA that signs requests, and what its relying parties need. */
+/** A CA that signs requests, with the certificates that its relying parties need. */
 export interface SigningAuthority extends CertificateIssuer {
-  /** PEM of the CA certificates that follow an issued certificate: from its issuer upwards, without the root. */
+  /** PEM of the CA certificates that follow an issued certificate, from its issuer upwards, without the root. */
   readonly chainPem: string;
   /** The CA's certificate and its known issuers, from the CA upwards. */
   readonly path: readonly Certificate[];
   /** The trust anchors for relying parties: the root of the chain (or the CA itself), and future roots. */
   readonly anchors: readonly Certificate[];
-  /** The CAs of earlier and later rotations whose keys are here: they still sign lists and OCSP answers for their certificates. */
+  /**
+   * The CAs of earlier and later rotations whose keys are here. They still sign revocation lists and OCSP answers for their own
+   * certificates.
+   */
   readonly otherGenerations?: readonly SigningAuthority[];
 }
 
-/** A CA, and those of its earlier and later rotations. */
+/** A CA, followed by the CAs of its earlier and later rotations. */
 export const withOtherGenerations = (authority: SigningAuthority): readonly SigningAuthority[] => [
   authority,
   ...(authority.otherGenerations ?? []),
@@ -41,9 +44,9 @@ export const rootSigningAuthority = (authority: CertificateAuthority): SigningAu
 });
 
 /**
- * Loads a CA from PEM. The first certificate is the one that signs. Its issuers may follow, and other CA certificates,
- * which are published now and may sign later. Throws PkiError when the key does not match, the first certificate is
- * not a CA, or clients would refuse the way from it to its root. Times are not looked at: a CA that has ended can be loaded.
+ * Loads a CA from PEM. The first certificate is the signing one. Its issuers may follow, and other CA certificates, which are published now
+ * and may sign later. Throws PkiError when the key does not match, the first certificate is not a CA, or clients would refuse the path from
+ * it to its root. Validity times are not checked, so an expired CA can be loaded.
  */
 export function loadSigningAuthority(pem: {
   readonly certificate: string;
@@ -54,7 +57,10 @@ export function loadSigningAuthority(pem: {
   return authorityOf(certificates, loadCertificateAuthority(pem));
 }
 
-/** The same for a CA whose key is elsewhere. `open` gets the public key of its certificate. */
+/**
+ * Loads a CA whose key is outside this process. `open` gets the public key of the CA's certificate. Throws PkiError as
+ * `loadSigningAuthority`.
+ */
 export function loadSigningAuthorityElsewhere(
   certificatePem: string,
   open: (publicKey: PublicKeyInfo) => SigningKey,
@@ -82,7 +88,10 @@ function authorityOf<Authority extends CertificateIssuer>(
   };
 }
 
-/** People often put the root first. Without this check, the message would complain about the key. */
+/**
+ * Throws PkiError when the key belongs to a certificate that is not the first: people often put the root first. Without this check, the
+ * error would be about the key.
+ */
 function refuseOtherOrder(certificates: readonly Certificate[], privateKey: string): void {
   const { spki } = publicKeyInfoOf(parsePrivateKeyPem(privateKey));
   const signing = certificates.find(({ publicKey }) => publicKey.spki.equals(spki));

@@ -1,8 +1,8 @@
-/** How the names of all bundles of a signer begin: `example.com:signer:` for `example.com/signer`. */
+/** The prefix of the names of a signer's bundles: `example.com:signer:` for `example.com/signer`. */
 export const bundlePrefix = (signerName: string): string => `${signerName.replaceAll("/", ":")}:`;
 
-/** The bundle that the server publishes for a signer. */
+/** The name of the bundle that the server publishes for a signer. */
 export const publishedBundle = (signerName: string): string => `${bundlePrefix(signerName)}ca`;
 
-/** The signer that a bundle's name begins with. No signer has the name that it returns for a bundle of none. */
+/** The signer in the prefix of a bundle's name. For a bundle of no signer, returns a name that no signer has. */
 export const signerOfBundle = (name: string): string => name.split(":", 2).join("/");

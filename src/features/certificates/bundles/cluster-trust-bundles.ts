@@ -17,7 +17,7 @@ import type { Infer } from "../../../machinery/schema/schema.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
-/** The versions differ in the names of their types only. */
+/** The schema of a version. The versions differ only in the names of their types. */
 const schemaOf = (version: "v1" | "v1beta1") =>
   struct(
     `${version}.ClusterTrustBundle`,
@@ -71,8 +71,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
       return () => [...validateSigner(spec.signerName ?? ""), ...validateBundle()];
     },
     async startUpdateValidation({ spec }, { previous, user }) {
-      // Unchanged anchors are not validated again: an older bundle that a stricter parser would refuse can still be
-      // labelled.
+      // Unchanged anchors are not validated again, so that an older bundle that a stricter parser would refuse can still be labelled.
       const isChanged = spec.trustBundle !== previous.spec.trustBundle;
       const validateBundle = isChanged ? await startBundleValidation(spec.trustBundle, user) : () => [];
       return () => [
@@ -104,7 +103,8 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
   });
 
 /**
- * A signer's bundles have its name as prefix, and other bundles must not have it, so no bundle can imitate a signer's.
+ * The names of a signer's bundles must begin with the signer's prefix, and the names of other bundles must not look like that. So no bundle
+ * can imitate a signer's.
  */
 function bundleNameFaults(
   name: string,
@@ -124,7 +124,7 @@ function bundleNameFaults(
 const validateSigner = (signerName: string): FieldError[] =>
   signerName === "" ? [] : validateSignerName(signerName, "spec.signerName");
 
-/** Reads the anchors in turns of the user: a bundle has room for thousands. */
+/** Reads the anchors in turns of the event loop, because a bundle has room for thousands. The result returns every fault. */
 async function startBundleValidation(trustBundle: string, user: UserInfo): Promise<() => FieldError[]> {
   const field = "spec.trustBundle";
   if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return () => [tooLong(field, maximumTrustBundleBytes)];

@@ -16,7 +16,7 @@ interface PublishedState {
   readonly overlapMilliseconds: number;
 }
 
-/** The anchors to publish: the current ones, then the replaced ones that are not due for removal. */
+/** The anchors to publish: the current anchors, then the replaced anchors that are not due for removal. */
 export function publishedAnchors({ current, published, replaced, now, overlapMilliseconds }: PublishedState): {
   readonly anchors: readonly Certificate[];
   readonly replaced: RemovalTimes;
@@ -34,11 +34,11 @@ export function publishedAnchors({ current, published, replaced, now, overlapMil
   return { anchors: [...current, ...kept], replaced: next };
 }
 
-/** The annotation of a bundle that stores it: `FINGERPRINT=TIME,…`. */
+/** Formats removal times for the annotation of a bundle: `FINGERPRINT=TIME,…`. */
 export const formatRemovalTimes = (replaced: RemovalTimes): string =>
   [...replaced].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
 
-/** Reads that annotation. Leaves out what it cannot read. */
+/** Reads this annotation. Leaves out entries that cannot be read. */
 export function parseRemovalTimes(text = ""): RemovalTimes {
   const entries = text.split(",").map((entry) => entry.split("="));
   return new Map(

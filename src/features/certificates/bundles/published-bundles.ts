@@ -15,14 +15,14 @@ interface ObservedBundle {
 }
 
 /**
- * The published bundles, and the recalls also of deleted ones: who may delete bundles, but not `attest`, must not take a recall back.
- * Another process does not know them. They are what changes told, unlike an informer's objects, which may be ahead of its changes: a bundle
- * can be gone there before its last recall was told.
+ * The published bundles, and the recalls of deleted bundles: a user who may delete bundles, but not `attest`, must not be able to undo a
+ * recall. The recalls of deleted bundles are known in this process only. This class collects the state from change events, because an
+ * informer's objects may be ahead of its events: a bundle can be missing there before the event of its last recall.
  */
 export class PublishedBundles {
   readonly #isOwnSigner: (signerName: string) => boolean;
   readonly #recallKey: string;
-  /** What was last observed of the bundle of each signer. */
+  /** The last observed state of each signer's bundle. */
   readonly #observed = new Map<string, ObservedBundle>();
 
   constructor({ isOwnSigner, names }: PublishedBundlesOptions) {
@@ -30,22 +30,22 @@ export class PublishedBundles {
     this.#recallKey = recallAnnotation(names);
   }
 
-  /** Call it for each change of a bundle. Others than those that the server publishes do not count. */
+  /** Records a change of a bundle. Ignores bundles that the server does not publish. */
   observe(bundle: ClusterTrustBundle, { isDeleted }: Pick<ObservedBundle, "isDeleted">): void {
     const { signerName = "" } = bundle.spec;
     if (bundle.metadata.name !== publishedBundle(signerName)) return;
-    // Nobody publishes another one for a signer that is not the server's.
+    // For a signer that is not the server's, nobody will publish a new bundle.
     if (isDeleted && !this.#isOwnSigner(signerName)) this.#observed.delete(signerName);
     else this.#observed.set(signerName, { bundle, isDeleted });
   }
 
-  /** Undefined while there is none. */
+  /** The bundle of a signer. Undefined when it does not exist. */
   of(signerName: string): ClusterTrustBundle | undefined {
     const last = this.#observed.get(signerName);
     return last?.isDeleted === false ? last.bundle : undefined;
   }
 
-  /** Creates a bundle, with the recall of the deleted one in whose place it comes. Rejects as `write` does. */
+  /** Creates a bundle, with the recall of the deleted bundle that it replaces. Rejects as `write` does. */
   async create(
     { metadata, ...bundle }: ClusterTrustBundle,
     write: (bundle: ClusterTrustBundle) => Promise<ClusterTrustBundle>,
@@ -55,7 +55,7 @@ export class PublishedBundles {
     const recall = last?.bundle.metadata.annotations?.[this.#recallKey];
     const annotations = { ...metadata.annotations, ...(recall !== undefined && { [this.#recallKey]: recall }) };
     const created = await write({ ...bundle, metadata: { ...metadata, annotations } });
-    // Later changes of it may have been told already.
+    // Only if no later change was observed meanwhile.
     if (this.#observed.get(signerName) === last) this.observe(created, { isDeleted: false });
   }
 }

@@ -3,18 +3,18 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 
 /**
- * The annotation of a signer's bundle with a time in RFC 3339: agents renew the signer's certificates that were issued before it.
- * Whoever writes it needs the permission to `attest` for the signer, as for all of the bundle.
+ * The annotation of a signer's bundle with an RFC 3339 time. Agents renew the signer's certificates that were issued before this time.
+ * Writing it requires the permission to `attest` for the signer, like every change of the bundle.
  */
 export const recallAnnotation = (names: Names): string => `${names.group("signet")}/renew-issued-before`;
 
-/** The time of a bundle's annotation, in milliseconds since the epoch. 0 when there is none, or it is no time. */
+/** The time in a bundle's annotation, in milliseconds since the epoch. 0 when the annotation is missing or is not a time. */
 const recallOf = ({ metadata }: Pick<ApiObject, "metadata">, names: Names): number =>
   parseTimestamp(metadata.annotations?.[recallAnnotation(names)] ?? "") ?? 0;
 
 /**
- * Before which time a signer has recalled its certificates, in milliseconds since the epoch: the latest that its bundles say and that has
- * come by `now`. One in the future would hide the others. 0: none.
+ * The latest recall in a signer's bundles that is not after `now`, in milliseconds since the epoch: the signer's certificates from before
+ * this time must be renewed. Recalls in the future are ignored, because they would hide the others. 0: none.
  */
 export const latestRecall = (
   bundles: readonly Pick<ApiObject, "metadata">[],

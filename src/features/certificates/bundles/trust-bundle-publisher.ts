@@ -12,23 +12,22 @@ import { clusterTrustBundleResource } from "../resources.ts";
 import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
 
 export interface TrustBundlePublisherOptions {
-  /** Called at each interval: there may be new ones. */
+  /** The signers with bundles. Called at each interval, because there may be new signers. */
   signerNames(): readonly string[];
-  /** The CA certificates that a signer signs with now, or will soon; called at each interval. */
+  /** The CA certificates with which a signer signs now, or will soon. Called at each interval. */
   anchorsFor(signerName: string): readonly Certificate[];
-  /** How long a certificate of a replaced anchor may still be in use: the longest validity, in milliseconds. */
+  /** The longest validity of a replaced anchor's certificates, in milliseconds: so long they may still be in use. */
   overlapMilliseconds(signerName: string): number;
-  /** Whether a CA was retired: then it is not published any more, whatever it signed. */
+  /** Whether a CA was retired. A retired CA is not published any more, even if its certificates are valid. */
   isRetired(anchor: Certificate): boolean;
 }
 
-/** How often the CAs are checked. */
+/** How often to check whether the CAs have changed. */
 const intervalMilliseconds = 5_000;
 
 /**
- * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
- * certificate that it signed may be valid. An annotation stores when it is removed. A bundle that takes the place of a deleted one has its
- * recall (`PublishedBundles`).
+ * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a certificate that it signed
+ * may be valid; an annotation stores when to remove it. A bundle that replaces a deleted one keeps its recall (see `PublishedBundles`).
  */
 export const trustBundlePublisher = (options: TrustBundlePublisherOptions): Controller => ({
   name: "trust-bundle-publisher",
@@ -40,10 +39,10 @@ class TrustBundlePublisher implements StartedController {
   readonly #context: ControllerContext;
   readonly #options: TrustBundlePublisherOptions;
   readonly #published: PublishedBundles;
-  /** The signers whose bundles are looked after. */
+  /** The signers whose bundles are published. */
   readonly #known = new Set<string>();
 
-  /** Called without its object. */
+  /** An arrow function, because it is called without its object. */
   readonly onSynced = (): void => this.#addNewSigners();
 
   constructor(context: ControllerContext, options: TrustBundlePublisherOptions) {
@@ -99,10 +98,10 @@ class TrustBundlePublisher implements StartedController {
   }
 }
 
-/** When each replaced anchor is removed, in an annotation of its bundle. Stored bundles have this key. */
+/** The annotation of a bundle with the removal times of replaced anchors. Stored bundles have this key, so it cannot change. */
 const replacedAnnotation = (names: Names): string => `${names.group("signet")}/retired-trust-anchors`;
 
-/** Whether a bundle has the wanted anchors, and says the same of when they are removed. */
+/** Whether a bundle has the wanted anchors and removal times. */
 const isCurrent = (
   { spec, metadata }: ClusterTrustBundle,
   { wanted, names }: { readonly wanted: ClusterTrustBundle; readonly names: Names },
@@ -123,7 +122,7 @@ interface BundleParts {
   readonly options: TrustBundlePublisherOptions;
 }
 
-/** The bundle as it should be: what else is in the existing one stays. */
+/** The wanted bundle. All other fields of the existing bundle stay. */
 function bundleOf(signerName: string, { existing, anchors, names, now, options }: BundleParts): ClusterTrustBundle {
   const replacedKey = replacedAnnotation(names);
   const published = existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle);

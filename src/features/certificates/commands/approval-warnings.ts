@@ -19,7 +19,7 @@ export interface ApprovalWarningInput {
   readonly context: RequestContext;
 }
 
-/** What the server knows in addition to the request. */
+/** The facts that the server knows in addition to the request. */
 export interface RequestContext {
   /** The names and CAs of the API server. */
   readonly server: ServerIdentity;
@@ -92,7 +92,7 @@ function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): str
 
 /** Warnings about the usages of the certificate. */
 function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
-  // Its signer may copy what the extensions ask for.
+  // The signer may copy usages that the request's extensions ask for.
   const usages = [...new Set([...(spec.usages ?? []), ...requestedPowers(request)])];
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [

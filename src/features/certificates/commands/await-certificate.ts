@@ -8,18 +8,18 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import { certificateSigningRequestResource } from "../resources.ts";
 import { certificateRequestSummary, conditionOf } from "../requests/certificate-request-state.ts";
 
-/** Between two reads of the request: a server may end each watch at once, or refuse it. */
+/** The pause between two reads of the request: a server may end each watch at once, or refuse it. */
 const pauseMilliseconds = 1000;
 
 interface AwaitedRequest {
   readonly name: string;
-  /** The uid of the request that the caller has seen or made. Undefined: any that has the name when the wait begins. */
+  /** The uid of the request that the caller has seen or made. Undefined: the request with this name when the wait begins. */
   readonly uid?: string | undefined;
 }
 
 /**
- * Waits until a request has its certificate, for as long as `--timeout` says. Throws CommandFailure when the request is
- * denied, failed or deleted, also when another one has its name since, and when nothing was decided in time.
+ * Waits until a request has its certificate, for at most the `--timeout`. Throws CommandFailure when the request is denied, failed, deleted
+ * or replaced by a request of the same name, and when the time is over.
  */
 export async function awaitCertificate(
   { client, names, timeoutMilliseconds }: Pick<ServerConnection, "client" | "names" | "timeoutMilliseconds">,
@@ -50,7 +50,7 @@ interface ChangeSource {
   readonly deadline: AbortSignal;
 }
 
-/** The request as soon as it is over, or as it is after a watch has ended. A caller who may not watch reads it at intervals. */
+/** The request as soon as it is decided, or its state after a watch has ended. Reads at intervals when the caller may not watch. */
 async function nextChange(
   { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
   { requests, deadline }: ChangeSource,
@@ -61,7 +61,7 @@ async function nextChange(
       if (isOver(object)) return object;
     }
   } catch (error) {
-    // 410: the server no longer has the changes since then. So read it again.
+    // 410: the server no longer has the changes since then, so read the request again. 403: the caller may not watch.
     if (!(error instanceof ApiError && (error.code === 410 || error.code === 403))) throw error;
   }
   await sleep(pauseMilliseconds, undefined, { signal: deadline });

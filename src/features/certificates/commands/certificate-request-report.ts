@@ -14,11 +14,11 @@ import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
 import type { RequestContext } from "./approval-warnings.ts";
 
-/** What a person should know about a request before deciding on it. */
+/** The facts that a person should know before deciding on a request. */
 export interface CertificateRequestReport {
   readonly name: string;
   readonly created: string;
-  /** `Approved,Issued`, as kubectl shows it. */
+  /** Such as `Approved,Issued`, as kubectl shows it. */
   readonly state: string;
   readonly conditions: readonly { type: string; reason?: string; message?: string }[];
   readonly requester: { readonly username: string; readonly groups: readonly string[] };
@@ -39,7 +39,10 @@ export interface CertificateRequestReport {
 
 const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
 
-/** Why a signer of this server will fail a request, as far as that is known without its CA. Of others, nothing is known. */
+/**
+ * Why a signer of this server will fail a request, as far as this is known without its CA. Empty for other signers, whose rules are
+ * unknown.
+ */
 const brokenRules = (
   request: CertificateRequest,
   { signer, usages }: { readonly signer: SignerRules | undefined; readonly usages: readonly string[] },

@@ -21,7 +21,7 @@ import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
 import { selectionOf } from "./selection-of.ts";
 import { unrenewedCertificates } from "./unrenewed-certificates.ts";
 
-/** `signet certificates list|describe|renew|revoke|revocations`: the inventory of what was issued, and what was revoked. */
+/** `signet certificates list|describe|renew|revoke|revocations`: the inventory of issued certificates, and revocations. */
 export const certificates = (): Command =>
   new Command("certificates")
     .alias("certificate")
@@ -93,10 +93,10 @@ async function findRecords(
   const records = client.resource(issuedCertificateResource(names));
   const ofSigner = { "spec.signerName": signer };
   if (unrenewed !== true) return listAll(records, selectionOf({ ...ofSigner, "spec.username": user }));
-  // Another user may have renewed what this one has got: a node after its bootstrap token.
+  // List all users: another user may have renewed a certificate of this user, as a node does for its bootstrap token.
   const found = await listAll(records, selectionOf(ofSigner));
   const { items: bundles } = await listAll(client.resource(clusterTrustBundleResource(names)), selectionOf(ofSigner));
-  // Not everyone who may list certificates may list revocations.
+  // A caller who may list certificates may not be allowed to list revocations.
   const revocations = await ignoreCodes([403, 404], listAll(client.resource(revocationResource(names))));
   if (revocations === undefined) {
     console.error("warning: revoked certificates may be in the list, because this user may not list revocations");

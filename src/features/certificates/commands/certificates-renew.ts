@@ -27,14 +27,14 @@ export const renewCertificates = (): Command =>
           const type = clusterTrustBundleResource(names);
           const bundles = client.resource(type);
           const found = await bundles.listMetadata(selectionOf({ "spec.signerName": signerName }));
-          // When somebody deletes the bundle that the server publishes, its recall stays.
+          // Prefer the bundle that the server publishes: its recall stays when somebody deletes the bundle.
           const published = publishedBundle(ownSignerName(names, signerName));
           const bundle = found.find(({ metadata }) => metadata.name === published) ?? found[0];
           if (bundle === undefined) {
             const advice = "signet trust list shows the signers that have one, signet trust create makes one";
             throw commandRefused(`the signer ${signerName} has no trust bundle to write it to: ${advice}`);
           }
-          // Everything that was issued so far was issued before it.
+          // A second later, so that all certificates that were issued so far are older.
           const issuedBefore = timestamp((await serverTime(connection)) + 1000);
           const annotations = { [recallAnnotation(names)]: issuedBefore };
           const marked = await bundles.patch(bundle.metadata.name ?? "", { body: { metadata: { annotations } } });
@@ -47,7 +47,7 @@ export const renewCertificates = (): Command =>
     ["After signet ca switch example.com/services", "signet certificates renew example.com/services"],
   );
 
-/** Milliseconds since the epoch. A local clock that is behind would spare the newest certificates. */
+/** The server's time in milliseconds since the epoch. With a local clock that is behind, the newest certificates would not be recalled. */
 async function serverTime({ client, names }: ServerConnection): Promise<number> {
   const group = names.group("authentication");
   const review = await postReview<ApiObject>(client, { group, kind: "SelfSubjectReview" });

@@ -22,7 +22,7 @@ interface RevokeFlags extends RevocationFlags {
   readonly file?: string;
 }
 
-/** One certificate, as a revocation names it. */
+/** The fields by which a revocation names one certificate. */
 interface OneCertificate {
   readonly issuer: string;
   readonly serialNumber: string;
@@ -85,7 +85,10 @@ async function recorded(connection: ServerConnection, name: string): Promise<One
   return { issuer, serialNumber, expirationTimestamp: notAfter };
 }
 
-/** A subject that is written in another way is revoked, and matches no certificate. Not everyone who may revoke may list. */
+/**
+ * Warns of a subject that no recorded certificate has: a differently written subject is revoked too, but matches nothing. Says nothing when
+ * the caller may not list certificates.
+ */
 async function warnOfUnknownSubject({ client, names }: ServerConnection, subject: string): Promise<void> {
   const recorded = await ignoreCodes([403], listAll(client.resource(issuedCertificateResource(names))));
   if (recorded === undefined || recorded.items.some(({ spec }) => spec.subject === subject)) return;

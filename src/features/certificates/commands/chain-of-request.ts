@@ -5,8 +5,8 @@ import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem
 import type { CertificateSigningRequest } from "../resources.ts";
 
 /**
- * The certificate of a request and its chain, without what a signer wrote between them. Empty: it is not issued. Throws
- * UnreadableAnswer.
+ * The certificate of a request and its chain, without text that a signer wrote between them. Empty while the certificate is not issued.
+ * Throws UnreadableAnswer.
  */
 export function chainOfRequest({ metadata, status }: CertificateSigningRequest): Certificate[] {
   try {

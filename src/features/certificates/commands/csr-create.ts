@@ -67,7 +67,7 @@ export const createCertificateRequest = (): Command =>
   );
 
 async function createRequest(name: string, flags: CreateFlags): Promise<void> {
-  // Before a key is made, or the server is asked.
+  // Check the flags before a key is made or a request is sent.
   const { usages, ...named } = certificateNamesOf(flags, name);
   const requestFile = outputFile("--request-file", flags.requestFile);
   await withServer(flags, async (connection) => {
@@ -78,7 +78,7 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
     const sent = requests.create(requestToSend(connection, { ...flags, name, pem, usages }));
     const created = await sent.catch(async (error: unknown) => {
       if (!key.isNew || !isRefusal(error)) throw error;
-      // The same command at the same moment may have found the key, and been faster.
+      // The same command at the same moment may have found the key, and created the request first.
       const isUsed = error.code === 409 && (await requests.get(name).then(isFor(key.privateKey), () => true));
       if (!isUsed) rmSync(flags.keyFile, { force: true });
       throw error;
@@ -92,7 +92,7 @@ const requestPem = (
   { commonName, organizations, subjectAltNames }: Omit<CertificateNames, "usages">,
 ): string => createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
 
-/** Whether the server took nothing. After any other failure the request may be there, and its key is needed. */
+/** Whether the server surely stored nothing. After any other failure the request may exist, and its key is needed. */
 const isRefusal = (error: unknown): error is ApiError => error instanceof ApiError && error.code < 500;
 
 const isFor =
@@ -110,8 +110,8 @@ interface RequestKey {
 }
 
 /**
- * The key of the file, or a new key that is written to the file before the request is sent. A file that comes meanwhile is of the same
- * command at the same moment, and its key is used.
+ * The key of the file, or a new key that is written to the file before the request is sent. If the file appears meanwhile, the same command
+ * runs at the same moment, and its key is used.
  */
 function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
   const output = { namedBy: "--key-file", file: keyFile };
@@ -123,7 +123,7 @@ function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
   if (writeNewKeyOutput(output, pem)) return { privateKey, isNew: true };
   const found = readKey(keyFile);
   if (found !== undefined) return { privateKey: found, isNew: false };
-  writePrivateOutput(output, pem); // a link that leads nowhere has the name
+  writePrivateOutput(output, pem); // the name is a dangling symbolic link
   return { privateKey, isNew: true };
 }
 

@@ -68,7 +68,7 @@ export const denyCertificateRequests = (): Command =>
     ["Deny a request, and say why", 'signet csr deny ann --message "ask for the group dev, not ops"'],
   );
 
-/** The other decision is final: the server would refuse this one in the words of its validation. */
+/** Throws CommandFailure when the opposite decision was made. It is final, and the server's own error would be one of validation. */
 function refuseDecided(request: CertificateSigningRequest, other: "Approved" | "Denied"): void {
   if (conditionOf(request, other) === undefined) return;
   const next =
@@ -86,7 +86,7 @@ interface Decision {
   readonly type: "Approved" | "Denied";
 }
 
-/** Adds the condition to the version that was shown: if the request has changed, this is a conflict. */
+/** Adds the condition to the version that was shown. Rejects with a conflict if the request has changed since. */
 function decide(connection: ServerConnection, { request, flags, type }: Decision): Promise<CertificateSigningRequest> {
   const [verb, done] = type === "Approved" ? ["approve", "approved"] : ["deny", "denied"];
   const condition = {
@@ -107,7 +107,7 @@ interface Shown {
   readonly request: CertificateSigningRequest;
   readonly flags: OutputFlags;
   readonly text: string;
-  /** The names of all requests that are shown. */
+  /** The names of the requests, as given on the command line. */
   readonly given: readonly string[];
 }
 

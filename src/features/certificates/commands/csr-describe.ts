@@ -45,7 +45,7 @@ export const describeCertificateRequest = (): Command =>
     ["Only the warnings", "signet csr describe ann -o json | jq .warnings"],
   );
 
-/** A report with what only the server knows: its own names, and those of the requesting node. */
+/** A report on a request, with names that only the server knows: its own, and those of the requesting node. */
 export async function reportFor(
   { client, names, transport, timeoutMilliseconds }: ServerConnection,
   request: CertificateSigningRequest,

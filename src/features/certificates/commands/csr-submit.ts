@@ -48,10 +48,10 @@ async function submitRequest(name: string, flags: SubmitFlags): Promise<void> {
   });
 }
 
-/** keytool, NSS and Windows write the second one (RFC 7468 section 7). */
+/** The PEM labels of requests. keytool, NSS and Windows write the second (RFC 7468 section 7). */
 const requestLabels: ReadonlySet<string> = new Set(["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"]);
 
-/** The only request of a file, as the one plain PEM block that servers and signers want. Throws UsageError. */
+/** The only request of a file, also as a single plain PEM block, which servers and signers require. Throws UsageError. */
 async function readRequest(file: string): Promise<{ readonly pem: string; readonly request: CertificateRequest }> {
   const text = await readInputFile({ flag: "from-file", file });
   const found = decodePemBlocks(text).filter(({ type }) => requestLabels.has(type));

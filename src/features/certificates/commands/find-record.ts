@@ -4,7 +4,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
 
-/** The record of a name or of a serial number. Throws CommandFailure when there is none, or several CAs gave the number. */
+/** Finds a record by its name or its serial number. Throws CommandFailure when there is none, or several CAs have used the number. */
 export async function findRecord({ client, names }: ServerConnection, name: string): Promise<IssuedCertificate> {
   const records = client.resource(issuedCertificateResource(names));
   const named = await records.find(name);

@@ -14,8 +14,8 @@ import type { Log } from "../../../machinery/logging/log.ts";
 const longestHandshakeMilliseconds = 10_000;
 
 /**
- * The identity of a server as its clients see it: its serving certificate, and the CA and names in the kubeconfig. Throws
- * CommandFailure when there is no connection within the timeout, and within ten seconds.
+ * The identity of a server as its clients see it: its serving certificate, and the CA and names in the kubeconfig. Throws CommandFailure
+ * when there is no connection within the timeout, which is at most ten seconds.
  */
 export async function identityOfServer(
   transport: HttpsTransportOptions,
@@ -38,12 +38,12 @@ export async function identityOfServer(
 const intervalMilliseconds = 60_000;
 
 interface FollowedServerIdentity {
-  /** The last identity. Throws while there is none: callers retry. */
+  /** The last identity. Throws while it is unknown; then callers retry. */
   current(): ServerIdentity;
   stop(): void;
 }
 
-/** Reads the server's names and CAs from its serving certificate, now and every minute. */
+/** Reads the server's names and CAs from its serving certificate, at once and every minute. */
 export function followServerIdentity(
   transport: HttpsTransportOptions,
   log: Pick<Log, "info" | "error">,

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../requested-lifetime.ts";
 
-/** An option whose value is a lifetime that a certificate can be requested for, in seconds. */
+/** An option for the lifetime of a requested certificate, in seconds. */
 export const lifetimeOption = (flags: string, description: string): Option => {
   const option = new Option(flags, description);
   return option.argParser((text) => {

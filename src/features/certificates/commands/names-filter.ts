@@ -5,19 +5,19 @@ import { allSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 
-/** What `--subject` says in help. */
+/** The help text of `--subject`. */
 export const subjectFilterHelp =
   "only those whose subject or names contain this text, such as CN=web or web.example.com";
 
-/** Whether one of the names holds a text, whatever the case. Without a text every name is wanted. */
+/** Whether one of the names contains a text, ignoring case. True without a text. */
 const hold = (names: readonly string[], text: string | undefined): boolean =>
   text === undefined || names.some((name) => name.toLowerCase().includes(text.toLowerCase()));
 
-/** Whether an issued certificate is for a subject or a name that holds a text. */
+/** Whether the subject or a name of an issued certificate contains a text. */
 export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
   hold([spec.subject ?? "", ...allSubjectAltNames(spec)], text);
 
-/** Whether a request asks for a subject or a name that holds a text. One that cannot be read does not. */
+/** Whether the subject or a name in a request contains a text. False for a request that cannot be read. */
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
   const request = orPkiError(() => parseRequestField(spec.request ?? ""));

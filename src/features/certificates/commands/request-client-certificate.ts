@@ -17,8 +17,8 @@ export interface ClientIdentity {
 }
 
 /**
- * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the
- * certificate. The private key leaves this process only in the returned value. Throws UnreadableAnswer when the certificate is not for it.
+ * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the certificate. The private key
+ * leaves this process only in the returned value. Throws UnreadableAnswer when the certificate is for another key.
  */
 export async function requestClientCertificate(
   connection: ServerConnection,
@@ -50,7 +50,7 @@ export async function requestClientCertificate(
     { subresource: "approval" },
   );
   const chain = chainOfRequest(await awaitCertificate(connection, { name, uid: created.metadata.uid }));
-  // What cannot work must not take the place of a kubeconfig that does.
+  // A kubeconfig that cannot work must not replace one that does.
   if (chain[0]?.publicKey.spki.equals(publicKeyInfoOf(privateKey).spki) !== true) {
     throw new UnreadableAnswer(`the certificate of request ${name} is not for the key that requested it`);
   }

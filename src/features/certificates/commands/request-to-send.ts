@@ -19,7 +19,7 @@ export interface SendFlags extends ConnectionFlags, OutputFlags {
   readonly wait?: boolean;
 }
 
-/** Adds those flags. */
+/** Adds the flags of `SendFlags`. */
 export const withSendFlags = (command: Command): Command =>
   withOutputFlag(withConnectionFlags(command))
     .option("--signer <name>", "the signer; default: the signer for API clients")
@@ -33,7 +33,7 @@ export const withSendFlags = (command: Command): Command =>
 
 type RequestToSend = Pick<Parameters<typeof newSigningRequest>[0], "name" | "pem" | "usages">;
 
-/** The object to create for a PKCS #10 request, with what the flags say. */
+/** The object to create for a PKCS #10 request and the flags. */
 export const requestToSend = (
   { names }: Pick<ServerConnection, "names">,
   { signer, duration, ...request }: RequestToSend & Pick<SendFlags, "signer" | "duration">,
@@ -44,7 +44,7 @@ export const requestToSend = (
     expirationSeconds: duration,
   });
 
-/** Prints a request that was created, with `--wait` when its certificate is there. */
+/** Prints a created request. With `--wait`, waits for its certificate first. */
 export async function showSent(
   connection: ServerConnection,
   { created, flags }: { readonly created: CertificateSigningRequest; readonly flags: SendFlags },

@@ -41,13 +41,14 @@ export function unrenewedCertificates(
   );
 }
 
-/** When it was recorded: a signer may let it begin long before. */
+/** The time of issue: when the record was created, because a signer may backdate the certificate itself. */
 const issuedAt = (record: IssuedCertificate | undefined): number =>
   Date.parse(record?.metadata.creationTimestamp ?? "") || 0;
 
 /**
- * Who asks for a certificate, for which names, and for what: a program may have two, with keys of two types or for other usages. A node's
- * first client certificate was requested with a bootstrap token.
+ * Identifies who requested a certificate, for which names and for which purpose: a program may have two certificates, with keys of two
+ * types or for different usages. For certificates of nodes, the requester does not count, because a node requests its first with a
+ * bootstrap token.
  */
 function ownerOf({ spec }: IssuedCertificate, names: Names): string {
   const { username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
@@ -56,7 +57,7 @@ function ownerOf({ spec }: IssuedCertificate, names: Names): string {
   return JSON.stringify([signerName, requester, subject, dnsNames, ipAddresses, emailAddresses, uris, purposeOf(spec)]);
 }
 
-/** The type of its key, and its extended usages, where the record has the certificate. */
+/** The type of the certificate's key, and its extended usages. Undefined when the record has no readable certificate. */
 function purposeOf({ certificate = "" }: IssuedCertificate["spec"]): unknown {
   const parsed = orPkiError(() => parseCertificatesPem(Buffer.from(certificate, "base64")));
   if (parsed instanceof PkiError || parsed[0] === undefined) return undefined;

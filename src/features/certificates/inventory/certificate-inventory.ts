@@ -22,7 +22,9 @@ export const certificateInventory: Controller = {
     const records = informers.of(issuedCertificateResource(names));
     const writer = client.resource(issuedCertificateResource(names));
 
-    /** The cached records may be older than a request that was just signed: then ask the server. */
+    /**
+     * Whether a certificate is recorded. The cached records may be older than a request that was just signed, so this also asks the server.
+     */
     const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
       if (records.get(fingerprintRecordName(certificate)) !== undefined) return true;
       const ownName = signedRecordName(requestUid);

@@ -14,20 +14,23 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 /** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
 const nameLength = 40;
 
-/** The name of the record of a certificate that was signed elsewhere. So the same certificate is recorded once. */
+/**
+ * The name of the record of a certificate that `csrsigning` did not sign. It follows from the fingerprint, so that a certificate is
+ * recorded once.
+ */
 export const fingerprintRecordName = (certificate: Certificate): string =>
   fingerprintOf(certificate).slice(0, nameLength);
 
 /**
- * The name of the record of the certificate that `csrsigning` issues for a request. There is one for each request, so a
- * request is signed once.
+ * The name of the record of the certificate that `csrsigning` issues for a request. Each request has only one such name, so a request is
+ * signed only once.
  */
 export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;
 
 export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
   spec.fingerprint === fingerprintOf(certificate);
 
-/** What a record says of its certificate, as revocations name it. */
+/** The facts of a recorded certificate by which revocations find it. */
 export const recordFacts = ({ spec }: IssuedCertificate): CertificateFacts => ({
   fingerprint: spec.fingerprint,
   serialNumber: spec.serialNumber,
@@ -40,12 +43,12 @@ interface RecordedCertificate {
   /** The record's own name. */
   readonly recordName: string;
   readonly certificate: Certificate;
-  /** What it was issued for. Its metadata is empty for what the server issued by itself. */
+  /** The request for the certificate. Its metadata is empty for certificates that the server issued by itself. */
   readonly request: {
     readonly metadata: Pick<CertificateSigningRequest["metadata"], "name" | "uid">;
     readonly spec: Pick<CertificateSigningRequest["spec"], "signerName" | "username">;
   };
-  /** The request's `status.certificate`: with its chain, for when it must be returned again. */
+  /** The request's `status.certificate`, with its chain, for when it must be returned again. */
   readonly text?: string;
 }
 
@@ -85,7 +88,7 @@ export function certificateRecord({
 interface OwnCertificate {
   readonly certificate: Certificate;
   readonly signerName: string;
-  /** The `username` of the record. Absent: it has none. */
+  /** The `username` of the record. Absent: the record has none. */
   readonly username?: string;
 }
 
@@ -96,8 +99,8 @@ interface Inventory {
 }
 
 /**
- * Puts a certificate that the server made for itself, or for the administrator, into the inventory, where it can be found and
- * revoked like any other. A record that is there stays, also one that can't be read. Rejects like the client.
+ * Puts a certificate that the server made for itself, or for the administrator, into the inventory, where it can be found and revoked like
+ * any other. An existing record stays, even if it can't be read. Rejects like the client.
  */
 export async function recordOwnCertificate(
   { client, names, stores }: Inventory,

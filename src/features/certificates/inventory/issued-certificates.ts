@@ -16,7 +16,7 @@ import { validateSignerName } from "../signer-name-validation.ts";
 import { allSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
-/** Every record has it: see `validateSpec`. */
+/** Every record has these times: see `validateSpec`. */
 const recordedTime = time as ScalarSchema<string>;
 
 const issuedCertificateSchema = struct(

@@ -16,7 +16,7 @@ export interface ApprovalPolicy {
 }
 
 interface ApprovalRule {
-  /** Unique; conditions name it. */
+  /** Unique. The conditions of decided requests contain it. */
   readonly name: string;
   readonly match: RequestMatch;
   /**

@@ -20,7 +20,7 @@ import { certificateSigningRequestResource } from "../resources.ts";
 export interface CsrPolicyApprovingOptions {
   /** Returns the current policy. */
   readonly policy: () => ApprovalPolicy;
-  /** The API server's own names, which no policy can approve. Throws while they are not known. */
+  /** The API server's own names, for which no policy can approve a request. Throws while they are not known. */
   readonly serverNames: () => ServerNames;
   /** The lifetime of a signer's certificates. */
   readonly lifetimeOf: (signerName: string) => SignerLifetime;
@@ -29,10 +29,7 @@ export interface CsrPolicyApprovingOptions {
 /** How often a request that no rule matches is checked again: the policy may have changed. */
 const intervalMilliseconds = 10_000;
 
-/**
- * Approves and denies requests according to the operator's rules. The condition contains the rule, and the reason for a
- * denial.
- */
+/** Approves and denies requests according to the operator's rules. The condition names the rule, and the reason for a denial. */
 export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controller {
   return {
     name: "csrpolicyapproving",

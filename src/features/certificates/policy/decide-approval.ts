@@ -25,11 +25,11 @@ export type ApprovalDecision =
   | { readonly type: "approved"; readonly rule: string }
   | { readonly type: "denied"; readonly rule: string; readonly failed: readonly FailedRequirement[] };
 
-/** What a decision depends on in addition to the request. */
+/** The facts on which a decision depends in addition to the request. */
 export interface ApprovalContext {
   readonly policy: ApprovalPolicy;
   readonly names: Names;
-  /** No policy can approve a certificate for one of these names. */
+  /** The API server's own names: no policy can approve a certificate for them. */
   readonly serverNames: ServerNames;
   /** Called only for rules with `namesBelongToNode`: for the requesting node, and for nodes with a requested name. */
   readonly findNode: (name: string) => NodeNames | undefined;
@@ -95,7 +95,7 @@ function ruleAbout({ signerName, username, groups }: RequestIdentity, { policy, 
   );
 }
 
-/** One hour, the default lifetime of a service account's token. */
+/** The longest lifetime of a service account's client certificate: one hour, as the default for its tokens. */
 const longestForAccountSeconds = 3600;
 
 function otherFaults(
@@ -114,7 +114,7 @@ function otherFaults(
   if (countUnsupportedNames(input.request) > 0) {
     faults.push({ field: "extensions", message: "only DNS names, IP addresses, email addresses and URIs are allowed" });
   }
-  // Somebody else's signer may read what no rule has checked.
+  // A custom signer may read an ambiguous part in another way than these rules.
   faults.push(...input.request.ambiguities.map((message) => ({ field: "request" as const, message })));
   const { algorithm, sizeBits } = input.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {

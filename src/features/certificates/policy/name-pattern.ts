@@ -2,7 +2,7 @@ import { Fields } from "../../../machinery/command-line/fields.ts";
 import { parseIpRange } from "../../../pki/names/ip-address.ts";
 import type { IpRange } from "../../../pki/names/ip-address.ts";
 
-/** Matches whole names. `source` is the text of the pattern. */
+/** A pattern for whole names. `source` is its text. */
 export interface NamePattern {
   readonly source: string;
   matches(name: string): boolean;
@@ -28,7 +28,7 @@ export function namePattern(source: string, separator: "." | "/" | "@" | ""): Na
     source,
     matches: (name) =>
       name.length <= maximumNameLength &&
-      // Patterns of one policy are alike but for an end, and most names are not for them.
+      // Patterns of one policy often differ only at one end, and most names match none of them.
       name.startsWith(start) &&
       name.endsWith(end) &&
       matchesTokens(tokens, { name, separator }),
@@ -36,8 +36,8 @@ export function namePattern(source: string, separator: "." | "/" | "@" | ""): Na
 }
 
 /**
- * Tracks the reachable places in the pattern after each character, so there is no backtracking. They are in order: a request has up to a
- * megabyte of names, and sets of them take ten times as long.
+ * Whether the tokens match a name. Tracks the reachable places in the pattern after each character, so there is no backtracking. The places
+ * are in a sorted list: a request may have a megabyte of names, and sets take ten times as long.
  */
 function matchesTokens(
   tokens: readonly string[],
@@ -59,14 +59,14 @@ function matchesTokens(
 }
 
 /**
- * Adds a place that is not before those that were added last, unless it is there. A wildcard may match nothing: the place after it is
- * reachable too.
+ * Adds a reachable place. Places must be added in ascending order; a place that is already there is ignored. A wildcard may match nothing,
+ * so the place after it is reachable too.
  */
 function reach(
   places: number[],
   { place, tokens }: { readonly place: number; readonly tokens: readonly string[] },
 ): number[] {
-  // The places behind it are there already too.
+  // Already there, with the places after its wildcards.
   if (place <= (places.at(-1) ?? -1)) return places;
   let at = place;
   places.push(at);
@@ -81,11 +81,11 @@ interface PatternOptions {
   readonly separator: "." | "/" | "@" | "";
   /** Why a valid pattern is not allowed here. */
   readonly faultOf?: (pattern: string) => string | undefined;
-  /** Whether the empty text is a pattern too: for a name that may be left out or empty. */
+  /** Whether the empty text is a pattern too, which matches a name that is left out or empty. */
   readonly mayBeEmpty?: boolean;
 }
 
-/** The fields of a mapping that says which names are allowed. */
+/** The fields of a mapping with patterns of allowed names. */
 export class PatternFields extends Fields {
   override fields(name: string): PatternFields {
     return new PatternFields(this.take(name), { path: this.pathOf(name), faults: this.faults });

@@ -7,7 +7,7 @@ import type {
 /** The state of a request. Each controller acts on the states that it handles. */
 export type CertificateRequestState = "pending" | "approved" | "denied" | "failed" | "issued";
 
-/** Decides from the conditions and the certificate alone. Denied and failed come before everything else. */
+/** The state of a request, from its conditions and its certificate alone. Denied and failed have precedence over all other states. */
 export function certificateRequestState({ status }: CertificateSigningRequest): CertificateRequestState {
   let isApproved = false;
   let isFailed = false;
@@ -27,11 +27,11 @@ export const conditionOf = (
   wanted: string,
 ): CertificateSigningRequestCondition | undefined => status.conditions?.find(({ type }) => type === wanted);
 
-/** Whether a request is neither answered nor refused. */
+/** Whether a request is neither issued nor denied nor failed. */
 export const isUndecided = (request: CertificateSigningRequest): boolean =>
   ["pending", "approved"].includes(certificateRequestState(request));
 
-/** `Approved,Issued`, as kubectl shows a request's state. */
+/** The state of a request as kubectl shows it, such as `Approved,Issued`. */
 export function certificateRequestSummary({ status }: CertificateSigningRequest): string {
   const types = new Set((status.conditions ?? []).map(({ type }) => type));
   return [
@@ -45,7 +45,7 @@ export interface NewCondition {
   readonly type: "Approved" | "Denied" | "Failed";
   readonly reason: string;
   readonly message: string;
-  /** In milliseconds since the epoch: it is true since then. */
+  /** The time of the condition, in milliseconds since the epoch. */
   readonly now: number;
 }
 

@@ -6,7 +6,7 @@ import { signerNames } from "../signer-names.ts";
 import { certificateRequestSummary } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
-/** What tables show of a request (upstream: `printCertificateSigningRequest`). */
+/** The columns of requests in tables (upstream: `printCertificateSigningRequest`). */
 export const certificateSigningRequestColumns = (names: Names): readonly Column<CertificateSigningRequest>[] => [
   nameColumn(names),
   ageColumn(names),

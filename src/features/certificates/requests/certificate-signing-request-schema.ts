@@ -4,7 +4,7 @@ import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, nullable, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { userExtra } from "../../../machinery/schema/user-info-schema.ts";
 
-/** Every key usage that a request may ask for, as upstream's refusals list them: in alphabetical order. */
+/** Every key usage that a request may ask for, in alphabetical order, as upstream's errors list them. */
 export const keyUsages = [
   "any",
   "cert sign",
@@ -63,7 +63,7 @@ const spec = struct(
   "v1.CertificateSigningRequestSpec",
   "The requested certificate and the requester. It cannot be changed.",
   {
-    // The answer distinguishes a request that is missing from one that is empty.
+    // The answer distinguishes a missing request from an empty one.
     request: nullable(1, bytes, "A PKCS #10 request in a PEM block of type CERTIFICATE REQUEST, in base64.", {
       isRequired: true,
     }),

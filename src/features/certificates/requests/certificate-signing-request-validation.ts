@@ -23,7 +23,7 @@ const lastingTypes = ["Approved", "Denied", "Failed"];
 const approvalTypes = ["Approved", "Denied"];
 
 /**
- * Checks the signature of a new request in the thread pool. Then its result returns every fault. Usages may be empty: the
+ * Checks the signature of a new request in the thread pool. The result is a function that returns every fault. Usages may be empty: the
  * signer decides whether to accept that.
  */
 export async function startRequestValidation(
@@ -60,7 +60,7 @@ function validateSpec(
   ];
 }
 
-/** Says why the PEM is not a request that is signed with its own key, or returns undefined. */
+/** Why the PEM is not a request that is signed with its own key, or undefined. */
 async function faultOfRequest(base64: string): Promise<string | undefined> {
   try {
     await checkRequestSignatureInThreadPool(parseRequestField(base64));
@@ -86,7 +86,7 @@ function validateUsages(usages: readonly string[]): FieldError[] {
   return [...unknown, ...doubles];
 }
 
-/** Reads a new certificate in turns of the user. Then its result returns every fault of the changed status. */
+/** Reads a new certificate in turns of the event loop. The result is a function that returns every fault of the changed status. */
 export async function startStatusValidation(
   next: CertificateSigningRequest,
   { previous, user }: { readonly previous: CertificateSigningRequest; readonly user: UserInfo },
@@ -99,15 +99,14 @@ export async function startStatusValidation(
 
 export interface StatusChange {
   readonly previous: CertificateSigningRequest;
-  /** Through which subresource: `approval` may decide, `status` may issue. */
+  /** The subresource of the write: `approval` may decide, `status` may issue. */
   readonly subresource: "approval" | "status";
   /** Why a new certificate may not be written. */
   readonly certificateFault?: string | undefined;
 }
 
 /**
- * Returns every fault of a changed status. The spec is not validated again: it is the stored one, whose signature was
- * checked when the request was created.
+ * Returns every fault of a changed status. The stored spec is not validated again: its signature was checked when the request was created.
  */
 export function validateStatusChange(
   next: CertificateSigningRequest,

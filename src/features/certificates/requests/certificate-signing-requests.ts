@@ -22,9 +22,9 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     ...certificateSigningRequestResource(names),
     shortNames: ["csr"],
     answersStatusOfDeletedCollection: true,
-    // Nodes and holders of bootstrap tokens create them, as many as they like.
+    // Counted by user, because nodes and holders of bootstrap tokens may create requests.
     keptFor: ({ spec }) => spec.username ?? "",
-    // What a user may have is also for the records of the certificates, which stay longer.
+    // Only a part: the records of the certificates, which stay longer, share the user's quota.
     quotaShare: 1 / 4,
     schema: certificateSigningRequestSchema,
     // Any name that is valid in a path.
@@ -96,8 +96,8 @@ const withConditions = ({ conditions: _conditions, ...status }: Status, conditio
 });
 
 /**
- * An update of `status` keeps an existing approval or denial unchanged. When one is missing or added, nothing is
- * restored: validation then refuses the change.
+ * Restores the approval or denial of the stored request in an update of `status`. Restores nothing when a decision is missing or added:
+ * validation then refuses the change.
  */
 function withDecisions(conditions: Conditions, before: Conditions): Conditions {
   return ["Approved", "Denied"].reduce<Conditions>((all, type) => {
@@ -108,7 +108,7 @@ function withDecisions(conditions: Conditions, before: Conditions): Conditions {
   }, conditions);
 }
 
-/** Sets omitted times. The transition time is kept while type and status stay the same. */
+/** Sets omitted times of conditions. The transition time is kept while type and status stay the same. */
 const withTimes = (
   conditions: Conditions,
   { before, now }: { readonly before: Conditions; readonly now: number },

@@ -17,7 +17,7 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
 const firstPauseMilliseconds = 200;
 const longestPauseMilliseconds = 60_000;
 
-/** The time until the permissions of a requester are checked again: as long as the request has waited. */
+/** The time until the permissions of a requester are checked again, in milliseconds: as long as the request has waited so far. */
 function pauseMilliseconds({ metadata }: CertificateSigningRequest, now: number): number {
   const waited = now - Date.parse(metadata.creationTimestamp ?? "");
   return Math.min(longestPauseMilliseconds, Math.max(firstPauseMilliseconds, waited || 0));
@@ -29,9 +29,9 @@ interface CsrApprovingOptions {
 }
 
 /**
- * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own
- * renewal) or /nodeclient (a bootstrapping machine), according to an access review for the stored user, groups and
- * extra. Without the permission it looks again later: an administrator may grant it meanwhile (upstream: an ignorable error).
+ * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own renewal) or
+ * /nodeclient (a bootstrapping machine), according to an access review for the stored user, groups and extra. Without the permission it
+ * checks again later, because an administrator may grant the permission meanwhile (upstream: an ignorable error).
  */
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csrapproving",

@@ -8,7 +8,7 @@ import { certificateSigningRequestResource } from "../resources.ts";
 
 const hourMilliseconds = 3_600_000;
 
-/** How long a request is kept after its last condition, or after its creation if nobody has decided about it. */
+/** How long a request is kept after its last condition, or after its creation if it has no decision. */
 const keptMilliseconds = {
   issued: hourMilliseconds,
   denied: hourMilliseconds,
@@ -18,7 +18,7 @@ const keptMilliseconds = {
 } as const;
 
 /**
- * When to remove a request, in milliseconds since the epoch. At once when its certificate has expired (upstream: the
+ * When to remove a request, in milliseconds since the epoch. A request whose certificate has expired is removed at once (upstream: the
  * csrcleaner's periods).
  */
 export function removalTime(request: CertificateSigningRequest): number {
@@ -32,7 +32,10 @@ export function removalTime(request: CertificateSigningRequest): number {
   return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;
 }
 
-/** Infinity for a custom signer's certificate that cannot be parsed here: its request is kept for the usual period. */
+/**
+ * When the certificate of a request expires. Infinity for a custom signer's certificate that cannot be parsed here: its request is kept for
+ * the usual period.
+ */
 function certificateEnd({ status }: CertificateSigningRequest): number {
   const text = readIssuedText(status.certificate ?? "");
   if (text.isRecorded) return text.notAfter;
@@ -46,7 +49,7 @@ export const csrCleaner: Controller = {
   start(context) {
     const { client, clock, informers, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
-    /** The time until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
+    /** The time until a request is checked again, in milliseconds: at most an hour. Not positive: it can be removed. */
     const waitFor = (request: CertificateSigningRequest): number =>
       Math.min(removalTime(request) - clock.now(), hourMilliseconds);
     const queue = requestQueue(context, {
@@ -60,7 +63,7 @@ export const csrCleaner: Controller = {
         return "removed the request: its retention period has passed";
       },
     });
-    // Nearly always the time is yet to come: then there is nothing to queue now.
+    // Nearly always the time is in the future, so that nothing is queued now.
     const add = (request: CertificateSigningRequest): void =>
       queue.addAfter(request.metadata.name ?? "", waitFor(request));
     requests.addHandler({ onAdd: add, onUpdate: add });

@@ -7,10 +7,10 @@ import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { RecentTexts } from "../../../pki/recent-texts.ts";
 import { validateCertificatesPem } from "../../../pki/certificates/validate-certificates-pem.ts";
 
-/** A request's `status.certificate`, read. */
+/** The parsed `status.certificate` of a request. */
 type IssuedText = RecordedText | ForeignText;
 
-/** It was issued here, so it can only be in a request whose certificate is in the inventory. */
+/** The text of a certificate that this process issued. A request can have it only if the certificate is in the inventory. */
 interface RecordedText {
   readonly isRecorded: true;
   /** The end of the first certificate, in milliseconds since the epoch. */
@@ -19,14 +19,14 @@ interface RecordedText {
 
 interface ForeignText {
   readonly isRecorded: false;
-  /** The first certificate: its chain comes after it. */
+  /** The first certificate, which its chain follows. Undefined when the text has none. */
   readonly leaf: Certificate | "unreadable" | undefined;
 }
 
-/** More than the changes that wait for the loops while certificates are issued: these loops read the texts last. */
+/** More texts than changes wait for the controllers while certificates are issued: these controllers are the last readers of the texts. */
 const issuedHere = new RecentTexts<RecordedText>(1500);
 
-/** The inventory and the cleaner read the same certificate one after the other. */
+/** The inventory and the cleaner read each certificate one shortly after the other. */
 const issuedElsewhere = new RecentTexts<ForeignText>(256);
 
 /** Reads a request's `status.certificate`: PEM in base64. */
@@ -38,8 +38,8 @@ export function readIssuedText(base64: string): IssuedText {
 }
 
 /**
- * Why a request's `status.certificate` may not be written, in upstream's words. Undefined when it may. It is read in turns of the
- * user: it has room for thousands of certificates.
+ * Why a request's `status.certificate` may not be written, in upstream's words. Undefined when it may. The text is read in turns of the
+ * event loop, because it has room for thousands of certificates.
  */
 export async function faultOfIssuedText(base64: string, user: UserInfo): Promise<string | undefined> {
   if (issuedHere.get(base64) !== undefined) return undefined;
@@ -47,8 +47,8 @@ export async function faultOfIssuedText(base64: string, user: UserInfo): Promise
 }
 
 /**
- * Remembers a certificate that was just issued, so that its text need not be parsed again in this process. Call it before anyone
- * else can know the text, and hand the text out only together with its record, or after it.
+ * Remembers a certificate that was just issued, so that its text need not be parsed again in this process. Call it before anyone else can
+ * know the text. Hand the text out only together with its record, or after it.
  */
 export const rememberIssued = (base64: string, { notAfter }: Certificate): unknown =>
   issuedHere.add(base64, { isRecorded: true, notAfter });

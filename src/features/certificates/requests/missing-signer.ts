@@ -13,14 +13,14 @@ interface MissingSigner {
   readonly message: string;
 }
 
-/** What signs in this process. */
+/** The signers of this process. */
 export interface SigningHere {
   readonly signers: RunningSigners;
   /** Whether the controller `csrsigning` runs in this process. */
   readonly isSigning: boolean;
 }
 
-/** Returns why no signer with this name runs here. Undefined when one does. */
+/** Why no signer with this name runs here. Undefined when one does. */
 export function missingSigner(
   signerName: string,
   { names, signers, isSigning }: SigningHere & { readonly names: Names },

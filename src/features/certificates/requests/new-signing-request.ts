@@ -7,7 +7,7 @@ interface RequestedCertificate {
   readonly pem: string;
   readonly signerName: string;
   readonly usages: readonly string[];
-  /** Undefined: as long as the signer gives. */
+  /** Undefined: the signer's default lifetime. */
   readonly expirationSeconds: number | undefined;
 }
 

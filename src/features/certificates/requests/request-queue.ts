@@ -11,7 +11,7 @@ interface RequestQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
   readonly reconcile: (request: CertificateSigningRequest) => Promise<string>;
 }
 
-/** The queue of a loop over certificate requests, whose keys are their names. There is nothing to do for a request that is gone. */
+/** The queue of a loop over certificate requests, whose keys are the requests' names. Deleted requests are skipped. */
 export function requestQueue(context: ControllerContext, { reconcile, ...options }: RequestQueueOptions): WorkQueue {
   const requests = context.informers.of(certificateSigningRequestResource(context.names));
   return controllerQueue(context, {
@@ -24,15 +24,15 @@ export function requestQueue(context: ControllerContext, { reconcile, ...options
 }
 
 /**
- * How many requests the loops that approve and sign work on at a time, because somebody waits for the certificate. Each waits for a disk
- * write, and concurrent ones share it.
+ * The number of requests that the loops for approval and signing process at the same time. Somebody waits for these certificates. Each
+ * request waits for a disk write, and concurrent requests share it.
  */
 export const awaitedConcurrency = 64;
 
 interface StateQueueOptions extends Omit<RequestQueueOptions, "concurrency"> {
-  /** The state of the requests that the loop is for. */
+  /** The state of the requests that the loop processes. */
   readonly state: CertificateRequestState;
-  /** Which of them. Absent: all. */
+  /** Which requests in this state are processed. Absent: all. */
   readonly isConcerned?: (request: CertificateSigningRequest) => boolean;
 }
 

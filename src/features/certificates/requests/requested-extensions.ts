@@ -9,8 +9,8 @@ import { certificateUsagesOf, powerfulUsages } from "../signers/usages.ts";
 const noAuthority: ReadonlySet<string> = new Set(["3000", "3003010100"]);
 
 /**
- * Whether a request contains basicConstraints that are not exactly "no CA" (RFC 5280 4.2.1.9), in any encoding. A
- * signer that copies extensions would issue a CA certificate.
+ * Whether a request contains basicConstraints other than exactly "no CA" (RFC 5280 4.2.1.9), in any encoding. A signer that copies
+ * extensions would issue a CA certificate.
  */
 export const requestsCaCertificate = ({ extensions }: CertificateRequest): boolean =>
   extensions.some(({ id, value }) => id === oids.basicConstraints && !noAuthority.has(value.toString("hex")));
@@ -26,11 +26,11 @@ export function countUnsupportedNames({ extensions }: CertificateRequest): numbe
   return names === undefined ? 0 : readGeneralNames(names).filter(({ tag }) => !understoodTags.has(tag)).length;
 }
 
-/** The powerful usages that a request's extensions ask for, whatever its `spec.usages` are: its signer may copy extensions. */
+/** The powerful usages that a request's extensions ask for, whatever its `spec.usages` are: the signer may copy extensions. */
 export function requestedPowers({ extensions }: CertificateRequest): readonly string[] {
   const limiting = extensions.filter(({ id }) => id === oids.keyUsage || id === oids.extendedKeyUsage);
   const asked = orPkiError(() => readCertificateExtensions(limiting));
-  if (asked instanceof PkiError) return powerfulUsages; // others may read it
+  if (asked instanceof PkiError) return powerfulUsages; // a signer may read extensions that this server cannot read
   return powerfulUsages.filter((power) => {
     const { keyUsages, extendedKeyUsages: purposes } = certificateUsagesOf([power]);
     return (

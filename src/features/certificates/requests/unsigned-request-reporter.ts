@@ -47,7 +47,7 @@ export const unsignedRequestReporter = (options: SigningHere): Controller => ({
             return "waits: an external signer may still sign";
           }
         }
-        // The event's name is unique for the request: after a restart it exists already, and nothing is reported again.
+        // The event's name is unique for the request: after a restart the event already exists, and nothing is reported again.
         const event = eventOf(request, { names, message: missing.message, now: clock.now() });
         const made = await ignoreCodes([409], events.create(event));
         reported.add(uid);
@@ -70,7 +70,7 @@ export const unsignedRequestReporter = (options: SigningHere): Controller => ({
   },
 });
 
-/** When a request was approved, in milliseconds since the epoch; undefined while it is not. */
+/** When a request was approved, in milliseconds since the epoch. Undefined for a request without approval. */
 function approvalTime(request: CertificateSigningRequest): number | undefined {
   const approval = conditionOf(request, "Approved");
   if (approval === undefined) return undefined;

@@ -30,7 +30,7 @@ export function alternativeNameFaults(
 ): FailedRequirement[] {
   const owner = require.namesBelongToNode ? node() : undefined;
   const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
-  // Without patterns, a rule for nodes allows the Node's name, but none of the names that the node reports.
+  // Without patterns, a rule for nodes allows the Node's own name, but not the names that the node reports.
   const isNodesOwn = (name: string): boolean => owner !== undefined && (name === owner.name || !ownNames.has(name));
   const isOfAnotherNode = (text: string): boolean => {
     const name = text.toLowerCase();
@@ -47,7 +47,7 @@ export function alternativeNameFaults(
       message: `${JSON.stringify(name)} is a name of the API server: no policy can approve it`,
     })),
   ];
-  // Names that are not names of the node at all are reported only here.
+  // Only this check reports names that are not names of the node at all.
   return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
 }
 

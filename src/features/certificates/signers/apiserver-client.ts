@@ -3,7 +3,7 @@ import type { WellKnownSigner } from "./signer.ts";
 
 const allowedUsages = new Set(["digital signature", "key encipherment", "client auth"]);
 
-/** Client certificates for the API server. The approver decides which user may be named. */
+/** Client certificates for the API server. The approver decides which user a certificate may name. */
 export const apiserverClient = {
   shortName: "apiserver-client",
   nameIn: signerNames.apiserverClient,

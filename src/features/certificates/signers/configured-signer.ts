@@ -23,7 +23,7 @@ export interface SignerSpecification extends NamePatterns {
   /** RSA: keys of at least this size. */
   readonly keyTypes: readonly KeyType[];
   readonly lifetime: SignerLifetime;
-  /** Instead of `--revocation-url` in certificates. Empty: they say nothing about revocation. */
+  /** The URL in certificates instead of `--revocation-url`. Empty: certificates name no revocation URLs. */
   readonly revocationUrl: string | undefined;
 }
 
@@ -70,7 +70,7 @@ function subjectFaults(
       .filter((organization) => !isAllowed(organizations ?? [], organization) || isReserved(organization))
       .map((organization) => notAllowed("subject.organizations", organization)),
     ...unusualSubjectFaults(subject),
-    // RFC 5280 4.1.2.6: where the subject is empty, the alternative names say whose the certificate is.
+    // With an empty subject, the alternative names must identify the holder (RFC 5280 4.1.2.6).
     ...(hasSubjectAltNames(subjectAltNames) || subject.relativeNames.flat().some(({ value }) => value !== "")
       ? []
       : [{ field: "subject", message: "is empty, and there is no other name: the certificate would be nobody's" }]),

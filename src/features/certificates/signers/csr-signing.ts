@@ -19,16 +19,15 @@ import { issueOnce } from "./issue-once.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface CsrSigningOptions {
-  /** Called for each signature, because files may have changed. Undefined: the signer does not run here. */
+  /** Finds the signer of a request. Called for each signature, because files may have changed. Undefined: the signer does not run here. */
   findSigner(signerName: string): RunningSigner | undefined;
   /**
-   * The API server's names and CAs: a CA that its clients trust must not sign its names. Throws while they are not
-   * known.
+   * The API server's names and CAs. A CA that the server's clients trust must not sign the server's names. Throws while they are not known.
    */
   readonly server: () => ServerIdentity;
 }
 
-/** How often to look whether the signer of an approved request runs here now. */
+/** How often to check whether the signer of an approved request runs here now. */
 const intervalMilliseconds = 10_000;
 
 const endedMessage = "the certificate for this request expired before it could be returned: create a new request";
@@ -58,11 +57,11 @@ class CsrSigning implements StartedController {
   async #sign(stored: CertificateSigningRequest): Promise<string> {
     const signer = this.#options.findSigner(stored.spec.signerName);
     if (signer === undefined) {
-      // A file may name it later.
+      // The signer configuration may name the signer later.
       this.queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
       return "waits: no signer here has this name and a CA";
     }
-    // Its own signature was checked when it was created, and it has not changed since.
+    // The request's own signature was checked when it was created, and the request cannot change.
     const request = orPkiError(() => parseRequestField(stored.spec.request ?? ""));
     const faults = request instanceof PkiError ? [request.message] : this.#faults(request, { stored, signer });
     if (request instanceof PkiError || faults.length > 0) {
@@ -75,7 +74,7 @@ class CsrSigning implements StartedController {
       return await this.#fail(stored, { reason: "CertificateEnded", message: endedMessage });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 413) throw error;
-      // Every other attempt would produce the same size.
+      // Every retry would produce the same size.
       const message = `the request with its certificate is too large: ${error.message}`;
       return await this.#fail(stored, { reason: "CertificateTooLarge", message });
     }

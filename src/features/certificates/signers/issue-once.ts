@@ -27,14 +27,14 @@ export interface IssueOnceOptions {
   readonly revocationUrls: IssueOptions["revocationUrls"];
 }
 
-/** `ended`: the certificate was issued before and has expired. A request is never signed twice. */
+/** `ended`: the certificate was issued earlier and has expired. A request is never signed twice. */
 export type IssuedOnce = "issued" | "ended";
 
 /**
- * Issues the only certificate of a request: into its status, and into a record whose name is unique for the request. In the
- * server's process both are one transaction; otherwise the record comes first. So even with several processes, failures and
- * restarts, only one succeeds in creating the record, and all others hand out the recorded certificate. Throws what the client
- * throws, and PkiError for a request that cannot be signed.
+ * Issues the only certificate of a request. Writes it into the request's status, and into a record whose name is unique for the request. In
+ * the server's process, both writes are one transaction; otherwise the record comes first. So even with several processes, failures and
+ * restarts, only one process succeeds in creating the record, and all others hand out the recorded certificate. Rejects with what the
+ * client throws, and with PkiError for a request that cannot be signed.
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
   const { client, clock, names } = context;
@@ -102,8 +102,8 @@ interface Wanted {
 }
 
 /**
- * The certificate of a record, as `status.certificate`. Undefined when it has expired. Throws when the record is not for this
- * request: that needs a person.
+ * The certificate of a record, for `status.certificate`. Undefined when it has expired. Throws when the record is not for this request,
+ * which a person must correct.
  */
 function recordedCertificate({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): string | undefined {
   const { certificate = "" } = spec;

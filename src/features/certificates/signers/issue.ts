@@ -15,7 +15,7 @@ import { backdateMilliseconds } from "../backdate.ts";
 import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
-/** Below this lifetime, backdating does not shorten it: renewals would be too frequent. */
+/** Below this lifetime, backdating does not shorten the validity, because renewals would be too frequent. */
 const shortLifetimeSeconds = 8 * 60 * 60;
 
 export interface IssueOptions {
@@ -23,11 +23,11 @@ export interface IssueOptions {
   readonly usages: readonly string[];
   /** The requested lifetime, in seconds. */
   readonly expirationSeconds: number | undefined;
-  /** `path`: its certificate, then its known issuers. No certificate may be valid for longer than any of them. */
+  /** `path`: the CA's certificate, then its known issuers. No certificate may be valid for longer than any of them. */
   readonly authority: CertificateAuthority & { readonly path?: readonly Certificate[] };
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
-  /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
+  /** The URLs of revocation lists and OCSP for the certificate. Undefined: the certificate has none. */
   readonly revocationUrls?: CertificateTemplate["revocationUrls"];
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -44,9 +44,8 @@ export interface SignedCertificate {
 }
 
 /**
- * Returns the reasons why this CA must not sign a request, independent of the signer's own rules; one sentence each.
- * `issuers` are the CA's certificate and those above it: clients would not accept names that their name constraints
- * exclude.
+ * Returns the reasons why this CA must not sign a request, independent of the signer's own rules; one sentence each. `issuers` are the CA's
+ * certificate and those above it, because clients refuse names that their name constraints exclude.
  */
 export function issuingFaults(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
   const { publicKey, subject, subjectAltNames } = request;
@@ -65,7 +64,7 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
   }
   for (const { nameConstraints } of issuers) {
     if (nameConstraints === undefined) continue;
-    // Check what would be issued, not how the request encodes it or what else it contains.
+    // Check the names as they would be issued, not the request's own encoding or its other extensions.
     const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
     const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
     const fault = nameConstraintFault(nameConstraints, { subject, extensions });
@@ -75,14 +74,14 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
 }
 
 /**
- * Programs disagree where another name ends: some would take `a.example.com\0.evil.test` for `a.example.com`, and the organization
- * `system:masters\0` for `system:masters`.
+ * Whether all programs read a name in the same way. Programs disagree where other names end: some would take `a.example.com\0.evil.test`
+ * for `a.example.com`, and the organization `system:masters\0` for `system:masters`.
  */
 const isReadAlike = (name: string): boolean => /^[!-~]+$/.test(name);
 
 /**
- * Returns the extended key usages that clients would refuse below `issuers`, the CA's certificate and those above it; one
- * sentence each. A CA that names usages passes on only those (as Go and OpenSSL read RFC 5280 section 4.2.1.12).
+ * Returns the extended key usages that clients would refuse below `issuers`, the CA's certificate and those above it; one sentence each. A
+ * CA whose certificate has extended key usages can pass on only these (as Go and OpenSSL read RFC 5280 section 4.2.1.12).
  */
 export const usageFaults = (usages: readonly string[], issuers: readonly Certificate[]): string[] =>
   certificateUsagesOf(usages)
@@ -112,8 +111,8 @@ export function issueCertificate(options: IssueOptions): SignedCertificate {
 }
 
 /**
- * The same with a CA whose key may be elsewhere. The thread pool checks the signature: that takes three times as long as
- * making it. Rejects with KeyUnavailable too.
+ * Does the same with a CA whose key may be outside this process. The thread pool checks the signature, which takes three times as long as
+ * signing. Also rejects with KeyUnavailable.
  */
 export async function issueCertificateWith(options: IssueWithOptions): Promise<SignedCertificate> {
   const { authority } = options;
@@ -155,7 +154,7 @@ function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
   };
 }
 
-/** Parses a signed certificate. Throws when it does not match its template: that is a bug, and it must not be issued. */
+/** Parses a signed certificate. Throws when it does not match its template, which is a bug: it must not be issued. */
 function checkedContents(
   der: Buffer,
   { template, issuer }: { readonly template: CertificateTemplate; readonly issuer: Certificate },

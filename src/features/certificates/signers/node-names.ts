@@ -4,7 +4,7 @@ import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 export interface NodeNames {
   /** The node's name and its addresses of the types Hostname, InternalDNS and ExternalDNS. */
   readonly dnsNames: readonly string[];
-  /** Its addresses of the types InternalIP and ExternalIP. */
+  /** The node's addresses of the types InternalIP and ExternalIP. */
   readonly ipAddresses: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export interface NamedNode {
 const dnsTypes: ReadonlySet<string> = new Set(["Hostname", "InternalDNS", "ExternalDNS"]);
 const ipTypes: ReadonlySet<string> = new Set(["InternalIP", "ExternalIP"]);
 
-/** The names and addresses of a node. It reports all of them itself, except the name. */
+/** The names and addresses of a node. The node itself reports all of them, except its name. */
 export function namesOfNode({ metadata, status }: NamedNode): NodeNames {
   const addresses = status?.addresses ?? [];
   const ofTypes = (types: ReadonlySet<string>): string[] =>

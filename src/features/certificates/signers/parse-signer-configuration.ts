@@ -23,7 +23,7 @@ const kind = "SignerConfiguration";
 /** The domains of both profiles are reserved for the server, whichever profile it uses. */
 const reservedDomains = ["platform.io", "kubernetes.io", "k8s.io"];
 
-/** The names of files and bundles derive from the signer's name, plus some characters. They can have at most 253. */
+/** The longest signer's name. The names of files and bundles add some characters to it, and may have at most 253. */
 const maximumNameLength = 200;
 const maximumSigners = 100;
 const maximumEntries = 100;
@@ -46,9 +46,9 @@ const defaultMaximumLifetime = "2160h";
 const defaultAuthorityLifetime = "87600h";
 
 /**
- * Reads the file of `--signer-config`. Parsing is strict: unknown fields, wrong types and invalid patterns are faults,
- * each with the path of its field. Relative paths start at the folder of `file`. Throws InvalidSettings with the faults, or an
- * Error for what is not YAML.
+ * Parses the file of `--signer-config`. Parsing is strict: unknown fields, wrong types and invalid patterns are faults, each with the path
+ * of its field. Relative paths start at the folder of `file`. Throws InvalidSettings with the faults, or an Error for a text that is not
+ * YAML.
  */
 export function parseSignerConfiguration(text: string, file: string): readonly SignerSpecification[] {
   const faults: string[] = [];
@@ -93,10 +93,10 @@ function parseSigner(
   return specification;
 }
 
-/** Cuts a list of the file after the last entry that is allowed. A longer one is a fault. */
+/** Returns the allowed entries of a list in the file. A longer list is a fault. */
 type BoundedList = <T>(name: string, list: readonly T[] | undefined) => readonly T[] | undefined;
 
-/** The names that the signer may sign. It is a fault when there are none. */
+/** The names that the signer may sign. It is a fault to allow no names. */
 function parseAllowedNames(
   fields: PatternFields,
   bounded: BoundedList,
@@ -217,8 +217,8 @@ function parseLifetimeOf(
 }
 
 /**
- * A wildcard matches one label or several. The end of a pattern must be literal, so that no pattern matches every
- * domain.
+ * Why a pattern of DNS names is not allowed. A wildcard matches one or more labels. The end of a pattern must be literal, so that no
+ * pattern matches every domain.
  */
 function dnsPatternFault(pattern: string): string | undefined {
   const labels = pattern.split(".");

@@ -13,18 +13,15 @@ import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 export interface RunningSigner extends SignerRules {
   readonly authority: SigningAuthority;
   readonly lifetime: SignerLifetime;
-  /** What its certificates say about where to learn of their revocation. Undefined: nothing. */
+  /** The revocation URLs of the signer's certificates. Undefined: none. */
   readonly revocationUrls: CertificateTemplate["revocationUrls"];
 }
 
-/**
- * The signers of this process: the server's own and the configured ones. Their files may change: call these functions
- * each time.
- */
+/** The signers of this process: the server's own and the configured ones. Their files may change, so call these functions for each use. */
 export interface RunningSigners {
   /** Undefined: the signer does not run here, or has no CA. */
   find(signerName: string): RunningSigner | undefined;
-  /** The lifetime of a signer's certificates. Unknown signers get the lifetime of the server's own. */
+  /** The lifetime of a signer's certificates. Unknown signers get the lifetime of the server's own signers. */
   lifetimeOf(signerName: string): SignerLifetime;
   /** All signers, including those without a CA. */
   names(): readonly string[];
@@ -36,11 +33,14 @@ export interface RunningSignersOptions {
   readonly configured: () => readonly ConfiguredSigner[];
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
-  /** Undefined: certificates say nothing about revocation. */
+  /** Undefined: certificates name no revocation URLs. */
   readonly revocation: (Pick<RevocationSettings, "url" | "isSharded"> & { readonly hasOcsp: boolean }) | undefined;
 }
 
-/** A machine that asks for no other lifetime renews each day: what is stolen from it, or locked out, ends soon. */
+/**
+ * The default lifetime of node certificates. A machine renews its certificate each day, so that stolen certificates, and those of locked
+ * nodes, soon expire.
+ */
 const nodeLifetimeSeconds = 24 * 3600;
 
 export function runningSigners(options: RunningSignersOptions): RunningSigners {

@@ -8,7 +8,7 @@ import type { SigningAuthority } from "../authorities/signing-authority.ts";
 /** The API server's names and CAs, as its clients see them. */
 export interface ServerIdentity {
   readonly names: ServerNames;
-  /** The serving certificate with its chain, and the known CAs that clients verify it with. */
+  /** The serving certificate with its chain, and the known CAs with which clients verify it. */
   readonly certificates: readonly Certificate[];
 }
 
@@ -21,7 +21,7 @@ export interface ServerIdentityOptions {
   readonly hosts: readonly string[];
 }
 
-/** Builds the identity that signers check against. */
+/** Builds the identity of the server that signers compare requests with. */
 export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions): ServerIdentity {
   const leaf = shown[0]?.subjectAltNames;
   const isAddress = (host: string): boolean => parseIpAddress(host) !== undefined;
@@ -46,7 +46,7 @@ function isTrustedByClients({ certificate, anchors }: SigningAuthority, server: 
 const isIssuedBy = (one: Certificate, issuer: Certificate): boolean =>
   one.rawIssuer.equals(issuer.rawSubject) && keyIdsMatch(one, issuer);
 
-/** Whether a client that trusts `anchors` also trusts a CA: the CA is one of them, or one of them signed it. */
+/** Whether a client that trusts `anchors` also trusts a CA, because an anchor is the CA itself or signed it. */
 export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
   path.some((authority) =>
     anchors.some((anchor) => anchor.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(authority, anchor)),

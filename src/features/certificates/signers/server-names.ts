@@ -5,7 +5,7 @@ import type { ExtendedKeyUsageName } from "../../../pki/der/object-identifiers.t
 import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
-/** Names and addresses of servers. */
+/** Names and addresses that a server certificate may contain. */
 export type HostNames = Pick<SubjectAltNames, "dnsNames" | "ipAddresses">;
 
 /** The names and addresses in the serving certificate of the API server. */
@@ -14,9 +14,7 @@ export interface ServerNames {
   readonly ipAddresses: readonly string[];
 }
 
-/**
- * Programs in Pods and on the machine itself may use these names, even if the certificate does not contain them now.
- */
+/** Names that programs in Pods and on the machine itself may use for the server, even if the certificate does not contain them now. */
 const fixedDnsNames: readonly string[] = [
   "localhost",
   ...["kubernetes", "platform"].flatMap((service) =>
@@ -30,7 +28,7 @@ const isFixedAddress = (address: Buffer): boolean =>
     ? address[0] === 127 || address[0] === 0
     : address.subarray(0, 15).every((octet) => octet === 0) && (address[15] ?? 0) <= 1;
 
-/** Clients take a certificate with one of these purposes, or without any, for a server's. OpenSSL also takes the last two. */
+/** Clients accept a certificate with one of these purposes, or without any, for a server. OpenSSL also accepts the last two. */
 const purposesOfServers: ReadonlySet<ExtendedKeyUsageName> = new Set([
   "any",
   "serverAuth",
@@ -39,8 +37,8 @@ const purposesOfServers: ReadonlySet<ExtendedKeyUsageName> = new Set([
 ]);
 
 /**
- * The names that a server could have with the certificate of a request. Where it has no DNS name, OpenSSL and what is built on it take
- * each common name for one (RFC 6125 section 6.4.4), unless the usages leave servers out.
+ * The names under which the certificate of a request could serve. For a certificate without DNS names, OpenSSL and programs built on it use
+ * each common name as a DNS name (RFC 6125 section 6.4.4), unless the usages exclude servers.
  */
 export function hostNamesOf(
   { subject, subjectAltNames }: Pick<CertificateRequest, "subject" | "subjectAltNames">,
@@ -88,9 +86,7 @@ export function serverNamesIn(wanted: HostNames, server: ServerNames): string[] 
   return [...wanted.dnsNames.filter(isServerName), ...wanted.ipAddresses.filter(isServerAddress)];
 }
 
-/**
- * A name as the most lenient client reads it: in lower case, up to the first character that is not allowed in names.
- */
+/** A name as the most lenient client reads it: in lower case, up to the first character that is not allowed in names. */
 const comparable = (name: string): string => {
   const [visible = ""] = name.trimStart().split(/[^\x21-\x7e]/);
   const lower = visible.toLowerCase().replace(/\.$/, "");
@@ -100,8 +96,8 @@ const comparable = (name: string): string => {
 const isWildcard = (name: string): boolean => name.includes("*");
 
 /**
- * Whether the labels of a wildcard match those of a name. `*` matches a label or a part of one: RFC 6125 6.4.3 leaves
- * the latter to the client. Takes linear time.
+ * Whether the labels of a wildcard match the labels of a name. `*` matches a label or a part of one: RFC 6125 6.4.3 lets clients decide
+ * about parts. Takes linear time.
  */
 const covers = (wildcard: readonly string[], name: readonly string[]): boolean =>
   wildcard.length === name.length && wildcard.every((pattern, index) => isLike(pattern, name[index] ?? ""));

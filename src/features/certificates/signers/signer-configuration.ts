@@ -22,15 +22,15 @@ const none: readonly ConfiguredSigner[] = [];
 export interface ConfiguredSigner extends SignerRules {
   readonly name: string;
   readonly lifetime: SignerLifetime;
-  /** Instead of `--revocation-url` in certificates. Empty: they say nothing about revocation. */
+  /** The URL in certificates instead of `--revocation-url`. Empty: certificates name no revocation URLs. */
   readonly revocationUrl: string | undefined;
-  /** Undefined: the API server now trusts the CA for client certificates, so it must not sign. */
+  /** The signer's CA, generated if needed. Undefined: the API server now trusts the CA for client certificates, so the CA must not sign. */
   authority(): SigningAuthority | undefined;
-  /** The same, but a CA that was not needed yet is not generated for it. */
+  /** The same, but without generating the CA. Undefined also when the CA does not exist yet. */
   existingAuthority(): SigningAuthority | undefined;
 }
 
-/** Whether CAs may be generated: in the data directory, or not, with a reason for the operator. */
+/** Whether CAs may be generated in the data directory. If not, with a reason for the operator. */
 type MayGenerate =
   | { readonly type: "allowed"; readonly authorities: GeneratedAuthorities }
   | { readonly type: "refused"; readonly reason: string };
@@ -100,14 +100,14 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
   };
 }
 
-/** Whether the root of a CA is known. Above one with an unknown root, there may be one that the API server trusts. */
+/** Whether the root of a CA is known. If not, the API server may trust a CA above the known ones. */
 const hasRoot = ({ path }: SigningAuthority): boolean => {
   const top = path.at(-1);
   return top !== undefined && isSelfIssued(top);
 };
 
 interface OpenAuthority {
-  /** Whether it does not exist yet and is generated on first use. */
+  /** Whether the CA does not exist yet and is generated on first use. */
   readonly isNew: boolean;
   exists(): boolean;
   authority(): SigningAuthority;
@@ -132,7 +132,7 @@ function openAuthority(
   const { authorities } = generated;
   const { commonName, lifetimeMilliseconds } = source;
   const authority = (): SigningAuthority => authorities.of({ signerName, commonName, lifetimeMilliseconds }).current();
-  // Only the process that runs the controllers generates it.
+  // Only the process that runs the controllers generates the CA.
   const exists = (): boolean => authorities.has(signerName);
   const isNew = !exists();
   if (!isNew) {

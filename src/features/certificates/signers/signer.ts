@@ -8,15 +8,15 @@ export interface SignerRules {
 }
 
 /**
- * Everything that is specific to one of the server's own signers. Flags, files, CAs, trust bundles, roles, warnings and
- * approval derive from it. To add a signer, add a file with such a record and a line in `wellKnownSigners`.
+ * The specific properties of one of the server's own signers. Flags, files, CAs, trust bundles, roles, warnings and approval derive from
+ * them. To add a signer, add a file with such a record and a line in `wellKnownSigners`.
  */
 export interface WellKnownSigner extends SignerRules {
-  /** In the names of flags and files: `--cluster-signing-<shortName>-cert-file`, `<shortName>-ca.crt`. */
+  /** The part of the names of flags and files: `--cluster-signing-<shortName>-cert-file`, `<shortName>-ca.crt`. */
   readonly shortName: string;
   /** The `spec.signerName` of its requests. */
   nameIn(names: Names): string;
-  /** What the subject of a certificate names. Only a node's may be a reserved name. */
+  /** What the subject of a certificate names. Reserved names (see `isReserved`) are allowed for nodes only. */
   readonly certifies: "user" | "node";
   /** Whether the API server trusts client certificates of its CA. */
   readonly isClientAuthenticating: boolean;

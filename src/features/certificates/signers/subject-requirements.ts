@@ -6,7 +6,7 @@ import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
 
-/** Returns how the subject breaks a rule's requirements. The subject determines the user and groups of the holder. */
+/** Returns the requirements of a rule that the subject does not meet. The subject determines the user and groups of the holder. */
 export function subjectFaults(
   { request, username, groups, signerName }: ApprovalInput,
   { require, names }: { readonly require: RequestRequirements; readonly names: Names },
@@ -46,7 +46,10 @@ interface Refusal {
   readonly why: string;
 }
 
-/** Reports anything in a subject other than one common name and organizations: programs disagree about its meaning. */
+/**
+ * Reports everything in a subject except one common name and organizations, because programs disagree about the meaning of other
+ * attributes.
+ */
 export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subject"]): FailedRequirement[] {
   const attributes = relativeNames.flat();
   const faults: FailedRequirement[] = [];
@@ -60,12 +63,12 @@ export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subj
   return faults;
 }
 
-/** Users and groups of the system itself: nodes, accounts, components, administrators. */
+/** Whether a name is reserved for users and groups of the system itself: nodes, accounts, components, administrators. */
 export const isReserved = (name: string): boolean => /^\s*system:/i.test(name);
 
 /**
- * A wildcard matches only visible ASCII characters. Blanks, control characters and letters that look like others are
- * allowed only where the policy contains them literally.
+ * Whether a pattern allows a name. A wildcard matches only visible ASCII characters. Blanks, control characters and letters that look like
+ * others are allowed only where the policy contains them literally.
  */
 export const isAllowed = (patterns: readonly NamePattern[], name: string): boolean =>
   /^[\x21-\x7e]*$/.test(name) ? matchesAny(patterns, name) : patterns.some(({ source }) => source === name);

@@ -1,7 +1,7 @@
 import type { ExtendedKeyUsageName } from "../../../pki/der/object-identifiers.ts";
 import { keyUsageNames, type KeyUsageName } from "../../../pki/certificates/certificate-extensions.ts";
 
-/** What the usages of a CertificateSigningRequest mean in a certificate. */
+/** The key usages in a certificate for the usages of a CertificateSigningRequest. */
 export interface CertificateUsages {
   readonly keyUsages: readonly KeyUsageName[];
   readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
@@ -39,13 +39,13 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
 /** The usages of CAs. */
 export const authorityUsages: readonly string[] = ["cert sign", "crl sign"];
 
-/** Those, the usage of who says what is revoked for a CA (RFC 6960 section 4.2.2.2), and the one for every purpose. */
+/** The usages of CAs, the usage of OCSP responders (RFC 6960 section 4.2.2.2), and the usage for every purpose. */
 export const powerfulUsages: readonly string[] = [...authorityUsages, "ocsp signing", "any"];
 
 const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
 
 /**
- * The usages in the order of their numbers, each once. `unrecognized` lists the values that are not among the 23 known
+ * Converts usages, without duplicates, in the order of their numbers. `unrecognized` lists the values that are not among the 23 known
  * usages.
  */
 export function certificateUsagesOf(

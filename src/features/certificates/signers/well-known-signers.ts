@@ -14,7 +14,7 @@ export type SignerShortName = (typeof records)[number]["shortName"];
 /** The server's own signers. */
 export const wellKnownSigners: readonly (WellKnownSigner & { readonly shortName: SignerShortName })[] = records;
 
-/** The server's own signer with this name, in either spelling, if there is one. */
+/** The server's own signer with this name, in either spelling. Undefined when there is none. */
 export const findWellKnownSigner = (names: Names, signerName: string): (typeof wellKnownSigners)[number] | undefined =>
   wellKnownByName(names).get(ownSignerName(names, signerName));
 
@@ -22,7 +22,7 @@ const wellKnownByName = computedOnce(
   (names: Names) => new Map(wellKnownSigners.map((signer) => [signer.nameIn(names), signer])),
 );
 
-/** Whether a signer, by its name in either spelling, gives a machine the client certificate with which it is a node. */
+/** Whether a signer, by its name in either spelling, issues the client certificates with which machines authenticate as nodes. */
 export function joinsNodes(names: Names, signerName: string): boolean {
   const signer = findWellKnownSigner(names, signerName);
   return signer?.certifies === "node" && signer.isClientAuthenticating;
@@ -30,7 +30,7 @@ export function joinsNodes(names: Names, signerName: string): boolean {
 
 /** A value for each of the server's own signers, by short name. */
 export const bySigner = <T>(valueOf: (shortName: SignerShortName) => T): Readonly<Record<SignerShortName, T>> =>
-  // `fromEntries` does not know the keys: here they are complete.
+  // `fromEntries` loses the type of the keys, but here they are complete.
   Object.fromEntries(wellKnownSigners.map(({ shortName }) => [shortName, valueOf(shortName)])) as Record<
     SignerShortName,
     T

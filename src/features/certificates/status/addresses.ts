@@ -4,17 +4,17 @@ import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import type { RevocationUrls } from "../../../pki/certificates/certificate-template.ts";
 import type { RevocationSettings } from "../settings.ts";
 
-/** Where CA certificates, revocation lists and OCSP are served. */
+/** The path below which CA certificates, revocation lists and OCSP are served. */
 export const revocationPath = "/pki/";
 
-/** What a CA is called in addresses: the same for every certificate of its key. */
+/** The id of a CA in addresses. All CA certificates of one key have the same id. */
 export const authorityId = ({ publicKey }: Pick<Certificate, "publicKey">): string =>
   keyIdentifier(publicKey).toString("hex");
 
-/** The names of the parts of a list. They can never change: certificates hold them. */
+/** The names of the parts of a list. They can never change, because certificates contain them. */
 export const shards: readonly string[] = Array.from("0123456789abcdef");
 
-/** The part that a certificate belongs to: the first digit of the SHA-256 of its serial number without leading zeros. */
+/** The part of the list for a certificate: the first digit of the SHA-256 of its serial number without leading zeros. */
 export function shardOf(serialNumber: Buffer): string {
   let start = 0;
   while (start < serialNumber.length - 1 && serialNumber[start] === 0) start++;
@@ -34,13 +34,13 @@ export const maySignLists = ({ keyUsages }: Pick<Certificate, "keyUsages">): boo
   keyUsages === undefined || keyUsages.includes("crlSign");
 
 export interface CertificateUrlsOptions extends Pick<RevocationSettings, "url" | "isSharded"> {
-  /** Whether servers can answer OCSP for this CA: they need its key. */
+  /** Whether servers can answer OCSP for this CA, which requires its key. */
   readonly hasOcsp: boolean;
   /** The CA's certificate. */
   readonly issuer: Certificate;
 }
 
-/** What a CA writes into the certificates that it issues. */
+/** Returns a function for the revocation URLs in a CA's certificates. */
 export function certificateUrls({
   url,
   isSharded,

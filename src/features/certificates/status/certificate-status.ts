@@ -39,21 +39,21 @@ export interface CertificateStatusOptions {
   readonly log: Log;
   readonly stores: Stores;
   readonly signing: SigningAuthorities;
-  /** The CAs of the data directory, which sign the server's and the administrator's certificates in any case. */
+  /** The CAs of the data directory, which always sign the server's and the administrator's certificates. */
   readonly own: DataDirectoryAuthorities;
   readonly configuredSigners: () => readonly ConfiguredSigner[];
   readonly client: () => ApiClient;
 }
 
-/** What `--revocation-url` serves: revocation lists, CA certificates and OCSP. */
+/** The service of `--revocation-url`: revocation lists, CA certificates and OCSP. */
 export interface CertificateStatusService {
   readonly routes: PathRoutes;
   readonly listPublisher: Controller;
-  /** Puts the serving certificate into the inventory, for OCSP, and the next one too until it is stopped. */
+  /** Puts the serving certificate into the inventory, for OCSP, and each later serving certificate, until it is stopped. */
   keepRecordOf(shown: () => string, revocation: { onRevoked(listener: () => void): void }): Promise<{ stop(): void }>;
   /**
-   * Serves the same over plain HTTP, if the settings say where: all of it is signed, and a client that had to verify a TLS
-   * certificate first, in order to learn whether certificates are revoked, would go in circles.
+   * Serves the same over plain HTTP, if the settings name an address. All answers are signed. A client that needs them to check TLS
+   * certificates cannot depend on TLS to get them.
    */
   listen(where: {
     readonly revocationAddress: { readonly host: string; readonly port: number } | undefined;
@@ -61,10 +61,10 @@ export interface CertificateStatusService {
   }): Promise<PlainListener | undefined>;
 }
 
-/** How often to look whether the serving certificate is another one. */
+/** How often to check whether the serving certificate has changed. */
 const pollMilliseconds = 60_000;
 
-/** Loaded only with `--revocation-url`. Call it after the registries have started. */
+/** Opens the service of `--revocation-url`; this module is loaded only with that flag. Call it after the registries have started. */
 export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
   const { settings, names, log, signing, own, configuredSigners } = options;
   const authorities = (): readonly AnsweringAuthority[] =>
@@ -134,7 +134,7 @@ interface AnswerOptions extends Pick<CertificateStatusOptions, "names" | "clock"
   readonly authorities: () => readonly AnsweringAuthority[];
 }
 
-/** What answers requests for revocation lists and OCSP, once the stored lists are read. */
+/** Returns the function that answers requests for revocation lists and OCSP, after it has read the stored lists. */
 async function openAnswers({ names, clock, log, stores, authorities, client }: AnswerOptions): Promise<AnswerStatus> {
   const badList = rateLimitedReport<{ name: string; fault: unknown }>(({ name, fault }, count) =>
     log.error(

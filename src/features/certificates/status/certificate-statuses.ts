@@ -14,13 +14,16 @@ import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 
 const maximumIssuerFaults = 10_000;
 
-/** What this server knows of each certificate: from the inventory and the revocations, both in memory. */
+/** The status of each certificate that this server knows: from the inventory and the revocations, both in memory. */
 export class CertificateStatuses {
   readonly #records: ResourceRegistry<IssuedCertificate>;
   readonly #revoked = new RevokedCertificates();
-  /** The names of the records of a serial number. Nearly all have one. */
+  /** The names of the records with a serial number. Nearly every number has one record. */
   readonly #bySerialNumber = new Map<string, string | readonly string[]>();
-  /** For a certificate and a CA: why the CA did not issue it, or nothing. Strangers ask, and to check a signature takes up to 3 ms. */
+  /**
+   * Why a CA did not issue a certificate, by both fingerprints. Empty: it did. Kept because strangers ask, and the check of a signature
+   * takes up to 3 ms.
+   */
   readonly #issuerFaults = new RecentlyUsed<string>({ maximumEntries: maximumIssuerFaults });
   readonly #following: readonly (() => Promise<void>)[];
 
@@ -43,17 +46,17 @@ export class CertificateStatuses {
     ];
   }
 
-  /** Resolves when `of` knows everything that there was at the start. */
+  /** Resolves when `of` knows all records and revocations that existed at the start. */
   async ready(): Promise<void> {
     for (const ready of this.#following) await ready();
   }
 
   /**
-   * The status of a certificate of this CA. A certificate that was signed with the CA's key elsewhere is not known, unless
-   * its serial number was revoked.
+   * The status of a certificate of this CA. A certificate that was signed elsewhere with the CA's key is unknown, unless its serial number
+   * was revoked.
    */
   of(issuer: Certificate, serialNumber: Buffer): CertificateStatus {
-    // Negative, which no certificate of ours is.
+    // A negative number: no certificate of this server has one.
     if ((serialNumber[0] ?? 0) >= 0x80) return { type: "unknown" };
     const digits = serialNumberHex({ serialNumber });
     const issuerName = formatDistinguishedName(issuer.subject);
@@ -92,8 +95,8 @@ export class CertificateStatuses {
   }
 
   /**
-   * An earlier CA may have had the same name, and the same key under another identifier. Records without the certificate itself do not
-   * tell.
+   * Whether a CA's key signed a recorded certificate. An earlier CA may have had the same name, and the same key under another identifier.
+   * A record without the certificate itself counts as signed by this key.
    */
   #isOfKey({ spec }: IssuedCertificate, issuer: Certificate): boolean {
     if (spec.certificate === undefined) return true;

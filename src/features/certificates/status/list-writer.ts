@@ -18,22 +18,22 @@ import { authorityId, listAddress, revocationPath } from "./addresses.ts";
 import { readStoredList, storedChunks, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** One for each signer, and some that have been replaced. */
+/** Room for one URL per signer, and some replaced URLs. */
 const maximumDistributionPoints = 128;
 const longestDistributionPoint = 512;
 
-/** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
+/** A larger DER value could not be read here. A certificate of a sharded list is in a smaller list. */
 const maximumListBytes = 15 * 1024 * 1024;
 
 export interface ListWriterOptions {
   readonly names: Names;
   readonly client: ApiClient;
-  /** The ConfigMaps, by `namespace/name`, as they were a moment ago. */
+  /** The cached ConfigMaps, by `namespace/name`. */
   readonly configMaps: { get(key: string): ConfigMap | undefined };
   readonly settings: Pick<RevocationSettings, "listLifetimeMilliseconds">;
-  /** The URLs that certificates name, each like `--revocation-url`. */
+  /** The base URLs in certificates, each in the form of `--revocation-url`. */
   readonly urls: () => readonly string[];
-  /** A list is signed again when it is as old as this. */
+  /** The age at which a list is signed again. */
   readonly refreshMilliseconds: number;
   readonly clock: Clock;
   readonly log: Pick<Log, "info" | "error">;
@@ -45,7 +45,7 @@ export interface ListToWrite {
   readonly entries: Buffer;
 }
 
-/** What the writer needs to know of a stored list. */
+/** The properties of a stored list that the writer compares. */
 interface KnownList {
   readonly entries: Buffer;
   readonly distributionPoints: readonly string[];
@@ -59,7 +59,7 @@ interface KnownList {
 type WantedList = Pick<KnownList, "entries" | "distributionPoints"> & { readonly now: number };
 type NewList = Pick<KnownList, "number" | "issuer"> & { readonly der: Buffer };
 
-/** Signs lists and stores them. It does not read again what it has stored itself. */
+/** Signs lists and stores them. Does not read again lists that it has stored itself. */
 export class ListWriter {
   readonly #options: ListWriterOptions;
   readonly #namespace: string;
@@ -70,7 +70,7 @@ export class ListWriter {
     this.#namespace = options.names.namespaces.system;
   }
 
-  /** Writes a list, unless the stored one has the same entries and is recent. Returns whether it wrote. Rejects like the client. */
+  /** Writes a list, unless the stored list has the same entries and is recent. Returns whether it wrote. Rejects like the client. */
   async write({ authority, shard, entries }: ListToWrite): Promise<boolean> {
     const { settings, clock, log } = this.#options;
     const id = authorityId(authority.certificate);
@@ -87,7 +87,7 @@ export class ListWriter {
       log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, fault);
       return false;
     }
-    // After a restore from a backup the previous number is an old one. The time is not.
+    // After a restore from a backup the previous number is too low. The time is not.
     const number = Math.max((previous?.number ?? 0) + 1, Math.floor(now / 1000));
     const thisUpdate = Math.floor((now - backdateMilliseconds) / 1000) * 1000;
     const nextUpdate = thisUpdate + backdateMilliseconds + settings.listLifetimeMilliseconds;
@@ -100,9 +100,8 @@ export class ListWriter {
   }
 
   /**
-   * The URLs by which certificates name a part of a list. Verifiers refuse a part without the URL that the
-   * certificate has, so those of earlier settings stay. Only those of this part: nobody has checked who stored the list
-   * that they were in.
+   * The URLs under which certificates name a part of a list. Verifiers refuse a part without the URL in the certificate, so the URLs of
+   * earlier settings stay. Only URLs of this part are kept, because nobody has checked who stored the list that had them.
    */
   #distributionPoints(address: string, previous: KnownList | undefined): readonly string[] {
     const path = revocationPath + address;
@@ -127,7 +126,10 @@ export class ListWriter {
     return { ...(parsedList(der) ?? none), issuer, number };
   }
 
-  /** The addresses in certificates are made of the CA's key, and what is there names its issuer: it cannot be for two names. */
+  /**
+   * Logs that an earlier CA with another name had the same key. The URLs in certificates contain the id of the key, and the list at a URL
+   * names one issuer, so it cannot serve both names.
+   */
   #tellOfOtherName(previous: KnownList, { rawSubject, subject }: Certificate): void {
     const earlier = orPkiError(() => parseCertificate(previous.issuer));
     if (earlier instanceof PkiError || earlier.rawSubject.equals(rawSubject)) return;
@@ -142,14 +144,14 @@ export class ListWriter {
   #isGood(list: KnownList, { entries, distributionPoints, now }: WantedList): boolean {
     const { refreshMilliseconds, settings } = this.#options;
     const ageMilliseconds = now - backdateMilliseconds - list.thisUpdate;
-    // Negative: the clock was set back, and others might take the list for one of the future.
+    // A negative age: the clock was set back, and verifiers might refuse the list as not valid yet.
     const isYoung = ageMilliseconds > -backdateMilliseconds && ageMilliseconds < refreshMilliseconds;
     const isAsLong = list.nextUpdate - list.thisUpdate === settings.listLifetimeMilliseconds + backdateMilliseconds;
     const isSameScope = distributionPoints.join() === list.distributionPoints.join();
     return isYoung && isAsLong && isSameScope && list.entries.equals(entries);
   }
 
-  /** Returns the version of the stored objects. `before`: what was stored when the list was made. */
+  /** Stores a list and returns the version of its objects. `before`: the stored objects when the list was made. */
   async #store(
     name: string,
     { list, before }: { readonly list: NewList; readonly before: ReadonlyMap<string, ConfigMap> },
@@ -164,13 +166,13 @@ export class ListWriter {
       const { name: chunk = "" } = metadata;
       let existing = before.get(chunk);
       leftovers.delete(chunk);
-      // Somebody has made it so: no update would be accepted.
+      // Somebody has made the ConfigMap immutable: no update would be accepted.
       if (existing?.immutable === true) {
         await writer.delete(chunk, { resourceVersion: existing.metadata.resourceVersion ?? "" });
         existing = undefined;
       }
-      // With the version that was read: of two writers one fails, and starts again from the other's number. A signature may have
-      // taken long.
+      // With the version that was read, so that one of two writers fails, and starts again from the other's number. Signing may have taken
+      // long.
       const stored =
         existing === undefined ? await writer.create(object) : await writer.update({ ...existing, data, binaryData });
       versions.unshift(stored.metadata.resourceVersion ?? "");
@@ -184,7 +186,7 @@ export class ListWriter {
   }
 }
 
-/** Undefined for what is no list: somebody has stored it, and it is replaced. */
+/** Parses a stored list. Undefined for bytes that are not a list: somebody else stored them, and they are replaced. */
 function parsedList(der: Buffer | undefined): RevocationList | undefined {
   const list = orPkiError(() => der && parseRevocationList(der));
   return list instanceof PkiError ? undefined : list;

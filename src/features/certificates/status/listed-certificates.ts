@@ -7,22 +7,22 @@ import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
 
 interface Line extends RevokedCertificate {
-  /** Milliseconds since the epoch. Infinity: not known. */
+  /** When the certificate expires, in milliseconds since the epoch. Infinity: unknown. */
   readonly expiresAt: number;
-  /** The last search for all lines that has found it. */
+  /** The number of the last full search that found the certificate. */
   readonly seenIn: number;
-  /** Its DER as Latin-1, which takes less memory than a buffer. */
+  /** The DER of the list entry as Latin-1 text, which takes less memory than a buffer. */
   readonly encoded: string;
 }
 
-/** A part of a list: by serial number, in lower-case hexadecimal digits. */
+/** A part of a list. Its lines are by serial number, in lower-case hexadecimal digits. */
 interface Part {
   readonly lines: Map<string, Line>;
-  /** Undefined: the lines have changed since. */
+  /** Undefined after the lines have changed. */
   encoded: Buffer | undefined;
 }
 
-/** What belongs into the list of one CA's name. The parts in their order are the whole list. */
+/** The encoded entries for the list of one CA's name. The parts, in their order, make up the whole list. */
 export interface EncodedList {
   /** The parts by the names of `shards`. A part that has not changed is the same buffer as before. */
   readonly parts: ReadonlyMap<string, Buffer>;
@@ -32,9 +32,9 @@ export interface EncodedList {
 const noEntries: EncodedList = { parts: new Map(), whole: Buffer.alloc(0) };
 
 /**
- * The revoked certificates of all CAs: those in the inventory, and serial numbers that the inventory does not know. Encoded lines
- * are kept. A revocation by serial number, the usual kind, encodes one line. Other kinds need a search through the inventory: one
- * search for all of them that came since the last.
+ * The revoked certificates of all CAs: certificates in the inventory, and serial numbers that the inventory does not know. Encoded lines
+ * are kept. A revocation by serial number, the usual kind, encodes one line. Other kinds of revocation need a search through the inventory:
+ * one search for all of them since the last search.
  */
 export class ListedCertificates {
   readonly #revoked = new RevokedCertificates();
@@ -44,12 +44,12 @@ export class ListedCertificates {
   #searches = 0;
   #encodedLines = 0;
 
-  /** How many lines were encoded so far. */
+  /** The number of lines that were encoded so far. */
   get encodedLines(): number {
     return this.#encodedLines;
   }
 
-  /** Whether there are revocations. Without any, no certificate belongs into a list. */
+  /** Whether there are revocations. Without any, no certificate belongs on a list. */
   get hasRevocations(): boolean {
     return !this.#revoked.isEmpty;
   }
@@ -73,7 +73,10 @@ export class ListedCertificates {
     return true;
   }
 
-  /** Whether a list changes: a subject may be revoked before it gets this certificate. */
+  /**
+   * Adds the certificate to its list if it is revoked: a subject may be revoked before it gets this certificate. Returns whether a list
+   * changes.
+   */
   addRecord(record: IssuedCertificate): boolean {
     const facts = recordFacts(record);
     const found = this.#revoked.find(facts);
@@ -84,12 +87,12 @@ export class ListedCertificates {
   }
 
   /**
-   * Searches the inventory when that is due, in turns. Certificates that expired before a time, in milliseconds since the epoch,
-   * are taken off the lists. Rejects like `records`; the next call then searches again.
+   * Searches the inventory if a search is due, in turns of the event loop. Removes certificates from the lists that expired before
+   * `expiredBefore`, in milliseconds since the epoch. Rejects like `records`; the next call then searches again.
    */
   async refresh(options: RefreshOptions): Promise<void> {
     if (!this.#isSearchDue) return;
-    this.#isSearchDue = false; // what comes during the search makes it due again
+    this.#isSearchDue = false; // a revocation during the search makes a search due again
     try {
       await this.#search(options);
     } catch (error) {
@@ -98,7 +101,7 @@ export class ListedCertificates {
     }
   }
 
-  /** The next `refresh` searches: certificates may have expired. */
+  /** Makes a search due for the next `refresh`, because certificates may have expired. */
   searchAgain(): void {
     this.#isSearchDue = true;
   }
@@ -119,7 +122,7 @@ export class ListedCertificates {
     }
   }
 
-  /** The entries of a CA's name (RFC 4514), always in the same order. The same object as before when nothing has changed. */
+  /** The entries for a CA's name (RFC 4514), always in the same order. Returns the same object while nothing has changed. */
   async encoded(issuer: string, work: LongWork): Promise<EncodedList> {
     const known = this.#encoded.get(issuer);
     if (known !== undefined) return known;
@@ -131,7 +134,7 @@ export class ListedCertificates {
       parts.set(shard, part.encoded);
     });
     const list = { parts, whole: Buffer.concat([...parts.values()]) };
-    // Lines that came during the encoding are for the next list.
+    // Lines that were added during the encoding are for the next list.
     const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
     if (isCurrent) this.#encoded.set(issuer, list);
     return list;
@@ -142,7 +145,7 @@ export class ListedCertificates {
     const bytes = Buffer.from(serialNumber.length % 2 === 0 ? serialNumber : `0${serialNumber}`, "hex");
     const part = this.#partOf(issuer, shardOf(bytes));
     const known = part.lines.get(serialNumber);
-    // What only an earlier search has found may not be true any more.
+    // A line that only an earlier search has found may be outdated.
     const other = known?.seenIn === this.#searches ? known : undefined;
     const { revokedAt, reason } = moreSevere<RevokedCertificate>(other, found);
     const expiresAt = Math.max(other?.expiresAt ?? -Infinity, found.expiresAt);

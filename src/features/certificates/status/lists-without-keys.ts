@@ -9,14 +9,14 @@ import type { Log } from "../../../machinery/logging/log.ts";
 interface LastList {
   readonly ca: string;
   readonly nextUpdate: number;
-  /** When the CA's certificate expires: after that its list is not needed. */
+  /** When the CA's certificate expires, in milliseconds since the epoch. After that its list is not needed. */
   readonly caEnds: number;
   hasEnded: boolean;
 }
 
 /**
- * Logs revocation lists that cannot be signed again, because the keys of their CAs are not here any more: once when that is
- * noticed, and once when the last list has expired.
+ * Logs revocation lists that cannot be signed again, because the keys of their CAs are not here any more: once when this is noticed, and
+ * once when the last list has expired.
  */
 export class ListsWithoutKeys {
   readonly #log: Pick<Log, "info" | "error">;
@@ -27,7 +27,7 @@ export class ListsWithoutKeys {
     this.#log = log;
   }
 
-  /** Logs what is new about the stored lists. `signed` are the ids of the CAs whose keys are here. */
+  /** Checks the stored lists and logs changes. `signed` are the ids of the CAs whose keys are here. */
   async report({
     configMaps,
     namespace,

@@ -18,7 +18,7 @@ import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
 
 export type OcspResult =
-  /** The answer to every client that asks the same, until it expires. */
+  /** An answer for all clients with the same question, until it expires. */
   | { readonly der: Buffer; readonly tag: string; readonly signedAt: number; readonly expiresAt: number }
   /** A failure, or an answer with the nonce of one client. */
   | { readonly der: Buffer; readonly expiresAt?: undefined };
@@ -31,17 +31,20 @@ export interface OcspAnswersOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** How long clients may keep an answer. They notice a revocation at most this much later. */
+/** How long clients may cache an answer. They learn of a revocation at most this much later. */
 const validityMilliseconds = 3_600_000;
 const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;
-/** Each signature costs some 50 µs. Whatever strangers ask, a process makes no more. */
+/** The most signatures of a process in a second, whatever strangers ask. Each takes about 50 µs. */
 const signaturesPerSecond = 1000;
-/** How many are left for answers that are kept: strangers can ask for others without end, and must not keep these from anybody. */
+/**
+ * The signatures that are reserved for answers that are kept. Strangers can request other answers without limit, and must not prevent
+ * these.
+ */
 const reservedSignatures = signaturesPerSecond / 2;
-/** How long the list of CAs is kept: to make it, files are looked at. */
+/** How long the list of CAs is kept, because making it reads files' states. */
 const pollMilliseconds = 1000;
-/** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
+/** The nonce lengths of RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
 const repeatedNonceOctets = { minimum: 16, maximum: 32 };
 
 interface Kept {
@@ -52,7 +55,7 @@ interface Kept {
 /** Answers OCSP requests (RFC 6960) for the CAs whose keys are here. */
 export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
-  /** By CertID, which names the CA by its name and key: a renewed certificate of the same CA changes nothing. */
+  /** By CertID. It identifies the CA by name and key, so a renewed certificate of the same CA changes nothing. */
   readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   readonly #signatures: TokenBucket;
@@ -63,14 +66,14 @@ export class OcspAnswers {
     this.#signatures = new TokenBucket({ burst: signaturesPerSecond, perSecond: signaturesPerSecond, clock });
   }
 
-  /** The certificate of a CA by its id. */
+  /** The certificate of the CA with an id. Undefined: its key is not here. */
   issuer(id: string): Certificate | undefined {
     return this.#authorities()
       .map(({ authority }) => authority.certificate)
       .find((certificate) => authorityId(certificate) === id);
   }
 
-  /** Never rejects: failures are answers too. The caller limits the bytes. */
+  /** Answers a request in DER. Never rejects, because failures are answers too. The caller limits the bytes. */
   async answer(der: Buffer): Promise<OcspResult> {
     try {
       return await this.#answer(parseOcspRequest(der));
@@ -92,7 +95,7 @@ export class OcspAnswers {
     const kept = key === undefined ? undefined : this.#keptAnswer(key, { status: statuses[0], now });
     const signatures = this.#signatures.available();
     const hasPlenty = signatures > reservedSignatures;
-    // Who insists on a nonce asks again; all others get an answer even now.
+    // Under load, answers have no nonce: clients that require one ask again, and all others still get an answer.
     const repeated = hasPlenty ? repeatable(nonce) : undefined;
     if (kept !== undefined && repeated === undefined) return kept;
     if (key === undefined ? !hasPlenty : signatures < 1) return failed("tryLater");
@@ -105,7 +108,7 @@ export class OcspAnswers {
       certificateId,
       status: statuses[index] ?? { type: "unknown" as const },
     }));
-    // As certificates and lists: the verifier's clock may be behind.
+    // Backdated like certificates and lists, because the verifier's clock may be behind.
     const times = { thisUpdate: signedAt - backdateMilliseconds, nextUpdate: expiresAt };
     if (repeated !== undefined) return { der: signOcspResponse({ responses, ...times, nonce: repeated }, responder) };
     const der = signOcspResponse({ responses, ...times }, responder);
@@ -115,7 +118,10 @@ export class OcspAnswers {
     return result;
   }
 
-  /** The CA that all these certificates are of: one signature cannot speak for several. Undefined: it is not here, or has ended. */
+  /**
+   * The CA of all these certificates. One CA must have issued all of them, because an answer has only one signature. Undefined: the CA's
+   * key is not here, or the CA has expired.
+   */
   #authorityOf(certificateIds: readonly CertificateId[], now: number): AnsweringAuthority | undefined {
     const found = this.#authorities().find(({ authority }) =>
       certificateIds.every((id) => isIssuer(authority.certificate, id)),
@@ -123,7 +129,10 @@ export class OcspAnswers {
     return found !== undefined && found.authority.certificate.notAfter > now ? found : undefined;
   }
 
-  /** A subject may have tens of thousands of revocations, and a request may name many of its certificates. */
+  /**
+   * Divided into turns of the event loop: a subject may have tens of thousands of revocations, and a request may name many of its
+   * certificates.
+   */
   async #statusesOf(certificateIds: readonly CertificateId[], issuer: Certificate): Promise<CertificateStatus[]> {
     const statuses: CertificateStatus[] = [];
     await new LongWork().each(certificateIds, ({ serialNumber }) =>
@@ -140,7 +149,7 @@ export class OcspAnswers {
     return this.#refreshed.authorities;
   }
 
-  /** The answer that was signed before, while it says what is still true. */
+  /** The kept answer, if it is recent and its status is still true. */
   #keptAnswer(
     key: string,
     present: { readonly status: CertificateStatus | undefined; readonly now: number },
@@ -177,8 +186,8 @@ function isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, iss
 }
 
 /**
- * The key under which the answer to a question is kept. Undefined: it is not, because it is about several certificates, or about a serial
- * number that was never issued, and with those strangers could fill the memory.
+ * The key under which an answer is kept. Undefined for questions whose answers are not kept: about several certificates, or about a serial
+ * number that was never issued. With these, strangers could fill the memory.
  */
 function keptAs(
   [first, ...others]: readonly CertificateId[],
@@ -188,7 +197,7 @@ function keptAs(
   return first.der.toString("latin1");
 }
 
-/** The nonce of a question, if its length is one that answers repeat. */
+/** The nonce of a question, if its length is allowed in answers. */
 const repeatable = (nonce: Buffer | undefined): Buffer | undefined =>
   nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum
     ? nonce

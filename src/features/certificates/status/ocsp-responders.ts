@@ -19,7 +19,7 @@ export interface AnsweringAuthority {
 
 export interface OcspRespondersOptions {
   readonly clock: Clock;
-  /** Puts a responder's certificate into the inventory. Nothing is answered before. */
+  /** Puts a responder's certificate into the inventory. No answer is signed before that. */
   readonly record: (certificate: Certificate, signerName: string) => Promise<void>;
 }
 
@@ -31,12 +31,12 @@ interface Made {
 }
 
 const lifetimeMilliseconds = 7 * 24 * 3_600_000;
-/** After a failure, such as a store that does not answer. */
+/** The pause after a failure, such as a store that does not respond. */
 const retryMilliseconds = 5000;
 
 /**
- * The keys that sign OCSP answers: one for each CA and process, made when it is first needed, and never written anywhere. So
- * the CA's own key signs a few certificates, not what strangers ask for.
+ * The keys that sign OCSP answers: one for each CA and process, made when it is first needed, and never written anywhere. So the CA's own
+ * key signs only a few responder certificates, and not the answers that strangers request.
  */
 export class OcspResponders {
   readonly #options: OcspRespondersOptions;
@@ -48,13 +48,13 @@ export class OcspResponders {
     this.#options = options;
   }
 
-  /** Rejects when the responder's certificate cannot be recorded now. */
+  /** The responder of a CA. Rejects when the responder's certificate cannot be recorded now. */
   async of(answering: AnsweringAuthority): Promise<OcspResponder> {
     const { certificate } = answering.authority;
     const id = authorityId(certificate);
     const now = this.#options.clock.now();
     const made = this.#made.get(id);
-    // One from a time when the clock was ahead helps nobody.
+    // A responder that was made while the clock was ahead is not valid yet.
     if (made?.issuer.der.equals(certificate.der) === true && made.responder.certificate.notBefore <= now) {
       if (now < made.renewedFrom) return made.responder;
       if (now < made.responder.certificate.notAfter && this.#isPausing(id, now)) return made.responder;

@@ -12,13 +12,13 @@ import { backdateMilliseconds } from "../backdate.ts";
 import { authorityId } from "./addresses.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
 
-/** A list as it is served. */
+/** A revocation list that is served. */
 export interface PublishedList {
   readonly der: Buffer;
   /** The ETag of the bytes, without quotes. */
   readonly tag: string;
   readonly number: number;
-  /** When it was signed, in milliseconds since the epoch. */
+  /** When the list was signed, in milliseconds since the epoch. */
   readonly signedAt: number;
   /** Milliseconds since the epoch. */
   readonly nextUpdate: number;
@@ -26,8 +26,8 @@ export interface PublishedList {
 }
 
 /**
- * The lists in the store, in memory. A list is served only when the CA of its name has signed it: a user who may write
- * ConfigMaps could put anything there.
+ * The stored lists, in memory. A list is served only if the CA in its name has signed it, because a user who may write ConfigMaps could
+ * store anything there.
  */
 export class PublishedLists {
   readonly #registry: ResourceRegistry<ConfigMap>;
@@ -59,22 +59,22 @@ export class PublishedLists {
     });
   }
 
-  /** Resolves when every list has been read that was there so far. */
+  /** Resolves when every list that was there at the call has been read. */
   async ready(): Promise<void> {
     await this.#reading;
   }
 
-  /** A list by the name of its first ConfigMap. */
+  /** The list whose first ConfigMap has this name. */
   find(name: string): PublishedList | undefined {
     return this.#lists.get(name);
   }
 
-  /** Every list, and every part, by name. */
+  /** All lists, and all parts of lists, by name. */
   all(): ReadonlyMap<string, PublishedList> {
     return this.#lists;
   }
 
-  /** Notes what has changed. It is read a little later: a list of many ConfigMaps changes many times. */
+  /** Marks a list as changed. It is read a little later, because a list of many ConfigMaps changes many times. */
   #changed(name: string): void {
     this.#unread.add(name);
     this.#reading ??= this.#read();
@@ -99,14 +99,14 @@ export class PublishedLists {
     const stored = await readStoredList(name, find);
     if (stored === undefined) return void this.#lists.delete(name);
     const { der } = stored;
-    // The rest is being written: until then the one before is served.
+    // The rest of the list is being written. Until then the previous list is served.
     if (der === undefined) return;
     const { sha256: tag } = stored;
     if (this.#lists.get(name)?.tag === tag) return;
     const issuer = parseCertificate(stored.issuer);
     const list = parseRevocationList(der);
     if (authorityId(issuer) !== parseStoredListName(name)?.id) throw new PkiError("it is not of the CA of its name");
-    // Each of these takes a while with a large list.
+    // Parsing and checking a large list both take a while: let other work run between them.
     await setImmediate();
     checkSignature({
       signed: list.tbsCertList,

@@ -26,28 +26,28 @@ import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface RevocationListPublisherOptions {
   readonly settings: RevocationSettings;
-  /** The CAs whose keys are here: those that sign now, and those of earlier and later rotations. */
+  /** The CAs whose keys are here: the signing CAs, and the CAs of earlier and later rotations. */
   readonly authorities: () => readonly SigningAuthority[];
-  /** Their certificates may name other URLs than the settings do. */
+  /** The configured signers, whose certificates may name other URLs than the settings do. */
   readonly configuredSigners: () => readonly Pick<ConfiguredSigner, "revocationUrl">[];
 }
 
-/** The keys of the queue: to publish all lists, and to look whether there are other CAs. */
+/** The keys of the queue: publish all lists, and check whether there are other CAs. */
 const listsKey = "lists";
 const authoritiesKey = "authorities";
-/** How often to look for new CAs: certificates name their lists at once. */
+/** How often to check for new CAs, whose certificates name their lists at once. */
 const pollMilliseconds = 2000;
-/** A revocation is rarely alone. */
+/** The pause before lists are published, because revocations often come together. */
 const settlingMilliseconds = 1000;
-/** A list is signed again at least this often, so that each expired certificate is on one list after its end. */
+/** A list is signed again at least this often, so that each expired certificate is on one list after it has expired. */
 const longestRefreshMilliseconds = 30 * 60_000;
-/** Under a storm of revocations, this part of the time goes into finding and encoding them. */
+/** With very many revocations, at most this part of the time is used for finding and encoding them. */
 const busyShare = 1 / 10;
 const longestPauseMilliseconds = 60_000;
 
 /**
- * Signs a revocation list for each CA, and stores it for all servers to serve. Only the process that runs the loops does so:
- * one list has one number and one content everywhere. The numbers grow whatever happens to the process, the clock or the store.
+ * Signs a revocation list for each CA, and stores it for all servers to serve. Only the process that runs the controllers does so: a list
+ * has the same number and content everywhere. The numbers grow, whatever happens to the process, the clock or the store.
  */
 export const revocationListPublisher = (options: RevocationListPublisherOptions): Controller => ({
   name: "revocation-list-publisher",
@@ -68,16 +68,16 @@ class RevocationListPublisher {
   readonly #writer: ListWriter;
   readonly #listed = new ListedCertificates();
   readonly #withoutKeys: ListsWithoutKeys;
-  /** The ids of the CAs of which it was logged that their certificates do not allow lists. */
+  /** The ids of the CAs that were logged because their certificates do not allow lists. */
   readonly #loggedAsUnable = new Set<string>();
 
   #isSynced = false;
-  /** All lists are in the queue. */
+  /** Whether `listsKey` is in the queue. */
   #isDue = false;
-  /** When to publish at the earliest, and when the lists were last searched for all certificates: in milliseconds since the epoch. */
+  /** When to publish at the earliest, and when the inventory was last searched for all lists, both in milliseconds since the epoch. */
   #notBefore = 0;
   #searchedAt = 0;
-  /** The CAs whose lists were published, and the URLs in those. */
+  /** The CAs whose lists were published, and the base URLs of these lists. */
   #publishedFor = "";
   #encodedLines = 0;
 
@@ -141,7 +141,7 @@ class RevocationListPublisher {
     if (this.#isDue || !this.#isSynced) return;
     this.#isDue = true;
     const pauseMilliseconds = Math.max(settlingMilliseconds, this.#notBefore - this.#clock.now());
-    // No longer, also when the clock was set back.
+    // Bounded, because the clock may have been set back.
     this.#queue.addAfter(listsKey, Math.min(longestPauseMilliseconds, pauseMilliseconds));
   }
 
@@ -154,7 +154,7 @@ class RevocationListPublisher {
     return isOfSameCas ? "will publish the lists again" : "will publish the lists of other CAs";
   }
 
-  /** Timers do not see how long a machine was suspended, nor that its clock was set. */
+  /** Compares times, because timers do not notice that a machine was suspended or its clock was set. */
   #isRefreshDue(now: number): boolean {
     return Math.abs(now - this.#searchedAt) >= this.#refreshMilliseconds;
   }
@@ -188,7 +188,7 @@ class RevocationListPublisher {
       try {
         written += await this.#write(authority, list);
       } catch (error) {
-        failures.push(error); // such as a key in a token that is away: the other CAs' lists must not wait for it
+        failures.push(error); // such as an unavailable PKCS #11 token: the lists of other CAs must not wait for it
       }
     }
     const signed = new Set(authorities.map(({ certificate }) => authorityId(certificate)));
@@ -203,7 +203,7 @@ class RevocationListPublisher {
     return `published ${written} revocation lists; encoded ${encoded} entries`;
   }
 
-  /** Finds what belongs on the lists. Returns for how many milliseconds that kept the process busy. */
+  /** Updates the entries of the lists. Returns how many milliseconds this kept the process busy. */
   async #refresh(): Promise<number> {
     const work = new LongWork();
     const now = this.#clock.now();
@@ -216,7 +216,7 @@ class RevocationListPublisher {
     return work.busyMilliseconds;
   }
 
-  /** Whether a CA's certificate allows it to sign lists. Logs once that it does not. */
+  /** Whether a CA's certificate allows signing lists. If not, logs this once. */
   #maySign({ certificate }: SigningAuthority): boolean {
     if (maySignLists(certificate)) return true;
     const id = authorityId(certificate);
@@ -231,9 +231,9 @@ class RevocationListPublisher {
     return false;
   }
 
-  /** Writes the lists of a CA that are not stored as they should be. Returns how many. */
+  /** Writes those lists of a CA that are outdated in the store. Returns their number. */
   async #write(authority: SigningAuthority, { whole, parts }: EncodedList): Promise<number> {
-    // Once certificates name a part, it must be there for as long as they are valid.
+    // Certificates that name a part need it as long as they are valid, also after the setting has changed.
     const firstPart = `${this.#namespace}/${storedListName(authorityId(authority.certificate), "0")}`;
     const isSharded = this.#options.settings.isSharded || this.#configMaps.get(firstPart) !== undefined;
     let written = 0;
@@ -245,7 +245,10 @@ class RevocationListPublisher {
   }
 }
 
-/** Several signers may have the same CA. Of two certificates of one key, the one that signs now counts: it is given first. */
+/**
+ * Removes duplicates, because several signers may have the same CA. Of several certificates of one key, the first stays: it is the one that
+ * signs now.
+ */
 function distinct(authorities: readonly SigningAuthority[]): readonly SigningAuthority[] {
   const byId = new Map<string, SigningAuthority>();
   for (const authority of authorities) {

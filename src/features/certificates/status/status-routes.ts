@@ -10,7 +10,7 @@ import type { OcspAnswers } from "./ocsp-answers.ts";
 import type { PublishedLists } from "./published-lists.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 
-/** A request, whichever of the two listeners got it. */
+/** A request of either listener. */
 export interface StatusRequest {
   readonly method: string;
   /** The path as the client sent it, without the query. */
@@ -20,7 +20,7 @@ export interface StatusRequest {
   readBody(maximumBytes: number): Promise<Buffer>;
 }
 
-/** Answers a request below `revocationPath`. Needs no credentials: everything here is signed and public. */
+/** Answers a request below `revocationPath`. Needs no credentials, because everything here is signed and public. */
 export type AnswerStatus = (request: StatusRequest) => Promise<HttpResponse>;
 
 export interface StatusRoutesOptions {
@@ -31,7 +31,7 @@ export interface StatusRoutesOptions {
 
 /** More than any client needs for the certificates that one request may name. */
 const maximumRequestBytes = 8 * 1024;
-/** How long caches may keep an answer: all clients know of a revocation after this time. */
+/** How long caches may keep an answer. All clients can learn of a revocation after this time. */
 const maximumAgeSeconds = 60;
 
 const contentTypes = {
@@ -94,7 +94,7 @@ export function statusRoutes({ lists, ocsp, clock }: StatusRoutesOptions): Answe
   };
 }
 
-/** For people: which CA has which address. In the same order on every worker and replica. */
+/** A page for people with the address of each CA, in the same order on every worker and replica. */
 function overview(lists: PublishedLists): HttpResponse {
   const sorted = [...lists.all()].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const lines = sorted.flatMap(([name, { issuer, number, signedAt, nextUpdate }]) => {
@@ -120,7 +120,7 @@ const ocspResponse = (der: Buffer): HttpResponse => ({
   body: der,
 });
 
-/** Undefined for a body that is too large: it is not read to its end. */
+/** Reads the body. Undefined for a body that is too large, which is not read to its end. */
 async function boundedBody(request: StatusRequest): Promise<Buffer | undefined> {
   try {
     return await request.readBody(maximumRequestBytes);
@@ -130,9 +130,12 @@ async function boundedBody(request: StatusRequest): Promise<Buffer | undefined> 
   }
 }
 
-/** The base64 of a request in a path (RFC 6960 appendix A.1). Clients differ in what they escape. */
+/**
+ * Decodes the base64 of a request in a path (RFC 6960 appendix A.1). Clients differ in which characters they escape. Undefined: too long,
+ * or no base64.
+ */
 function decodeGet(encoded: string): Buffer | undefined {
-  // A third longer than its bytes, and each character may be escaped.
+  // Base64 is a third longer than its bytes, and each character may be escaped with three.
   if (encoded.length > maximumRequestBytes * 4) return undefined;
   const text = encoded.replaceAll(/%([0-9a-f]{2})/gi, (_, digits: string) => String.fromCharCode(parseInt(digits, 16)));
   return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64") : undefined;
@@ -142,13 +145,13 @@ interface CachedContent {
   readonly contentType: string;
   readonly bytes: Buffer;
   readonly tag: string;
-  /** This and the next two are milliseconds since the epoch. */
+  /** This and the next two are times in milliseconds since the epoch. */
   readonly changedAt: number;
   readonly expiresAt: number;
   readonly now: number;
 }
 
-/** The content, or a 304 when the client has it already (RFC 9110 section 13). */
+/** The content, or a 304 when the client already has it (RFC 9110 section 13). */
 function cached(
   { headers: asked }: StatusRequest,
   { contentType, bytes, tag, changedAt, expiresAt, now }: CachedContent,

@@ -3,14 +3,14 @@ import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { ConfigMap } from "../../core/index.ts";
 
 /**
- * How revocation lists are stored: as ConfigMaps, so that every server of an installation serves the same bytes and none needs
- * the CA's key for that. A list that is larger than one object may be is in several. The first also holds the CA's certificate.
+ * Revocation lists are stored as ConfigMaps, so that every server of an installation serves the same bytes without needing the CA's key. A
+ * list that is too large for one object is in several. The first also has the CA's certificate.
  */
 const prefix = "revocation-list-";
-/** Small, because each operation on an object blocks the event loop; far below every limit on the size of an object. */
+/** Small, because each operation on an object blocks the event loop, and far below every limit on the size of an object. */
 const chunkBytes = 128 * 1024;
 const maximumChunks = 256;
-/** Later than every time that a list could be numbered by. */
+/** Larger than every number of a list, which is at least its time in seconds. */
 const maximumNumber = 2 ** 46;
 
 const keys = { list: "list", issuer: "ca.crt" } as const;
@@ -21,7 +21,7 @@ export const storedListName = (id: string, shard: string | undefined): string =>
 
 const chunkName = (name: string, index: number): string => (index === 0 ? name : `${name}-chunk-${index}`);
 
-/** Which list a ConfigMap belongs to. Undefined for other ConfigMaps. */
+/** The list to which a ConfigMap belongs. Undefined for other ConfigMaps. */
 export function parseStoredListName(
   name: string,
 ): { readonly name: string; readonly id: string; readonly shard: string | undefined } | undefined {
@@ -30,9 +30,9 @@ export function parseStoredListName(
 }
 
 export interface StoredList {
-  /** The number of the list that was written last. */
+  /** The number of the list that was last written. */
   readonly number: number;
-  /** DER. Undefined while not all of it is there. */
+  /** The list in DER. Undefined while some of its ConfigMaps are missing. */
   readonly der: Buffer | undefined;
   /** The digest that the DER must have. */
   readonly sha256: string;
@@ -42,7 +42,7 @@ export interface StoredList {
 
 type FindConfigMap = (name: string) => ConfigMap | undefined;
 
-/** Reads a list, in turns. Undefined when there is none. What it says is not checked. */
+/** Reads a list in turns of the event loop. Undefined when it does not exist. The content is not checked. */
 export async function readStoredList(name: string, find: FindConfigMap): Promise<StoredList | undefined> {
   const head = find(name);
   if (head === undefined) return undefined;
@@ -67,7 +67,7 @@ export async function readStoredList(name: string, find: FindConfigMap): Promise
   };
 }
 
-/** Differs whenever something of a list was written. Undefined when not all of it is there. */
+/** A text that changes with every write to a list's ConfigMaps. Undefined while some of them are missing. */
 export function storedListVersion(name: string, find: FindConfigMap): string | undefined {
   const chunks = Math.min(Number(find(name)?.data?.["chunks"]), maximumChunks);
   const versions: string[] = [];
@@ -79,7 +79,7 @@ export function storedListVersion(name: string, find: FindConfigMap): string | u
   return versions.join();
 }
 
-/** The ConfigMaps of a list, also those that are no part of it any more, by their names. */
+/** The ConfigMaps of a list by name, including those that a shorter list no longer uses. */
 export function storedChunks(name: string, find: FindConfigMap): ReadonlyMap<string, ConfigMap> {
   const found = new Map<string, ConfigMap>();
   for (let index = 0; index < maximumChunks; index++) {
@@ -89,7 +89,7 @@ export function storedChunks(name: string, find: FindConfigMap): ReadonlyMap<str
   return found;
 }
 
-/** The ConfigMaps of a list, in the order in which they must be written: readers wait for the last one. */
+/** The ConfigMaps of a list, in the order in which they must be written: readers wait for the last. */
 export function* storedListObjects({
   name,
   namespace,

@@ -68,7 +68,7 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
     faults.push(...invalidValues(`binaryData[${key}]`, { value: key, details: configKeyFaults(key) }));
     size += Buffer.byteLength(value, "base64");
   }
-  // The size is a fault of the whole object: this is how upstream writes a path without a field.
+  // The size is a fault of the whole object. `[]` is upstream's path without a field.
   if (size > maximumBytes) faults.push(tooLong("[]", maximumBytes));
   return faults;
 }

@@ -1,2 +1,2 @@
-/** The finalizer of every namespace, until the controller has emptied it. Its name is the same in both profiles. */
+/** The finalizer of every namespace, which the controller removes when the namespace is empty. Its name is the same in both profiles. */
 export const contentFinalizer = "kubernetes";

@@ -6,12 +6,12 @@ import { objectKey } from "../../machinery/loops/informer.ts";
 import { eventResource } from "./resources.ts";
 
 const keptMilliseconds = 3_600_000;
-/** The maximum time between an event's creation and the last time that it claims to have been seen. */
+/** The maximum time that counts between an event's creation and the last time that it claims to have been seen. */
 const longestSeriesMilliseconds = 24 * keptMilliseconds;
 
 /**
- * When to delete an event, in milliseconds since the epoch: one hour after it was last seen (upstream: `--event-ttl`).
- * The reporter wrote the event's times, and its clock may be years ahead.
+ * When to delete an event, in milliseconds since the epoch: one hour after it was last seen (upstream: `--event-ttl`). The time is bounded,
+ * because the reporter wrote the event's times, and its clock may be years ahead.
  */
 export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): number {
   const created = Date.parse(metadata.creationTimestamp ?? "") || 0;
@@ -38,7 +38,7 @@ export const eventCleaner: Controller = {
         return "removed the event: it has expired";
       },
     });
-    // An update may extend the time: check again when it has passed.
+    // Updates need no handler: they may extend the time, and the reconciliation reads the event again when the time is over.
     events.addHandler({
       onAdd: (event: Event) => queue.add(objectKey(event)),
     });

@@ -4,7 +4,7 @@ import { ageOf } from "../../machinery/registry/definition/human-duration.ts";
 import type { Column } from "../../machinery/registry/definition/resource-definition.ts";
 import type { Event } from "./event-schema.ts";
 
-/** What tables show of an Event (upstream: `printEvent`). */
+/** The columns of Events in tables (upstream: `printEvent`). */
 export const eventColumns = (names: Names): readonly Column<Event>[] => [
   {
     name: "Last Seen",

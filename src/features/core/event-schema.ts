@@ -44,10 +44,10 @@ const newEventSeries = struct("v1.EventSeries", "The repetitions of an event.", 
   lastObservedTime: required(2, microTime, "When it happened last."),
 });
 
-/** Types of the core group inside another one keep their names. */
+/** Gives a type the name that it has in the core group, for use in another group. */
 const ofCore = <T>(schema: ObjectSchema<T>): ObjectSchema<T> => ({ ...schema, package: "api.core" });
 
-/** The same event as the group `events` has it. */
+/** The schema of the same event in the group `events`. */
 const newEventSchema = struct(
   "v1.Event",
   "Something that happened to an object, for people to read. Events are deleted after one hour.",
@@ -70,7 +70,7 @@ const newEventSchema = struct(
   },
 );
 
-/** How the group `events` serves the core group's events. */
+/** The schema and the renamed fields with which the group `events` serves the core group's events. */
 export const newEventForm = {
   schema: newEventSchema as ObjectSchema as ObjectSchema<Event>, // an Event once its fields are renamed
   renames: {

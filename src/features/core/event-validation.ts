@@ -9,7 +9,7 @@ import type { Event } from "./event-schema.ts";
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 
-/** Upstream's rules for `v1` events: an event with an eventTime must name its reporter. */
+/** Returns the faults of `v1` events by upstream's rules. An event with an eventTime must name its reporter. */
 export function validateEvent(
   event: Event,
   { context, names }: { readonly context: HookContext; readonly names: Names },
@@ -35,11 +35,11 @@ export function validateEvent(
   return faults;
 }
 
-/** Whether the request names the group `events`, whose rules are stricter than those of the core group. */
+/** Whether the request uses the group `events`, whose rules are stricter than those of the core group. */
 export const isOfNewGroup = (names: Names, { requestedGroup }: HookContext): boolean =>
   spellingsOf(names, (one) => one.group("events")).includes(requestedGroup);
 
-/** What the group `events` asks of a new event besides (upstream: `ValidateEventCreate`). */
+/** Returns the additional faults of a new event in the group `events` (upstream: `ValidateEventCreate`). */
 export function validateNewEvent(event: Event): FieldError[] {
   const { eventTime, type = "", firstTimestamp, lastTimestamp, count, source } = event;
   const old = {
@@ -60,7 +60,7 @@ export function validateNewEvent(event: Event): FieldError[] {
   ];
 }
 
-/** What does not change, in upstream's order, and what Go shows where there is none. Upstream looks twice at the reason. */
+/** The immutable fields, in upstream's order, and the value that Go shows for a missing one. Upstream checks the reason twice. */
 const fixedFields: readonly (readonly [field: keyof Event, none: unknown])[] = [
   ["involvedObject", null],
   ["reason", ""],
@@ -104,7 +104,7 @@ function goStructOf(field: keyof Event, event: Event): unknown {
   };
 }
 
-/** Only the series of such an event changes (upstream: `ValidateEventUpdate`). */
+/** Returns the faults of an update in the group `events`: only the series may change (upstream: `ValidateEventUpdate`). */
 export function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
   return [
     ...(isSemanticallyEqual(next.series, previous.series) ? [] : validateSeries(next)),

@@ -20,7 +20,7 @@ const aboutObject = (field: "involvedObject" | "regarding"): Selectable => ({
   [`${field}.fieldPath`]: ({ involvedObject }) => involvedObject.fieldPath ?? "",
 });
 
-/** How the group `events` serves them (upstream: `events.k8s.io/v1`), which today's recorders use. */
+/** The form of events in the group `events` (upstream: `events.k8s.io/v1`), which today's recorders use. */
 const newEvents = {
   ...newEventForm,
   validateName: validateDnsSubdomainName,
@@ -42,12 +42,12 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     ...eventResource(names),
     shortNames: ["ev"],
     schema: eventSchema,
-    // Who may only report events must not keep others from writing.
+    // Users who may only report events must not prevent the writes of others.
     quotaShare: 1 / 4,
-    // Any name that is valid in a path: old recorders make it of the name of any object.
+    // Any name that is valid in a path: old recorders derive it from the name of any object.
     validateName: () => [],
     allowsShortFinalizers: true,
-    // Of an Event of the core group, the metadata is looked at only where nothing else is wrong.
+    // In the core group, the metadata is validated only when there are no other faults.
     validate: (event, context) => [
       ...validateEvent(event, { context, names }),
       ...(isOfNewGroup(names, context) ? (["metadata", ...validateNewEvent(event)] as const) : noMetadata),

@@ -20,7 +20,7 @@ import { namespaceResource } from "./resources.ts";
 import { secrets } from "./secrets.ts";
 import { services } from "./services.ts";
 
-/** What other features build on: namespaces, ConfigMaps, Secrets, Events, Leases and garbage collection. */
+/** The kinds that other features need: namespaces, ConfigMaps, Secrets, Events, Leases, and garbage collection. */
 export const coreKinds = [
   kind(configMaps),
   kind(events),
@@ -40,7 +40,7 @@ export interface ConnectedCore {
   readonly admission: Readonly<
     Record<"namespaceLifecycle" | "ownerReferencesPermission" | "podSecurityLabels", AdmissionRule>
   >;
-  /** Creates the namespaces that every server has. Resolves to the names of those that were missing. */
+  /** Creates the namespaces that every server has. Resolves to the names of the created ones. */
   prepare(client: ApiClient): Promise<readonly string[]>;
 }
 
@@ -70,13 +70,13 @@ function resourceOf(
   return type && { group: type.group, resource: type.plural, isNamespaced: type.scope === "Namespaced" };
 }
 
-/** The controllers. `types` are all stored resources. */
+/** The controllers of this feature. `types` are all stored resources. */
 export function coreControllers(types: readonly ServedType[]): Controller[] {
-  // Services are never there, and cannot be deleted.
+  // This server stores no Services, and they cannot be deleted.
   const held = types.filter(({ plural }) => plural !== "services");
   return [
     namespaceTermination({ contents: held.filter(({ scope }) => scope === "Namespaced") }),
-    // Like upstream, leave out events: there are many, and nothing depends on them.
+    // As in upstream, without events: there are many, and nothing depends on them.
     garbageCollector({ resources: held.filter(({ plural }) => plural !== "events") }),
     eventCleaner,
   ];

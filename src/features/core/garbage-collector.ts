@@ -19,9 +19,8 @@ interface GarbageCollectorOptions {
 }
 
 /**
- * Deletes objects whose owners are all gone, and implements the deletion policies. `orphan` first removes the owner
- * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
- * garbage collector).
+ * Deletes objects whose owners no longer exist, and implements the deletion policies. For `orphan`, it first removes the owner from its
+ * dependents. For `foregroundDeletion`, it waits until the dependents that block their owner are deleted (upstream: the garbage collector).
  */
 export const garbageCollector = (options: GarbageCollectorOptions): Controller => ({
   name: "garbagecollector",
@@ -36,7 +35,7 @@ class GarbageCollector {
   readonly #informers: InformerSet;
   readonly #queue: WorkQueue;
   readonly #graph = new DependencyGraph();
-  /** Owners that are gone, and whose dependents do not know yet. */
+  /** The uids of deleted owners whose dependents are not queued yet. */
   readonly #gone = new Set<string>();
 
   constructor(context: ControllerContext, { resources }: GarbageCollectorOptions) {
@@ -52,12 +51,12 @@ class GarbageCollector {
         fields: ["ownerReferences", "deletionTimestamp"],
         onAdd: (object) => this.#look({ resource, object }),
         onUpdate: (object, previous) => {
-          // Between two look-ups, another object may have got the same name.
+          // The informer may have missed the deletion of an object of the same name.
           if (previous.metadata.uid !== object.metadata.uid) this.#forget(previous);
-          // Most updates are heartbeats: a node's Lease has an owner, and a look asks the server for it.
+          // Most updates are heartbeats of nodes. Their Leases have an owner, and `#look` would request it from the server.
           else if (isSameJson(ownershipOf(object), ownershipOf(previous))) return this.#keep({ resource, object });
           this.#look({ resource, object });
-          // It may no longer block them.
+          // The object may no longer block the deletion of these owners.
           for (const owner of ownersOf(previous)) this.#queue.add(owner.uid);
         },
         onDelete: (object) => this.#forget(object),
@@ -73,7 +72,7 @@ class GarbageCollector {
 
   #keep(node: GraphNode): void {
     const { uid = "", deletionTimestamp } = node.object.metadata;
-    // Most objects have no owner and are not being deleted: the graph need not contain them.
+    // The graph need not contain objects without an owner that are not being deleted, as most are.
     if (ownersOf(node.object).length === 0 && deletionTimestamp === undefined) this.#graph.remove(uid);
     else this.#graph.put(node);
   }
@@ -100,7 +99,7 @@ class GarbageCollector {
     return "nothing to do: the object has no finalizer of the garbage collector";
   }
 
-  /** Deletes an object without a living owner; with one, drops the references to those that are gone. */
+  /** Deletes an object whose owners no longer exist. If some still exist, only removes the references to the others. */
   async #collect(node: GraphNode): Promise<string> {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
@@ -114,17 +113,17 @@ class GarbageCollector {
     }
     const isAwaited = states.includes("awaits its dependents") && this.#graph.hasDependents(uid);
     const propagationPolicy = isAwaited ? "Foreground" : policyOf(finalizers);
-    // In a circle of owners, each would wait for the next (upstream: `unblockOwnerReferencesStrategicMergePatch`).
+    // In a circle of owners, each would wait for the next one (upstream: `unblockOwnerReferencesStrategicMergePatch`).
     if (isAwaited && (await this.#isInCircle(uid))) {
       await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
     }
-    // Its owners may have been changed while they were asked for: a conflict is retried.
+    // With the version: if the owners have changed meanwhile, the conflict is retried.
     const deleting = this.#clientOf(node).delete(name, { uid, resourceVersion, propagationPolicy });
     await ignoreCodes([404], deleting);
     return "deleted the object: its owners are gone";
   }
 
-  /** Whether a dependent waits for its own ones. */
+  /** Whether a dependent of this object waits for its own dependents. */
   async #isInCircle(uid: string): Promise<boolean> {
     let isFound = false;
     await new LongWork().each(this.#graph.dependentsOf(uid), ({ object }) => (isFound ||= awaitsDependents(object)));
@@ -133,7 +132,7 @@ class GarbageCollector {
 
   async #stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
     const resource = this.#resources.find((type) => owner.kind === type.kind && isServedAs(type, owner.apiVersion));
-    // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
+    // An owner of a kind that this server does not have cannot be looked up. Never delete on a guess.
     if (resource === undefined) return "alive";
     const { namespace = "" } = object.metadata;
     if (resource.scope === "Namespaced" && namespace === "") return "alive";
@@ -143,7 +142,7 @@ class GarbageCollector {
       ? known.object
       : await this.#client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name);
     if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
-    // Owners live in the namespace of their dependents, or in none.
+    // An owner is in the namespace of its dependents, or has no namespace.
     if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
     return awaitsDependents(found) ? "awaits its dependents" : "alive";
   }
@@ -165,7 +164,7 @@ class GarbageCollector {
       const { object } = dependent;
       // An object may name itself as its owner.
       if (object.metadata.uid === uid) return;
-      // A dependent that waits itself has had its turn: in a circle of owners, each would queue the next for ever.
+      // A dependent that itself waits was queued before: in a circle of owners, each would queue the next one for ever.
       if (!awaitsDependents(object)) this.#queueNode(dependent);
       isBlocked ||= ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true);
     });
@@ -179,7 +178,7 @@ class GarbageCollector {
     return this.#patch(node, { finalizers: finalizers.filter((one) => one !== finalizer) });
   }
 
-  /** Changes the metadata of an object, if it is still there. */
+  /** Changes the metadata of an object. Ignores an object that no longer exists. */
   async #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
     const { name = "", resourceVersion } = node.object.metadata;
     await ignoreCodes([404], this.#clientOf(node).patch(name, { body: { metadata: { resourceVersion, ...changed } } }));
@@ -194,16 +193,19 @@ class GarbageCollector {
   }
 }
 
-/** An object may have got a finalizer before it is deleted: that decides about its dependents (as upstream). */
+/** The propagation policy for deleting an object: its finalizers decide what happens to its dependents (as in upstream). */
 function policyOf(finalizers: readonly string[]): "Background" | "Foreground" | "Orphan" {
   if (finalizers.includes(orphanFinalizer)) return "Orphan";
   return finalizers.includes(foregroundFinalizer) ? "Foreground" : "Background";
 }
 
-/** Requests of one reconciliation at a time. */
+/** The most concurrent requests of one reconciliation. */
 const maximumAtOnce = 16;
 
-/** An object may have thousands of owners and dependents: all requests at once would be refused, and would hold up everything else. */
+/**
+ * Asks for all items, with bounded concurrency. An object may have thousands of owners and dependents, and as many requests at once would
+ * be refused and would delay everything else.
+ */
 async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const work = new LongWork();
   const answers: R[] = [];
@@ -215,7 +217,7 @@ async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>):
   return answers;
 }
 
-/** What decides about a deletion. */
+/** The metadata that decides about a deletion. */
 const ownershipOf = ({ metadata: { ownerReferences, deletionTimestamp, finalizers } }: ApiObject) => ({
   ownerReferences,
   deletionTimestamp,
@@ -254,7 +256,7 @@ class DependencyGraph {
     return this.#dependents.has(uid);
   }
 
-  /** For a reader that takes several turns of the event loop: a dependent that is added meanwhile comes too. */
+  /** The dependents of an owner. May be read over several turns of the event loop: dependents that are added meanwhile are included. */
   *dependentsOf(uid: string): Generator<GraphNode> {
     for (const dependent of this.#dependents.of(uid)) {
       const node = this.#nodes.get(dependent);
@@ -267,6 +269,6 @@ class DependencyGraph {
   }
 }
 
-/** Whether it is being deleted in the foreground: its dependents go first. */
+/** Whether an object is being deleted in the foreground, after its dependents. */
 const awaitsDependents = ({ metadata: { deletionTimestamp, finalizers = [] } }: ApiObject): boolean =>
   deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer);

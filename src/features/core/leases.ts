@@ -72,12 +72,12 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
   });
 
 /**
- * The Lease without the fields of coordinated leader election that it does not have yet (upstream: the gate
+ * The Lease without those fields of coordinated leader election that its stored version lacks (upstream: the feature gate
  * CoordinatedLeaderElection, which is off).
  */
 function withoutElection(lease: Lease, previous: Lease["spec"]): Lease {
   const { strategy, preferredHolder, ...spec } = lease.spec;
-  // Nearly all of them.
+  // Nearly all Leases have neither field.
   if (strategy === undefined && preferredHolder === undefined) return lease;
   return {
     ...lease,
@@ -110,7 +110,7 @@ function validate({ spec }: Lease): FieldError[] {
   ];
 }
 
-/** The only strategy that Kubernetes defines, or a name with a domain. */
+/** Returns the faults of a strategy: it must be the only one that Kubernetes defines, or a name with a domain. */
 function validateStrategy(strategy: string): FieldError[] {
   const field = "spec.strategy.strategy";
   if (strategy.includes("/")) return invalidValues(field, { value: strategy, details: qualifiedNameFaults(strategy) });

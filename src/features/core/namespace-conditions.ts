@@ -3,12 +3,12 @@ import type { Namespace } from "./namespaces.ts";
 
 type Condition = NonNullable<Namespace["status"]["conditions"]>[number];
 
-/** What is left of one resource in a namespace that is being emptied. */
+/** The remaining objects of one resource in a namespace that is being emptied. */
 export interface RemainingContent {
   /** `pods.` or `leases.coordination.k8s.io`, as upstream's messages name resources. */
   readonly resource: string;
   readonly count: number;
-  /** How many of the objects have each finalizer. */
+  /** The number of objects with each finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
 }
 
@@ -20,7 +20,7 @@ export interface EmptyingProgress {
 
 interface Findings {
   readonly type: string;
-  /** Empty: nothing holds the deletion up. */
+  /** Empty: nothing delays the deletion. */
   readonly fault: string;
   readonly faultReason: string;
   readonly okReason: string;
@@ -96,7 +96,7 @@ const findingsOf = ({ remaining, failures }: EmptyingProgress): readonly Finding
   },
 ];
 
-/** More would make the message too long to read. */
+/** The most entries in a message, so that people can read it. */
 const maximumShown = 20;
 
 function sentence(start: string, parts: readonly string[]): string {

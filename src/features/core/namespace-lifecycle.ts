@@ -24,7 +24,7 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
     group === "" && resource === "namespaces";
   return {
     name: "NamespaceLifecycle",
-    // What is in a namespace may always be deleted. A review must not reveal which namespaces exist.
+    // Objects in a namespace may always be deleted. A review must not reveal which namespaces exist.
     appliesTo: (attributes) =>
       isOfNamespace(attributes)
         ? attributes.operation === "DELETE" && protectedNamespaces.has(attributes.name)

@@ -15,23 +15,25 @@ import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.
 import { namespaceResource } from "./resources.ts";
 
 /**
- * The content stays for this long (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/` deletes the namespace
- * first and then each object in it, and fails for those that are gone already.
+ * The objects in a namespace stay for this long after its deletion (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/`
+ * deletes the namespace first and then each object in it, and fails for objects that are already deleted.
  */
 const graceMilliseconds = 5000;
 /**
- * When to look again at what remains. Objects with finalizers take time to go away, and some never do. Each check lists all kinds and
- * deletes again what is there, so the checks become fewer: a tenth of the time that the deletion has taken, from a second to ten.
+ * When to check again what remains, in milliseconds. Objects with finalizers take time to be deleted, and some never are. Each check lists
+ * all kinds and deletes again what is there, so the checks become rarer: the pause is a tenth of the time since the deletion, from one
+ * second to ten.
  */
 export const nextCheckMilliseconds = (passedMilliseconds: number): number =>
   Math.min(10_000, Math.max(1000, passedMilliseconds / 10));
 
-/** How many objects are looked at to say which finalizers they wait for. */
+/** The most objects whose finalizers are counted. */
 const maximumExamined = 500;
 
 /**
- * Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. Pods go first: while
- * one ends, all else stays, because it may still need its Secrets and its account (upstream: KEP-5080, OrderedNamespaceDeletion).
+ * Deletes everything in a namespace that is being deleted, then removes the namespace's finalizer so that it is deleted itself. Pods are
+ * deleted first. While a Pod is ending, all other objects stay, because the Pod may still need its Secrets and its account (upstream:
+ * KEP-5080, OrderedNamespaceDeletion).
  */
 export const namespaceTermination = (options: NamespaceTerminationOptions): Controller => ({
   name: "namespace",
@@ -118,7 +120,7 @@ class NamespaceTermination {
     await ignoreCodes([404], this.#resource.update(finalized, { subresource: "finalize" }));
   }
 
-  /** Says in the namespace's conditions what its deletion waits for. */
+  /** Writes into the namespace's conditions what its deletion waits for. */
   async #report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
     const before = namespace.status.conditions ?? [];
     const conditions = namespaceConditions(before, { ...progress, now: this.#clock.now() });
@@ -133,14 +135,14 @@ const isPods = ({ group, plural }: ResourceType): boolean => group === "" && plu
 const isEmptied = ({ remaining, failures }: EmptyingProgress): boolean =>
   remaining.length === 0 && failures.length === 0;
 
-/** Deletes what is there. Returns what remains, or undefined where nothing does. */
+/** Deletes all objects of a resource in a namespace. Returns what remains. Undefined: nothing. */
 async function deleteAll(
   { plural, group }: ResourceType,
   inNamespace: ResourceClient<ApiObject>,
 ): Promise<RemainingContent | undefined> {
   const before = await inNamespace.list({ limit: 1 });
   if (before.items.length === 0) return undefined;
-  // All of it goes: no object need wait for its dependents, or leave them behind (upstream: `deleteCollection`).
+  // All objects are deleted, so none need wait for its dependents or orphan them (upstream: `deleteCollection`).
   await inNamespace.deleteCollection({ propagationPolicy: "Background" });
   const { items, metadata } = await inNamespace.list({ limit: maximumExamined });
   if (items.length === 0) return undefined;

@@ -69,7 +69,7 @@ const namespaceSchema = struct(
 export type Namespace = Infer<typeof namespaceSchema>;
 
 export function namespaces(names: Names): ResourceDefinition<Namespace> {
-  // Selectors name it in either spelling.
+  // Both spellings of the label, because selectors use either.
   const nameLabels = spellingsOf(names, (one) => one.key("metadata.name"));
   const withNameLabel = (namespace: Namespace): Namespace => {
     const { name = "", labels } = namespace.metadata;
@@ -86,7 +86,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     answersDeletedObject: true,
     validateName: validateDnsLabelName,
     setDefaults: withNameLabel,
-    // A name from generateName was not known yet when defaults were set.
+    // A name from generateName was not known when defaults were set.
     canonicalize: withNameLabel,
     prepareForCreate: (namespace) => ({
       ...namespace,
@@ -135,7 +135,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
 const withContentFinalizer = (finalizers: string[]): string[] =>
   finalizers.includes(contentFinalizer) ? finalizers : [...finalizers, contentFinalizer];
 
-/** Whether a deletion waits for what is in the namespace. Another one changes nothing then (upstream: `REST.Delete`). */
+/** Whether a deletion waits until the namespace is empty. A further deletion then changes nothing (upstream: `REST.Delete`). */
 const isBeingEmptied = ({ metadata, spec }: Namespace): boolean =>
   metadata.deletionTimestamp !== undefined && (spec.finalizers ?? []).length > 0;
 
@@ -148,7 +148,7 @@ const terminating = (namespace: Namespace, now: number): Namespace => ({
 const validateFinalizers = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers"));
 
-/** The faults of finalizers in a request to `finalize`. As in upstream, each names the finalizer that is wrong. */
+/** The faults of finalizers in a request to `finalize`. As in upstream, each fault names the wrong finalizer. */
 const validateFinalizersInPlace = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer, index) => validateFinalizer(finalizer, `spec.finalizers[${index}]`));
 
@@ -166,8 +166,8 @@ function validatePhase({ metadata, status }: Namespace): FieldError[] {
 }
 
 /**
- * Creates the namespaces that every server has: default, and the system's own. Labels those from before the server had two
- * names for each label.
+ * Creates the namespaces that every server has: default, and the system's own. Adds missing labels to namespaces of earlier versions, which
+ * had only one spelling of each label.
  */
 export async function createReservedNamespaces({
   names,
@@ -186,9 +186,9 @@ export async function createReservedNamespaces({
   await Promise.all(missing.map((name) => namespaces.create({ metadata: { name }, spec: {} })));
   if (names.other === undefined) return missing;
   const label = names.other.key("metadata.name");
-  // One that can't be read does not keep the server from starting.
+  // A namespace that can't be read does not prevent the start of the server.
   for (const { object } of readableObjects(stores.of(namespaceResource))) {
-    // Every write sets the labels that are missing.
+    // Every write adds missing labels.
     if (object.metadata.labels?.[label] === undefined) await namespaces.update(object);
   }
   return missing;

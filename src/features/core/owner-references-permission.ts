@@ -12,7 +12,7 @@ interface OwnerResource {
 
 export interface OwnerReferencesPermissionOptions {
   readonly authorize: Authorize;
-  /** The resource that serves a kind, if there is one. */
+  /** The resource of a kind. Undefined when this server has none. */
   findResource(kind: { readonly apiVersion: string; readonly kind: string }): OwnerResource | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface OwnerReferencesPermissionOptions {
 export function ownerReferencesPermission(options: OwnerReferencesPermissionOptions): AdmissionRule {
   return {
     name: "OwnerReferencesPermissionEnforcement",
-    // Through their status, a node agent sets the owner of Pods that it has created itself.
+    // Not for the status of Pods, through which a node agent sets the owner of Pods that it has created itself.
     appliesTo: ({ resource, subresource, object, oldObject }) =>
       object !== undefined &&
       !(resource === "pods" && subresource === "status") &&
@@ -42,7 +42,7 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
   };
 }
 
-/** An object has only a few owners that it blocks, and each one costs an authorization check. */
+/** The most owners that an object may newly block: real objects block a few, and each costs an authorization check. */
 const maximumBlocking = 100;
 
 function distinctOwners(attributes: AdmissionAttributes, references: readonly OwnerReference[]): OwnerReference[] {
@@ -55,7 +55,7 @@ function distinctOwners(attributes: AdmissionAttributes, references: readonly Ow
 
 const isBlocking = ({ blockOwnerDeletion }: OwnerReference): boolean => blockOwnerDeletion === true;
 
-/** Upstream's format for a reason and a missing error. */
+/** The reason of a decision in upstream's format, with `<nil>` for no error. */
 const reasonOf = ({ reason, evaluationError }: Decision): string => `${reason}, ${evaluationError ?? "<nil>"}`;
 
 async function checkDelete(

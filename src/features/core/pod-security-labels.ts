@@ -13,15 +13,15 @@ const level = {
 };
 const version = { pattern: /^(?:latest|v1\.(?:0|[1-9]\d*))$/, detail: 'must be "latest" or "v1.x"' };
 
-/** What the labels may be, in upstream's order. */
+/** The labels and their allowed values, in upstream's order. */
 const rules = ["enforce", "audit", "warn"].flatMap((mode) => [
   { name: mode, ...level },
   { name: `${mode}-version`, ...version },
 ]);
 
 /**
- * Refuses labels of a Namespace that name no pod security standard, unless it has them already (upstream: PodSecurity). Nothing runs
- * Pods here, so nothing else follows from these labels: they are for the clusters that the same files are applied to.
+ * Refuses labels of a Namespace that name no pod security standard, unless the Namespace already has them (upstream: PodSecurity). Nothing
+ * runs Pods here, so these labels have no other effect: they are for the clusters to which the same files are applied.
  */
 export const podSecurityLabels = (names: Names): AdmissionRule => ({
   name: "PodSecurity",

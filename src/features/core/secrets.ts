@@ -115,14 +115,14 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   return faults;
 }
 
-/** The key of the data of a secret whose type says that it is JSON. Undefined for other types. */
+/** The data key whose value must be JSON by the secret's type. Undefined for other types. */
 function jsonKeyOf({ type }: Secret, names: Names): string | undefined {
   const ofType = names.ownKey(type ?? "");
   if (ofType === names.key("dockercfg")) return ".dockercfg";
   return ofType === names.key("dockerconfigjson") ? ".dockerconfigjson" : undefined;
 }
 
-/** Why that data is no JSON object. It may be a megabyte: it is read in turns. */
+/** Why this value is not a JSON object, or undefined. It is read in turns of the event loop, because it may be a megabyte. */
 async function jsonFaultOf(secret: Secret, names: Names): Promise<string | undefined> {
   const key = jsonKeyOf(secret, names);
   const content = key === undefined ? undefined : secret.data?.[key];
@@ -134,7 +134,7 @@ interface TypeValidation {
   readonly jsonFault: string | undefined;
 }
 
-/** What a secret's type requires of its data and annotations. Other types require nothing. */
+/** Returns the faults by the requirements of a secret's type on its data and annotations. Other types require nothing. */
 function validateSecretType(secret: Secret, { names, jsonFault }: TypeValidation): FieldError[] {
   const jsonKey = jsonKeyOf(secret, names);
   const { type, data = {}, metadata } = secret;
@@ -163,7 +163,7 @@ function validateSecretType(secret: Secret, { names, jsonFault }: TypeValidation
   }
 }
 
-/** A pair that TLS cannot use is stored all the same (upstream: `warningsForSecret`). */
+/** Warnings for a TLS secret. A pair that TLS cannot use is stored, with a warning (upstream: `warningsForSecret`). */
 function warningsOf({ type, data = {} }: Secret, names: Names): string[] {
   if (names.ownKey(type ?? "") !== names.key("tls")) return [];
   const [certificate = "", key = ""] = [data["tls.crt"], data["tls.key"]];
@@ -171,7 +171,7 @@ function warningsOf({ type, data = {} }: Secret, names: Names): string[] {
   return fault === undefined ? [] : [fault];
 }
 
-/** In the words of Go's encoding/json (upstream: `ValidateSecret`). */
+/** Why bytes are not a JSON object, in the words of Go's encoding/json (upstream: `ValidateSecret`). Yields between its steps. */
 function* jsonObjectFault(bytes: Buffer): Generator<undefined, string | undefined> {
   try {
     const { value } = yield* parseJsonInSteps(decodeUtf8(bytes), { maximumValues: Infinity });

@@ -18,7 +18,7 @@ const serviceSchema = object({
 
 export type Service = Infer<typeof serviceSchema>;
 
-/** An empty list, for clients that ask for one before anything else: `kubectl cluster-info` fails without. */
+/** Always an empty list, for clients that list Services first: `kubectl cluster-info` fails without it. */
 export const services = (names: Names): ResourceDefinition<Service> =>
   defineResource({
     ...serviceResource(names),
@@ -26,7 +26,7 @@ export const services = (names: Names): ResourceDefinition<Service> =>
     verbs: ["get", "list", "watch"],
     schema: serviceSchema,
     validateName: validateDnsLabelName,
-    // Kubelets ask for those with an address.
+    // Kubelets select Services with an address.
     selectableFields: { "spec.clusterIP": () => "", "spec.type": () => "" },
     columns: [nameColumn(names), ageColumn(names)],
   });

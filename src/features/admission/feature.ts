@@ -15,17 +15,17 @@ import { policyResource } from "./resources.ts";
 
 export type { PolicyObserver } from "./evaluation/policy-decisions.ts";
 
-/** Rules of the operator for writes, in CEL: ValidatingAdmissionPolicies and their bindings. */
+/** The operator's rules for writes, in CEL: ValidatingAdmissionPolicies and their bindings. */
 export const admissionKinds = [kind(validatingAdmissionPolicies), kind(validatingAdmissionPolicyBindings)] as const;
 
 export interface AdmissionConnection {
   readonly names: Names;
   readonly stores: Stores;
   readonly authorize: Authorize;
-  /** Whose writes no policy is asked about: the server's own, without which it could not start. */
+  /** Whether no policy applies to a user's writes: the server's own, because it could not start otherwise. */
   isExempt(user: UserInfo): boolean;
   readonly observer: PolicyObserver;
-  /** Called when the code of policies could not be loaded. Writes fail then. */
+  /** Called when the code for policies could not be loaded. Writes fail then. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -36,8 +36,8 @@ export interface ConnectedAdmission {
 }
 
 /**
- * Knows every policy that is stored, compiled, when it resolves. Call it after the registries have started. CEL is loaded with
- * the first policy.
+ * Resolves when every policy with a binding is loaded and compiled. Call it after the registries have started. CEL is loaded when there is
+ * a binding, or when a policy is written.
  */
 export async function connectAdmission(connection: AdmissionConnection): Promise<ConnectedAdmission> {
   const { names, stores, authorize, observer } = connection;
@@ -67,8 +67,8 @@ export async function connectAdmission(connection: AdmissionConnection): Promise
 }
 
 /**
- * As upstream: policies cannot make themselves unchangeable, and reviews are asked by the server itself. Subresources that are
- * created, such as a token, are checked.
+ * Whether policies do not apply to a resource, as in upstream: a policy must not prevent its own change, and the server itself sends
+ * reviews. Other objects that are created through subresources, such as tokens, are checked.
  */
 function isPolicyOrReview(names: Names, { group, resource }: AdmissionAttributes): boolean {
   return (
@@ -90,7 +90,7 @@ function policyExpressions(names: Names): AdmissionRule {
       attributes.operation !== "DELETE",
     async validate({ object, oldObject, requestedGroup, name }) {
       const { spec } = object as ValidatingAdmissionPolicy; // the kind's registry decoded it
-      // What is stored may be from another version, and must stay writable otherwise.
+      // A stored policy may be from another version, and must stay writable otherwise.
       if (oldObject !== undefined && isSemanticallyEqual((oldObject as ValidatingAdmissionPolicy).spec, spec)) return;
       const { compilePolicy } = await import("./evaluation/compile-policy.ts");
       const { faults } = compilePolicy(spec);

@@ -7,7 +7,7 @@ import type { ValidatingAdmissionPolicyBinding } from "./policies/validating-adm
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
 import { policyBindingResource, policyResource } from "./resources.ts";
 
-/** A policy that a binding names. */
+/** A policy with at least one binding. */
 export interface PolicyInForce {
   readonly policy: ValidatingAdmissionPolicy;
   readonly bindings: readonly ValidatingAdmissionPolicyBinding[];
@@ -20,7 +20,7 @@ export class KnownPolicies {
   readonly #onChanged: () => void;
   #inForce: readonly PolicyInForce[] | undefined;
 
-  /** Knows everything that is stored when it returns. `onChanged` is called after each change from then on. */
+  /** Loads all stored policies and bindings before it returns. `onChanged` is called after each later change. */
   constructor(stores: Stores, onChanged: () => void) {
     this.#onChanged = () => {};
     this.#follow(stores, { resource: policyResource, known: this.#policies });
@@ -28,12 +28,12 @@ export class KnownPolicies {
     this.#onChanged = onChanged;
   }
 
-  /** Whether there is a binding at all: asked for each write. */
+  /** Whether there is any binding. Called for each write. */
   get areBound(): boolean {
     return this.#bindings.size > 0;
   }
 
-  /** In the order of their names. */
+  /** The policies with bindings, in the order of their names. */
   inForce(): readonly PolicyInForce[] {
     return (this.#inForce ??= this.#bound());
   }
@@ -60,7 +60,7 @@ export class KnownPolicies {
     };
     followRegistry(registry, {
       onLoaded() {
-        // All of them first: while one can't be read, those that are known stay in force.
+        // Read all objects first: if one can't be read, the known objects stay in force.
         const objects = registry.cache.range(resourceRange(registry.definition)).map(({ object }) => object);
         known.clear();
         for (const object of objects) known.set(object.metadata.name ?? "", object);

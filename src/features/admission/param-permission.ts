@@ -23,16 +23,16 @@ interface ParamPermissionOptions {
 
 type ParamKind = NonNullable<PolicySpec["paramKind"]>;
 
-/** What the writer of a policy or binding must be allowed to do. */
+/** The permission that the writer of a policy or binding must have. */
 interface NeededPermission extends Pick<ResourceAttributes, "verb" | "namespace" | "name"> {
   /** Undefined: any kind. */
   readonly paramKind: ParamKind | undefined;
 }
 
 /**
- * Users may write a policy only when they may get every object of its `paramKind`, and a binding only when they may read the
- * objects of its `paramRef`: the messages of a policy can show all that is in a param (upstream: `authorizeCreate` and
- * `authorizeUpdate` of both kinds).
+ * Users may write a policy only when they may get every object of its `paramKind`, and a binding only when they may read the objects of its
+ * `paramRef`, because the messages of a policy can show everything in a param (upstream: `authorizeCreate` and `authorizeUpdate` of both
+ * kinds).
  */
 export function paramPermission(options: ParamPermissionOptions): AdmissionRule {
   const policies = policyResource(options.names);
@@ -62,7 +62,10 @@ async function checkPolicy(attributes: AdmissionAttributes, options: ParamPermis
   throw refusal(attributes, { field: "spec.paramKind", detail });
 }
 
-/** Every write of a binding is checked, also of its labels, as in upstream: the policy may have another `paramKind` by now. */
+/**
+ * Checks every write of a binding, as upstream does. A change of its labels is checked too, because the policy may have another `paramKind`
+ * by now.
+ */
 async function checkBinding(attributes: AdmissionAttributes, options: ParamPermissionOptions): Promise<void> {
   const { user, object } = attributes;
   const { paramRef, policyName = "" } = (object as ValidatingAdmissionPolicyBinding).spec; // the resource determines the type
@@ -90,7 +93,7 @@ async function isPermitted(
   return decision === "allow";
 }
 
-/** A kind that is not served may be one day, under any name. */
+/** The resource of a kind. An unknown kind may be served later, under any resource name. */
 function paramsOf(
   paramKind: ParamKind | undefined,
   stores: Stores,

@@ -1,11 +1,11 @@
 import type { Authorize, AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
 
-/** Ends an evaluation that needs a decision which is not made yet. It is repeated once the decision is there. */
+/** Ends an evaluation that needs a pending decision. The evaluation is repeated once the decision is made. */
 class DecisionPending extends Error {}
 
 /**
- * What expressions ask authorizers about one write. Expressions are synchronous and authorizers may not be: a question
- * without an answer ends the evaluation, and is answered before the next.
+ * The authorization checks of expressions for one write. Expressions are synchronous, but authorizers may not be: a check without a
+ * decision ends the evaluation, and is decided before the next evaluation.
  */
 export class AccessChecks {
   readonly #authorize: Authorize;
@@ -30,7 +30,10 @@ export class AccessChecks {
     return decision;
   };
 
-  /** Repeats the evaluation until every decision is there. Each round makes one, and their cost bounds their number. */
+  /**
+   * Repeats the evaluation until every decision is made. Each round waits for one decision, and the cost of checks bounds the number of
+   * rounds.
+   */
   async evaluated<T>(evaluate: () => T): Promise<T> {
     for (;;) {
       const result = evaluate();

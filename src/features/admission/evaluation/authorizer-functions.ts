@@ -9,10 +9,10 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addFunctions } from "../../../machinery/expressions/add-functions.ts";
 import { spendSteps } from "../../../machinery/expressions/cost-budget.ts";
 
-/** Asks the server's authorizers. May throw to have the evaluation done again. */
+/** Asks the server's authorizers. May throw to make the caller repeat the evaluation. */
 export type CheckAccess = (attributes: AuthorizationAttributes) => Decision;
 
-/** What a check costs: authorizers look through roles, or wait for a webhook. */
+/** The cost of a check in steps: authorizers search roles, or wait for a webhook. */
 const stepsOfCheck = 20_000;
 
 interface Asking {
@@ -20,10 +20,10 @@ interface Asking {
   readonly checkAccess: CheckAccess;
 }
 
-/** The variable `authorizer`: what a user may do. */
+/** The variable `authorizer`, with which expressions check what a user may do. */
 export class CelAuthorizer {
   readonly asking: Asking;
-  /** Read by expressions: the resource of the request. */
+  /** The resource of the request. Expressions read it. */
   readonly requestResource: ResourceCheck;
 
   constructor(asking: Asking, requestResource: Partial<ResourceQuestion>) {
@@ -91,7 +91,7 @@ function check({ user, checkAccess }: Asking, { verb, ...question }: VerbQuestio
   );
 }
 
-/** Upstream's library `authz`, with selectors and service accounts. */
+/** Adds upstream's library `authz`, with selectors and service accounts. */
 export function addAuthorizerFunctions(environment: Environment): void {
   const [authorizer, path, group, resource, decision] = [
     "kubernetes.authorization.Authorizer",
@@ -120,7 +120,7 @@ export function addAuthorizerFunctions(environment: Environment): void {
       if (dnsSubdomainFaults(name).length > 0) throw new Error("Invalid service account name");
       if (dnsLabelFaults(namespace).length > 0) throw new Error("Invalid service account namespace");
       const username = serviceAccountUsername(namespace, name);
-      // As in upstream: what every authenticated user may do does not count.
+      // As in upstream, without the group of all authenticated users.
       const groups = serviceAccountGroups(namespace);
       return new CelAuthorizer({ ...asking, user: { username, groups, extra: {} } }, {});
     },

@@ -6,13 +6,13 @@ import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { ParamRef } from "../policies/validating-admission-policy-bindings.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";
 
-/** A binding cannot be evaluated as it is. The message says why. */
+/** A binding cannot be evaluated. The message is the reason. */
 export class ConfigurationFault extends Error {}
 
-/** A policy is evaluated for each param: more are a mistake. */
+/** A policy is evaluated for each param, so more params are a mistake. */
 const maximumParams = 100;
 
-/** The kind of a policy's params. Undefined: it is not served here. */
+/** The registry of a policy's params. Undefined: this server does not have their kind. */
 export const findParamKind = (
   { registries }: Pick<Stores, "registries">,
   { apiVersion, kind }: NonNullable<PolicySpec["paramKind"]>,
@@ -28,8 +28,8 @@ interface ParamsRequest {
 }
 
 /**
- * The params of a binding (upstream: `CollectParams`, with its words): none, or `null` for a policy without params, which has no
- * registry. Throws ConfigurationFault. The copies in memory must be fresh.
+ * The params of a binding (upstream: `CollectParams`, with its messages). The list may be empty. For a policy without params, which has no
+ * registry, it is a single `null`. Throws ConfigurationFault. The caches must be fresh.
  */
 export function collectParams(
   registry: ResourceRegistry | undefined,

@@ -6,9 +6,12 @@ import type { PolicySpec } from "../policies/policy-schema.ts";
 import { policyEnvironment, usableType } from "./policy-environment.ts";
 import type { EnvironmentOptions } from "./policy-environment.ts";
 
-/** The patterns of a policy, in the unit of `patternSize`. They take half a second to compile, in which the server does nothing else. */
+/**
+ * The largest size of a policy's patterns, in the unit of `patternSize`. They take half a second to compile, in which the server does
+ * nothing else.
+ */
 const largestPatterns = 100_000;
-/** The characters of all expressions of a policy: they are compiled at once, and each takes half a microsecond and more. */
+/** The most characters of all expressions of a policy. They are compiled at once, and each character takes at least half a microsecond. */
 const maximumCharacters = 256 * 1024;
 
 export interface CompiledValidation {
@@ -18,7 +21,7 @@ export interface CompiledValidation {
   readonly reason: string;
 }
 
-/** The expressions of a policy, checked and ready. */
+/** The checked and compiled expressions of a policy. */
 export interface CompiledPolicy {
   readonly matchConditions: readonly Expression[];
   readonly variables: ReadonlyMap<string, Expression>;
@@ -26,7 +29,7 @@ export interface CompiledPolicy {
   readonly auditAnnotations: readonly { readonly key: string; readonly expression: Expression }[];
 }
 
-/** Compiles the expressions of a policy. Those with a fault are left out. */
+/** Compiles the expressions of a policy. Expressions with a fault are left out. */
 export function compilePolicy(spec: PolicySpec): {
   readonly policy: CompiledPolicy;
   readonly faults: readonly FieldError[];
@@ -57,11 +60,11 @@ export function compilePolicy(spec: PolicySpec): {
   return { policy: { matchConditions, variables, validations, auditAnnotations }, faults: compiler.faults };
 }
 
-/** Compiles the expressions of one policy, one after the other: each may read the variables before it. */
+/** Compiles the expressions of one policy in their order, because each may read the variables before it. */
 class PolicyCompiler {
   readonly faults: FieldError[] = [];
   readonly #hasParams: boolean;
-  /** The types of the variables so far, by their names. */
+  /** The types of the variables that were compiled so far, by name. */
   readonly #types = new Map<string, string>();
   #patternsSize = 0;
   #characters = 0;
@@ -70,7 +73,7 @@ class PolicyCompiler {
     this.#hasParams = hasParams;
   }
 
-  /** None: it has a fault. */
+  /** Compiles an expression. The list is empty when it has a fault. */
   compile(source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] {
     try {
       const expression = this.#compileBounded(source, { hasAuthorizer });
@@ -110,8 +113,8 @@ class PolicyCompiler {
 }
 
 /**
- * Whether an expression reads something whose type upstream knows, and this server only when it is read: the Namespace, members that may
- * be missing (`object[?'a']`), variables such as lists of lists, and those that were made of these.
+ * Whether an expression reads values whose type upstream knows when it compiles, but this server only when it evaluates: the Namespace,
+ * optional members (`object[?'a']`), variables such as lists of lists, and variables that were computed from these.
  */
 const readsUntyped = (source: string, types: ReadonlyMap<string, string>): boolean =>
   /\bnamespaceObject\b|\[\?/.test(source) ||
@@ -119,10 +122,10 @@ const readsUntyped = (source: string, types: ReadonlyMap<string, string>): boole
     (type) => type !== "dyn" && usableType(type) === "dyn",
   );
 
-/** The type of a variable that upstream knows, and this server only when it is read. */
+/** The type of a variable whose type only upstream knows when it compiles. */
 const untyped = "untyped";
 
-/** In upstream's words. */
+/** The name of a type in upstream's errors. */
 const wordFor = (type: string): string => (type === "null" ? "null_type" : type);
 const wordsFor = (accepted: readonly string[]): string =>
   accepted.length === 1 ? accepted.join("") : `one of [${accepted.map(wordFor).join(" ")}]`;
@@ -133,7 +136,9 @@ interface Wanted extends Partial<Pick<EnvironmentOptions, "hasAuthorizer">> {
   readonly accepted: readonly string[] | undefined;
 }
 
-/** The types that results may have. As in upstream, `dyn` is none of them: the value of a field has to be compared, or made a text. */
+/**
+ * The types that results may have. As in upstream, `dyn` is not allowed: the value of a field must be compared, or converted to a string.
+ */
 const boolean = ["bool"];
 const text = ["string"];
 const textOrNull = ["string", "null"];

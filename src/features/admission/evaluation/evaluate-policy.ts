@@ -6,7 +6,7 @@ import type { CompiledPolicy, CompiledValidation } from "./compile-policy.ts";
 import { celVariables } from "./policy-environment.ts";
 import type { CelRequest } from "./policy-environment.ts";
 
-/** The values that expressions read. Objects are JSON with integers as CEL has them; null where there is none. */
+/** The values that expressions read. Objects are JSON with CEL's integers. A missing object is null. */
 export interface PolicyInput {
   readonly object: unknown;
   readonly oldObject: unknown;
@@ -16,13 +16,13 @@ export interface PolicyInput {
   readonly authorizer: CelAuthorizer;
 }
 
-/** What a policy says of one write. */
+/** The result of a policy for one write. */
 export interface PolicyResult {
   readonly failures: readonly PolicyFailure[];
-  /** Errors that failurePolicy Ignore lets pass. */
+  /** Errors that were ignored because of the failurePolicy Ignore. */
   readonly ignored: readonly ErrorType[];
   readonly annotations: Readonly<Record<string, string>>;
-  /** The work that was done. */
+  /** The cost of the evaluation, in steps. */
   readonly steps: number;
 }
 
@@ -36,15 +36,15 @@ export interface PolicyFailure {
 /** The type of an error, as upstream's metric names it. */
 export type ErrorType = "no_error" | "invalid_error" | "out_of_budget";
 
-/** What a policy may do for one write and one param: a tenth of a second. */
+/** The most steps of a policy for one write and one param: a tenth of a second. */
 export const stepsOfPolicy = 1_000_000;
 const longestMessageBytes = 5 * 1024;
 const longestAnnotation = 10 * 1024;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /**
- * Evaluates a policy, in upstream's order: conditions, validations with their messages, annotations. Expressions are
- * synchronous; the answers of authorizers must be in memory already.
+ * Evaluates a policy in upstream's order: conditions, validations with their messages, annotations. Expressions are synchronous, so the
+ * decisions of authorizers must be in memory already.
  */
 export function evaluatePolicy(
   policy: CompiledPolicy,
@@ -116,7 +116,7 @@ class Evaluation {
     };
   }
 
-  /** Its fault names it: the expression that reads it does not show what failed. */
+  /** Evaluates a variable. The error names the variable, because the expression that reads it does not show what failed. */
   #variable(name: string, expression: Expression): unknown {
     try {
       return expression.evaluate(this.#activation, this.#budget);

@@ -10,23 +10,24 @@ export interface ServedAs {
   readonly resource: string;
 }
 
-/** A write, as rules are compared with it. */
+/** The properties of a write that rules are compared with. */
 export interface MatchedWrite {
   readonly attributes: AdmissionAttributes;
   /** The group, version and resource in the path of the request. */
   readonly requested: ServedAs;
-  /** Every version that serves the same objects, the requested one too. */
+  /** Every version that serves the same objects, including the requested one. */
   readonly versions: readonly ServedAs[];
-  /** Labels of the namespace, or of the Namespace that is written. Undefined: the objects have no namespace. */
+  /** Labels of the object's namespace, or of the written Namespace itself. Undefined: the objects have no namespace. */
   readonly namespaceLabels: () => Labels | undefined;
 }
 
-/** Says under which of its versions a write matches; undefined when it does not match. */
+/** Returns the version under which a write matches. Undefined when it does not match. */
 export type Matcher = (write: MatchedWrite) => ServedAs | undefined;
 
 /**
- * Compiles a matcher (upstream: `matching.Matcher`). A rule that names a group in one spelling means it in the other too: the write
- * then matches under the spelling of the rule, with which its expressions compare. `ownGroup` respells groups.
+ * Compiles a matcher (upstream: `matching.Matcher`). A rule with a group in one spelling also applies to the other spelling. The write then
+ * matches under the rule's spelling, because the policy's expressions use this spelling too. `ownGroup` converts groups to the server's own
+ * spelling.
  */
 export function compileMatcher(match: MatchResources | undefined, ownGroup: (group: string) => string): Matcher {
   if (match === undefined) return ({ requested }) => requested;
@@ -38,7 +39,7 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
   const included = resourceRules.map(compileRule);
   const excluded = excludeResourceRules.map(compileRule);
   const isExact = matchPolicy === "Exact";
-  /** The same version in the other spelling. */
+  /** Whether both are the same version, in either spelling of the group. */
   const isRespelled = (one: ServedAs, requested: ServedAs): boolean =>
     one.version === requested.version && ownGroup(one.group) === ownGroup(requested.group);
   const matched = (rules: readonly CompiledRule[], { attributes, requested, versions }: MatchedWrite) => {

@@ -53,13 +53,13 @@ interface ReadyPolicy {
   readonly failurePolicy: "Fail" | "Ignore";
   readonly matches: Matcher;
   readonly compiled: CompiledPolicy;
-  /** Why it cannot be evaluated. */
+  /** Why the policy cannot be evaluated. Undefined: it can. */
   readonly fault: string | undefined;
 }
 
 /**
- * Called after each evaluation with its steps. Throws an ApiError when the write needs too many. Returns what to wait for before
- * the next one.
+ * Called after each evaluation with its steps. Throws an ApiError when the write needs too many steps. Returns a pause to be awaited before
+ * the next evaluation, if one is due.
  */
 type Spend = (steps: number) => Promise<void> | undefined;
 
@@ -77,10 +77,10 @@ interface Denial {
   readonly failure: Pick<PolicyFailure, "message" | "reason">;
 }
 
-/** What all policies may do for one write. A write that needs more is refused. */
+/** The most steps of all policies for one write. A write that needs more is refused. */
 const stepsOfWrite = 2 * stepsOfPolicy;
 
-/** Decides on writes by the policies in force. Loaded when there is one: it brings CEL. */
+/** Decides on writes by the policies in force. Loaded only when there is a binding, because it loads CEL. */
 export class PolicyDecisions {
   readonly #options: PolicyDecisionsOptions;
 
@@ -88,7 +88,7 @@ export class PolicyDecisions {
     this.#options = options;
   }
 
-  /** Compiles what is new among the policies in force. */
+  /** Compiles the policies in force that are not compiled yet. */
   prepare(): void {
     for (const { policy, bindings } of this.#options.known.inForce()) {
       this.#readyPolicy(policy);
@@ -96,7 +96,7 @@ export class PolicyDecisions {
     }
   }
 
-  /** Throws an ApiError when a policy refuses the write. Sends warnings and annotations of the others. */
+  /** Rejects with an ApiError when a policy refuses the write. Sends the warnings and annotations of policies. */
   async decide(attributes: AdmissionAttributes): Promise<void> {
     const { names, stores, authorize, known } = this.#options;
     const waiting = stores.waitForFreshCache();
@@ -156,7 +156,7 @@ export class PolicyDecisions {
     return denials;
   }
 
-  /** Evaluates a policy with one of its params, and does what the binding says of each failure. */
+  /** Evaluates a policy with one of its params, and performs the binding's actions for each failure. */
   async #evaluate(
     written: WrittenObjects,
     { policy, binding, matched, params, spend }: EvaluationOptions,
@@ -177,7 +177,7 @@ export class PolicyDecisions {
     return { denials, annotations };
   }
 
-  /** Does what the binding says. Returns whether that refuses the write. */
+  /** Performs the actions of the binding. Returns whether they refuse the write. */
   #act(
     failure: PolicyFailure,
     {
@@ -250,7 +250,7 @@ function paramSource({ fault, spec: { paramKind } }: ReadyPolicy, stores: Stores
   return { fault: `failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'` };
 }
 
-/** What a policy that cannot be evaluated does to a write, as its failurePolicy says. */
+/** The denials of a policy that cannot be evaluated, by its failurePolicy. */
 const misconfigured = (
   { name, failurePolicy }: ReadyPolicy,
   { message, binding }: { readonly message: string; readonly binding?: string },
@@ -261,7 +261,7 @@ const codes: Readonly<Record<string, readonly [code: number, reason: StatusReaso
   RequestEntityTooLarge: [413, "RequestEntityTooLarge"],
 };
 
-/** Upstream's message and code. */
+/** The error of a refused write, with upstream's message and code. */
 function refusal(attributes: AdmissionAttributes, { policy, binding, failure }: Denial): ApiError {
   const who = `ValidatingAdmissionPolicy '${policy}'${binding === undefined ? "" : ` with binding '${binding}'`}`;
   const sentence = `${who} denied request: ${failure.message}`;

@@ -12,8 +12,8 @@ interface ResourceName {
 }
 
 /**
- * The variable `request` (upstream: `AdmissionRequest`, without `options`). Expressions read its fields by these names, and others do
- * not compile: a condition on a field that is never there would let everything pass.
+ * The variable `request` (upstream: `AdmissionRequest`, without `options`). Expressions that read other fields do not compile, because a
+ * condition on a field that never exists would let every write pass.
  */
 export interface RequestFields {
   readonly kind: GroupVersionKind;
@@ -29,10 +29,10 @@ export interface RequestFields {
   readonly dryRun: boolean;
 }
 
-/** Leaves an empty field out of a request, as upstream does: CEL reads an undefined field as one that is not there. */
+/** Leaves an empty field out of a request, as upstream does: for CEL, an undefined field does not exist. */
 const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
 
-/** CEL tells types apart by classes. */
+/** A class, because the CEL library identifies types by their classes. */
 class KindOf implements GroupVersionKind {
   readonly group: string;
   readonly version: string;
@@ -101,7 +101,7 @@ class CelVariables {
   readonly areLazy = true;
 }
 
-/** Variables of which each is evaluated when it is first read, once for each evaluation of a policy. */
+/** Variables that are evaluated when they are first read, and only once for each evaluation of a policy. */
 export function celVariables(variables: Iterable<readonly [name: string, evaluate: () => unknown]>): CelVariables {
   const made = new CelVariables();
   for (const [name, evaluate] of variables) {
@@ -132,7 +132,7 @@ export interface EnvironmentOptions {
 
 const base = new Map<string, Environment>();
 
-/** The variables of a policy's expressions. `variables` are those that are known so far, with their types. */
+/** The environment of a policy's expressions. `variables` has the types of the variables that were compiled so far. */
 export function policyEnvironment(
   { hasParams, hasAuthorizer }: EnvironmentOptions,
   variables: ReadonlyMap<string, string>,
@@ -181,7 +181,7 @@ function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Envi
       },
     })
     .registerVariable("request", "kubernetes.AdmissionRequest");
-  // `request.kind == request.requestKind`: the library compares only types of which it is told how.
+  // For `request.kind == request.requestKind`: the library compares only types with a registered operator.
   for (const type of ["kubernetes.GroupVersionKind", "kubernetes.GroupVersionResource"]) {
     environment.registerOperator(`${type} == ${type}`, isEqualValue);
   }
@@ -193,7 +193,7 @@ function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Envi
   return environment;
 }
 
-/** Types that a field can have. Others are found out when they are read. */
+/** The type of a variable, if fields can be registered with it. Otherwise `dyn`: the type is determined when the variable is read. */
 export const usableType = (type: string): string =>
   /^(?:bool|int|uint|double|string|bytes|list|map|list<(?:bool|int|double|string)>|map<string, (?:string|int|bool)>)$/.test(
     type,

@@ -21,7 +21,7 @@ export interface WrittenObjectsOptions {
   readonly checks: AccessChecks;
 }
 
-/** One write, as matchers and expressions see it. What they do not read is not made. */
+/** One write, in the form that matchers and expressions read. Forms that they do not read are not made. */
 export class WrittenObjects {
   readonly write: MatchedWrite;
   readonly checks: AccessChecks;
@@ -51,7 +51,7 @@ export class WrittenObjects {
     };
   }
 
-  /** `matched` is the version whose form the objects have. */
+  /** The input of a policy. `matched` is the version of the objects' form. */
   inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
     const { user, namespace, subresource, name, operation, isDryRun, kind } = this.#options.attributes;
     const { requested } = this.write;
@@ -87,7 +87,7 @@ export class WrittenObjects {
     };
   }
 
-  /** What is created below another object has a group of its own, such as a TokenRequest. */
+  /** The group and version of the written object. An object that is created through a subresource, such as a TokenRequest, has its own. */
   #groupVersionOf(served: ServedAs): { readonly group: string; readonly version: string } {
     const { subresource, object, kind } = this.#options.attributes;
     const isOwn = subresource === "" || this.#registry?.definition.kind === kind;
@@ -114,7 +114,7 @@ export class WrittenObjects {
   #namespaceLabels(): Readonly<Record<string, string>> | undefined {
     const { resource, group, subresource, object, operation } = this.#options.attributes;
     const isNamespace = resource === "namespaces" && group === "";
-    // A write of a subresource need not name the labels: one that leaves them out would escape.
+    // A write of a subresource may leave out the labels, and must not avoid the policy in this way.
     if (isNamespace && subresource === "" && operation !== "DELETE") return object?.metadata.labels ?? {};
     return this.#namespace()?.metadata.labels ?? (this.#options.attributes.namespace === "" ? undefined : {});
   }

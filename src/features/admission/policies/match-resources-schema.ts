@@ -46,7 +46,7 @@ const namedRule = atomicStruct("v1.NamedRuleWithOperations", "Which operations o
   }),
 });
 
-/** Which writes are meant (upstream: `MatchResources`). */
+/** The selection of writes (upstream: `MatchResources`). */
 export const matchResources = atomicStruct("v1.MatchResources", "Which writes are meant.", {
   namespaceSelector: pointer(
     1,
@@ -74,10 +74,10 @@ export const matchResources = atomicStruct("v1.MatchResources", "Which writes ar
 export type MatchResources = Infer<typeof matchResources>;
 export type NamedRule = Infer<typeof namedRule>;
 
-/** Rules are compared with every write. */
+/** The most rules, because all rules are compared with every write. */
 const maximumRules = 1000;
 
-/** Upstream: `validateMatchResources`. */
+/** Returns every fault of a selection (upstream: `validateMatchResources`). */
 export function validateMatchResources(match: MatchResources, field: string): FieldError[] {
   const {
     matchPolicy,
@@ -137,7 +137,7 @@ function validateWords(
   return [invalidValue(field, { value: words, detail: `if '*' is present, must not specify other ${others}` })];
 }
 
-/** Upstream: `validateResources`: what one entry covers must not be listed again. */
+/** Returns the faults of a list of resources. A resource that another entry covers must not be listed (upstream: `validateResources`). */
 function validateResources(resources: readonly string[], field: string): FieldError[] {
   if (resources.length === 0) return [required(field, "")];
   const covering = new Set<string>();
@@ -157,7 +157,7 @@ function validateResources(resources: readonly string[], field: string): FieldEr
       invalidValue(field, { value: resources, detail: "if '*/*' is present, must not specify other resources" }),
     );
   }
-  // As upstream, which looks only at the last of them: `configmaps, *` is allowed.
+  // As upstream, which checks only the last of them: `configmaps, *` is allowed.
   const last = resources.findLast((one) => one !== "" && !one.includes("/"));
   if (resources.includes("*") && last !== "*") {
     faults.push(
@@ -170,6 +170,6 @@ function validateResources(resources: readonly string[], field: string): FieldEr
   return faults;
 }
 
-/** Name and selector of params exclude each other. */
+/** The fault of params with both a name and a selector. */
 export const nameAndSelector = (field: string): FieldError =>
   forbiddenField(field, "name and selector are mutually exclusive");

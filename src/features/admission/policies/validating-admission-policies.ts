@@ -32,10 +32,10 @@ const maximumConditions = 64;
 const maximumAuditAnnotations = 20;
 const longestValueExpressionBytes = 5 * 1024;
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-/** Every expression is work for each write. */
+/** The most expressions, because each may be evaluated for every write. */
 const maximumExpressions = 256;
 
-/** Rules in CEL for writes. Expressions are compiled by an admission rule: who writes no policy loads no CEL. */
+/** Rules in CEL for writes. An admission rule compiles the expressions, so that CEL is loaded only when a policy is written. */
 export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<ValidatingAdmissionPolicy> =>
   defineResource({
     ...policyResource(names),
@@ -54,7 +54,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
       return {
         ...next,
         metadata: { ...next.metadata, generation },
-        // The server compiled it to accept it: what is stored is in force.
+        // The server has compiled the stored spec, so it is in force.
         status: { ...previous.status, observedGeneration: generation },
       };
     },
@@ -94,7 +94,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     ],
   });
 
-/** Who may write a status says nothing else of its object (upstream: `metav1.ResetObjectMetaForStatus`). */
+/** The metadata for a write of the status, which must not change other metadata (upstream: `metav1.ResetObjectMetaForStatus`). */
 function metadataForStatus(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   const {
     labels: _labels,
@@ -113,7 +113,7 @@ function metadataForStatus(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   };
 }
 
-/** Upstream: `validateValidatingAdmissionPolicyStatus`. */
+/** Returns every fault of a status (upstream: `validateValidatingAdmissionPolicyStatus`). */
 const validateStatus = ({ typeChecking, conditions = [] }: ValidatingAdmissionPolicy["status"]): FieldError[] => [
   ...(typeChecking?.expressionWarnings ?? []).flatMap(({ fieldRef, warning }, index) => {
     const field = `status.typeChecking.expressionWarnings[${index}]`;
@@ -125,7 +125,7 @@ const validateStatus = ({ typeChecking, conditions = [] }: ValidatingAdmissionPo
   ...validateConditions(conditions, "status.conditions"),
 ];
 
-/** Upstream: `validateValidatingAdmissionPolicySpec`, without what compiling the expressions finds. */
+/** Returns every fault of a spec, except those of compiling the expressions (upstream: `validateValidatingAdmissionPolicySpec`). */
 function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   const { failurePolicy, paramKind, matchConstraints, validations = [], auditAnnotations = [] } = spec;
   const { matchConditions = [], variables = [] } = spec;
@@ -188,7 +188,7 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
   ];
 }
 
-/** Upstream tells of all faults of such a name in one. */
+/** Joins all faults of a name into one, as upstream does. */
 const joined = (faults: readonly string[]): string[] => (faults.length === 0 ? [] : [faults.join(",")]);
 
 function validateMatchConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {

@@ -59,7 +59,7 @@ export type ValidatingAdmissionPolicyBinding = Infer<typeof bindingSchema>;
 type BindingSpec = Infer<typeof bindingSpec>;
 export type ParamRef = Infer<typeof paramRef>;
 
-/** Puts policies into force. */
+/** Bindings, which put policies into force. */
 export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinition<ValidatingAdmissionPolicyBinding> =>
   defineResource({
     ...policyBindingResource(names),
@@ -95,7 +95,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     ],
   });
 
-/** Upstream: `validateValidatingAdmissionPolicyBindingSpec`. */
+/** Returns every fault of a spec (upstream: `validateValidatingAdmissionPolicyBindingSpec`). */
 function validateSpec({
   policyName = "",
   paramRef,

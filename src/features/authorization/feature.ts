@@ -4,8 +4,8 @@ import type { AuthorizationConnection, ConnectedAuthorization } from "./follow-a
 export type { AuthorizationObserver, ConnectedAuthorization } from "./follow-authorizers.ts";
 
 /**
- * Who is asked whether a request is allowed, and in which order; webhooks that are asked. Loads only what is configured.
- * Rejects with UsageError for a file that cannot be used.
+ * Connects the configured authorizers, including webhooks, in their order. Loads only the code of configured ones. Rejects with UsageError
+ * for a file that cannot be used.
  */
 export async function connectAuthorization(connection: AuthorizationConnection): Promise<ConnectedAuthorization> {
   const { settings } = connection;

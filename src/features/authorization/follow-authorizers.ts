@@ -18,18 +18,21 @@ export interface AuthorizationConnection {
   readonly clock: Clock;
   readonly log: Log;
   readonly followed: FollowedFiles;
-  /** Questions that may wait for one webhook. They hold places of requests, so others must be left. */
+  /**
+   * The most requests that may wait for one webhook. Each occupies a place of the server's concurrent requests, so that enough must be left
+   * for others.
+   */
   readonly maximumPending: number;
   readonly observer: AuthorizationObserver;
 }
 
 export interface ConnectedAuthorization {
-  /** In the order in which they are asked. The same list until the configuration changes. */
+  /** The authorizers in the order in which they are asked. The list is the same object until the configuration changes. */
   authorizers(): readonly OpenedAuthorizer[];
   close(): void;
 }
 
-/** An authorizer that is ready to be asked. The server knows the built-in ones by their type. */
+/** An opened authorizer. The server identifies built-in ones by their type. */
 export type OpenedAuthorizer =
   | NamedBuiltIn
   | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
@@ -43,13 +46,13 @@ export interface AuthorizersSource {
   readonly read: () => readonly ConfiguredAuthorizer[];
 }
 
-/** What one version of the files makes. */
+/** The opened authorizers of one version of the files. */
 interface Generation {
   readonly authorizers: readonly OpenedAuthorizer[];
   readonly webhooks: readonly OpenedWebhook[];
 }
 
-/** Requests that have begun are decided by the webhooks that they asked. */
+/** How long replaced webhooks stay open, for the requests that have already asked them. */
 const retirementMilliseconds = 60_000;
 
 /**
@@ -80,7 +83,7 @@ export function followAuthorizers(
   return { authorizers: () => current().authorizers, close: () => close(current().webhooks) };
 }
 
-/** When one of them cannot be opened, none is. */
+/** Opens all authorizers. If one of them cannot be opened, closes the others and throws UsageError. */
 function openAuthorizers({ flag, read }: AuthorizersSource, options: AuthorizationConnection): Generation {
   const webhooks: OpenedWebhook[] = [];
   const authorizers = read().map((one): OpenedAuthorizer => {

@@ -195,7 +195,7 @@ function connectionFaults(
   return status.isFile() ? [] : [invalidValue(file, { value: kubeConfigFile, detail: "must be a regular file" })];
 }
 
-/** Undefined for a text that is not a duration. */
+/** The duration of a text in milliseconds. Undefined for a text that is not a duration. */
 const durationOf = (text: string | undefined, byDefault: number): number | undefined =>
   text === undefined ? byDefault : parseDuration(text);
 
@@ -214,7 +214,7 @@ function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
     kubeconfig: connectionInfo.kubeConfigFile,
     timeoutMilliseconds: durationOf(timeout, longest) ?? longest,
     version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
-    // As upstream: zero means the default.
+    // As in upstream, zero means the default.
     authorizedMilliseconds: cacheAuthorizedRequests ? durationOf(authorizedTTL, 0) || authorized : 0,
     unauthorizedMilliseconds: cacheUnauthorizedRequests ? durationOf(unauthorizedTTL, 0) || unauthorized : 0,
     onFailure: webhook.failurePolicy === "Deny" ? "deny" : "noOpinion",

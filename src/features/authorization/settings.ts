@@ -37,26 +37,26 @@ export const authorizationFlags = {
 
 type Values = FlagValues<typeof authorizationFlags>;
 
-/** The kinds of authorizers that are in the server. Each is there at most once. */
+/** The types of built-in authorizers. Each is used at most once. */
 export type BuiltInAuthorizer = Exclude<Values["authorization-mode"][number], "Webhook">;
 
-/** A webhook that is asked for decisions. */
+/** A webhook that makes decisions. */
 export interface WebhookAuthorizerSettings {
-  /** How to reach it. Undefined: the API of the cluster that the server runs in, with its Pod's token. */
+  /** The kubeconfig for the webhook. Undefined: the API of the cluster that the server runs in, with its Pod's token. */
   readonly kubeconfig: string | undefined;
-  /** All tries together. */
+  /** The timeout of all attempts together. */
   readonly timeoutMilliseconds: number;
   readonly version: "v1" | "v1beta1";
-  /** 0: such answers are not kept. */
+  /** How long such decisions are cached. 0: not at all. */
   readonly authorizedMilliseconds: number;
   readonly unauthorizedMilliseconds: number;
-  /** What a webhook that does not answer means. */
+  /** The decision when the webhook does not answer. */
   readonly onFailure: "noOpinion" | "deny";
   /** Which requests are sent to the webhook. Undefined: all of them. */
   readonly condition: MatchCondition | undefined;
 }
 
-/** A built-in authorizer. The server knows it by its type. */
+/** A built-in authorizer. The server identifies it by its type. */
 export interface NamedBuiltIn {
   readonly type: BuiltInAuthorizer;
   readonly name: string;
@@ -66,7 +66,7 @@ export type ConfiguredAuthorizer =
   | NamedBuiltIn
   | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
 
-/** The authorizers in their order, or the file that says them. */
+/** The authorizers in their order, or the file that configures them. */
 export type AuthorizationSettings =
   | { readonly type: "file"; readonly file: string }
   | { readonly type: "built in"; readonly authorizers: readonly NamedBuiltIn[] }
@@ -84,7 +84,10 @@ const webhookFlags = [
   "authorization-webhook-cache-unauthorized-ttl",
 ] as const;
 
-/** Throws UsageError for flags that do not go together (upstream: `BuiltInAuthorizationOptions.Validate`). */
+/**
+ * Reads the settings of this feature. Throws UsageError for flags that do not go together (upstream:
+ * `BuiltInAuthorizationOptions.Validate`).
+ */
 export function authorizationSettings(values: Values): AuthorizationSettings {
   const file = values["authorization-config"];
   const givenModes = values["authorization-mode"];
@@ -119,7 +122,7 @@ export function authorizationSettings(values: Values): AuthorizationSettings {
 
 const named = (type: BuiltInAuthorizer): NamedBuiltIn => ({ type, name: type.toLowerCase() });
 
-/** Durations of upstream, for flags and for the file. */
+/** Upstream's default durations, for the flags and the file. */
 export const defaultWebhookMilliseconds = { timeout: 30_000, authorized: 300_000, unauthorized: 30_000 };
 
 const webhookOf = (values: Values, kubeconfig: string): WebhookAuthorizerSettings => ({

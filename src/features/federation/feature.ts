@@ -9,13 +9,13 @@ export interface FederationConnection extends Omit<OpenIssuersOptions, "fetch" |
 
 export interface ConnectedFederation {
   readonly verifiers: readonly VerifyToken[];
-  /** What the configuration says of a request without credentials. Other rules may refuse it still. */
+  /** Whether the configuration allows a request without credentials. Other rules may still refuse it. */
   mayBeAnonymous(request: HttpRequest): boolean;
   close(): void;
 }
 
 /**
- * Users that others vouch for: OpenID Connect issuers, and a webhook for tokens. Loads only what is configured. Rejects with
+ * Connects external authentication: OpenID Connect issuers, and a webhook for tokens. Loads only the code of configured parts. Rejects with
  * UsageError for a file that cannot be used.
  */
 export async function connectFederation(connection: FederationConnection): Promise<ConnectedFederation> {

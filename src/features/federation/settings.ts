@@ -59,7 +59,7 @@ export const federationFlags = {
 
 type Values = FlagValues<typeof federationFlags>;
 
-/** One issuer, as the `--oidc` flags describe it. */
+/** One issuer from the `--oidc` flags. */
 export interface OidcFlags {
   readonly issuerUrl: string;
   readonly clientId: string;
@@ -72,7 +72,7 @@ export interface OidcFlags {
   readonly requiredClaims: readonly (readonly [claim: string, value: string])[];
 }
 
-/** Undefined parts are off: their code is not loaded. */
+/** Parts that are undefined are off, and their code is not loaded. */
 export interface FederationSettings {
   readonly issuers:
     | { readonly type: "file"; readonly file: string }
@@ -82,13 +82,13 @@ export interface FederationSettings {
 }
 
 export interface WebhookSettings {
-  /** A kubeconfig. */
+  /** The kubeconfig of the webhook. */
   readonly file: string;
   readonly cacheMilliseconds: number;
   readonly version: Values["authentication-token-webhook-version"];
 }
 
-/** Throws UsageError for flags that do not go together. */
+/** Reads the settings of this feature. Throws UsageError for flags that do not go together. */
 export const federationSettings = (values: Values): FederationSettings => ({
   issuers: issuersOf(values),
   webhook: webhookOf(values),
@@ -145,7 +145,7 @@ const oidcFlagNames = [
   "oidc-required-claim",
 ] as const;
 
-/** Upstream's rule: names of different issuers stay apart, and addresses of mail are as they are. */
+/** The prefix of user names, by upstream's rule: names of different issuers stay distinct, and email addresses get no prefix. */
 function usernamePrefixOf(values: Values, issuerUrl: string): string {
   const prefix = values["oidc-username-prefix"];
   if (prefix === "-") return "";

@@ -6,7 +6,7 @@ import { compileExpression, ExpressionError } from "../../../machinery/expressio
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";
 
-/** What conditions may do in all for one request. One that would do more counts as true. */
+/** The most steps of all conditions together for one request. A condition that exceeds this counts as true. */
 const maximumSteps = 100_000;
 
 const requirements = "list<map<string, dyn>>";
@@ -38,7 +38,7 @@ function compile(expression: string): Expression {
   return compiled;
 }
 
-/** Upstream: `compileMatchConditions`. */
+/** Returns the faults of conditions (upstream: `compileMatchConditions`). */
 export function conditionFaults(expressions: readonly string[], at: string): FieldError[] {
   const seen = new Set<string>();
   return expressions.flatMap((expression, index) => {
@@ -75,7 +75,7 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
         if (value === false) return "excluded";
         if (value !== true) result = "error";
       } catch (error) {
-        // What takes too many steps is asked about: a long request must not keep the webhook from being asked.
+        // A condition that takes too many steps counts as true, so that a long request cannot avoid the webhook.
         if (!(error instanceof OverBudget)) result = "error";
       }
     }
@@ -83,7 +83,7 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
   };
 }
 
-/** Texts that are empty can be read too, as in upstream. */
+/** The request that conditions read. Empty fields are included, as in upstream. */
 function readable({ resourceAttributes, nonResourceAttributes, extra, ...user }: WebhookReviewSpec): unknown {
   const resource = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   return {

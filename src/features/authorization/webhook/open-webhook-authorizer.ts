@@ -28,7 +28,7 @@ export interface OpenedWebhook {
   close(): void;
 }
 
-/** Opens a webhook without asking it. Throws an Error for a kubeconfig, or files of a Pod, that cannot be used. */
+/** Opens a webhook without calling it. Throws an Error for a kubeconfig, or files of a Pod, that cannot be used. */
 export function openWebhookAuthorizer({
   name,
   settings,
@@ -68,7 +68,7 @@ const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 interface Connection {
   readonly transport: HttpsTransportOptions;
   readonly files: readonly string[];
-  /** The path of the webhook, which follows the server's URL. */
+  /** The path of the webhook, to be appended to the server's URL. */
   readonly path: string;
 }
 

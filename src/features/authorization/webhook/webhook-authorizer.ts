@@ -20,7 +20,7 @@ export interface WebhookObserver {
     readonly result: "success" | "timeout" | "error";
     readonly seconds: number;
   }): void;
-  /** The webhook did not answer, and the next authorizer decides. */
+  /** Called when the webhook did not answer and the next authorizer decides. */
   onFailedOpen(name: string): void;
   onExcluded(name: string): void;
   onConditionError(name: string): void;
@@ -46,8 +46,8 @@ const maximumKept = 8192;
 const nextOne: Decision = { decision: "noOpinion", reason: "" };
 
 /**
- * Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). When it does not answer, `onFailure` decides. Rejects with
- * a 429 ApiError when too many questions wait.
+ * Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). When it does not answer, `settings.onFailure` is the decision.
+ * Rejects with a 429 ApiError when too many requests wait for the webhook.
  */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { name, settings, post, clock, observer, maximumPending, onChange, onFailure } = options;
@@ -57,7 +57,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     clock,
     maximumPending,
     pauseAfter: {
-      // Where a failure opens the way to the next authorizer, a pause would let a user past who makes the webhook hang.
+      // No pause when a failure lets the next authorizer decide: otherwise a user who makes the webhook hang could avoid its decision.
       failuresOfAsker: settings.onFailure === "noOpinion" ? Number.POSITIVE_INFINITY : 5,
       askers: 5,
     },
@@ -104,8 +104,8 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => ask(spec));
       return decision instanceof Promise ? decision.catch(notAnswered) : decision;
     } catch (error) {
-      // A webhook that is only asked too much may deny: to go on without it would let whoever asks so much past it. The failure
-      // is a promise, which no expression of a policy can catch.
+      // An overloaded webhook might have denied the request, so it must not be skipped: otherwise a user could avoid it by many requests.
+      // The error is a promise, because expressions of policies cannot catch a promise.
       if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
       if (error instanceof RemoteUnavailable) return notAnswered();
       throw error;

@@ -12,7 +12,7 @@ interface Selector {
   readonly requirements: readonly Requirement[];
 }
 
-/** The `spec` of a SubjectAccessReview v1, as a webhook gets it. Texts that are empty are left out. */
+/** The `spec` of a SubjectAccessReview v1 for a webhook. Empty fields are left out. */
 export interface WebhookReviewSpec {
   readonly user: string;
   readonly uid: string;
@@ -22,7 +22,7 @@ export interface WebhookReviewSpec {
   readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
 }
 
-/** What a webhook is asked about a request. */
+/** The review of a request for a webhook. */
 export function webhookReviewSpecOf(attributes: AuthorizationAttributes): WebhookReviewSpec {
   const { username, uid = "", groups, extra } = attributes.user;
   const who = { user: username, uid, groups, extra };
@@ -53,7 +53,7 @@ function selectorsOf({ fieldSelector = [], labelSelector = [] }: ResourceAttribu
     operator: operator === "=" ? "In" : "NotIn",
     values: [value],
   }));
-  // `Gt` and `Lt` cannot be said in a review: a wider question is asked, as in upstream.
+  // A review has no `Gt` and `Lt`. They are left out, which asks for more, as in upstream.
   const labels = labelSelector.flatMap(({ key, operator, values }): Requirement[] => {
     const said = labelOperators[operator];
     if (said === undefined) return [];
@@ -76,14 +76,14 @@ export function webhookReviewOf(spec: WebhookReviewSpec, version: "v1" | "v1beta
 }
 
 const longestReason = 4096;
-/** Whatever half of a surrogate pair there is, also where it is cut, is replaced: strict readers refuse one. */
+/** The text of a value, cut to `longestReason`. Replaces lone surrogates, also from cutting, because strict JSON readers refuse them. */
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value.slice(0, longestReason).toWellFormed() : "";
 
 /** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
   const { allowed, denied, reason } = jsonFields(status);
-  // One that leaves `allowed` out may still deny. Other values than true and false must not count as false.
+  // An answer without `allowed` may still deny. Other values than true and false must not count as false.
   const values = [allowed, denied].filter((one) => one !== undefined && one !== null);
   if (kind !== "SubjectAccessReview" || values.length === 0 || values.some((one) => typeof one !== "boolean")) {
     throw new UnusableAnswer("its answer is not a SubjectAccessReview with a status");

@@ -8,25 +8,25 @@ import {
 } from "../../../machinery/expressions/metered-expression.ts";
 import { patternOf } from "../../../machinery/expressions/prepare-expression.ts";
 
-/** The values that an expression reads: `claims` of a token, or the `user` that was made of them. */
+/** The variable of an expression: the `claims` of a token, or the `user` that was made from them. */
 export type ExpressionVariable = "claims" | "user";
 
-/** What an expression must give. `texts` is a string or a list of strings. */
+/** The type of an expression's result. `texts` is a string or a list of strings. */
 export type ExpressionResult = "boolean" | "text" | "texts";
 
-/** A CEL expression, checked and ready. */
+/** A checked and compiled CEL expression. */
 export interface ClaimExpression {
   readonly source: string;
   /** Whether it reads `claims.FIELD`. */
   readsClaim(field: string): boolean;
   /**
-   * Evaluates it. Throws an Error whose message never quotes a value of the variable: for a claim that is not there, a wrong
-   * type, or too much work.
+   * Evaluates the expression. Throws an Error for a missing claim, a wrong type, or too much work. The message never quotes a value of the
+   * variable.
    */
   evaluate(value: Readonly<Record<string, unknown>>): unknown;
 }
 
-/** The steps of one evaluation: some tens of milliseconds. */
+/** The most steps of one evaluation: some tens of milliseconds. */
 const maximumSteps = 500_000;
 
 const environments = {
@@ -48,7 +48,7 @@ const wantedTypes: Readonly<Record<ExpressionResult, string>> = {
   texts: "must evaluate to string or list of strings",
 };
 
-/** Compiles an expression on one variable. Throws ExpressionError; also for `matches` with a pattern that is not a literal. */
+/** Compiles an expression on one variable. Throws ExpressionError, also for `matches` with a pattern that is not a literal. */
 export function compileClaimExpression(
   source: string,
   { variable, result }: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
@@ -63,7 +63,7 @@ export function compileClaimExpression(
     source,
     readsClaim: (field) => nodes.some((node) => selects(node, field)),
     evaluate(value) {
-      // A claim may have any name: a map has no names of its own.
+      // A claim may have any name, and a Map has no inherited names.
       const given = variable === "claims" ? new Map(Object.entries(value)) : value;
       try {
         return evaluate({ [variable]: given }, new CostBudget(maximumSteps));
@@ -74,7 +74,10 @@ export function compileClaimExpression(
   };
 }
 
-/** Says why an expression failed. Only these messages are safe to show: they name what the operator wrote, and others can quote values. */
+/**
+ * Why an expression failed. Only these messages are safe to show: they name what the operator wrote, whereas others may quote values of the
+ * token.
+ */
 function evaluationFault(error: unknown): string {
   if (error instanceof OverBudget) return "it would take too many steps for this token";
   const code = error instanceof Error && "code" in error ? String(error.code) : "error";

@@ -14,23 +14,23 @@ const timeoutMilliseconds = 10_000;
 
 export interface FetchedDocument {
   readonly value: unknown;
-  /** How long the issuer lets the document be kept. Undefined: it does not say. */
+  /** How long the issuer allows caching the document. Undefined: the answer does not say. */
   readonly maximumAgeMilliseconds: number | undefined;
 }
 
 export interface FetchOptions {
   /** PEM of the CAs to trust. Undefined: the system's and the runtime's. */
   readonly certificateAuthority: string | undefined;
-  /** Ends the request. */
+  /** Aborts the request. */
   readonly signal: AbortSignal;
 }
 
-/** Gets a JSON document from a URL that was configured, or that a configured issuer's document names. */
+/** Gets a JSON document from a configured URL, or from a URL in the document of a configured issuer. */
 export type FetchDocument = (url: string, options: FetchOptions) => Promise<FetchedDocument>;
 
 /**
- * Gets a JSON document over HTTPS: at most 1 MiB, within 10 s in all, on a connection of its own, which goes through the proxy of
- * the environment. Redirects are not followed. Rejects with an Error that names the URL.
+ * Gets a JSON document over HTTPS: at most 1 MiB, within 10 s in all. Uses a new connection, which goes through the proxy of the
+ * environment. Redirects are not followed. Rejects with an Error that names the URL.
  */
 export const fetchDocument: FetchDocument = async (url, { certificateAuthority, signal }) => {
   const timeout = AbortSignal.timeout(timeoutMilliseconds);
@@ -49,7 +49,7 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
       maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
     };
   } catch (error) {
-    // Whatever breaks off a body that has begun, Node.js says "aborted".
+    // Node.js reports every interrupted body as "aborted".
     if (errorCode(error) !== "ECONNRESET") throw fetchFault(url, error);
     throw fetchFault(url, timeout.aborted ? timeout.reason : new Error("its answer broke off"));
   } finally {
@@ -57,14 +57,20 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
   }
 };
 
-/** Some file servers store documents compressed, and send them so to everybody. RFC 9110 section 8.4.1: in any case of letters. */
+/**
+ * The decompressed body of a response. Some file servers store compressed documents, and send them to all clients. The name of the encoding
+ * is case-insensitive (RFC 9110 section 8.4.1).
+ */
 function decoded(response: Incoming): AsyncIterable<Buffer> {
   if (response.headers["content-encoding"]?.toLowerCase() !== "gzip") return response;
-  // It ends with what follows, whose failure the reader gets from it.
+  // The callback is empty, because the reader of the pipeline gets its errors.
   return pipeline(response, withinBounds, createGunzip(), () => {});
 }
 
-/** Compressed bytes without end may stand for no bytes at all, such as a file name or empty blocks (RFC 1952 section 2.3). */
+/**
+ * Bounds the compressed bytes too: an endless number of them may decompress to nothing, such as a file name or empty blocks (RFC 1952
+ * section 2.3).
+ */
 async function* withinBounds(compressed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const part of compressed) {
@@ -86,7 +92,7 @@ const get = (
     const failed = (error: unknown): void => reject(fetchFault(url, error));
     const request = https.get(url, { agent, signal, headers }, resolve).on("error", failed);
     boundInterimAnswers(request, "information");
-    // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
+    // Node.js closes a connection after a 101 answer (a change of protocol) without a response or an error.
     request.on("close", () => failed(new Error("it closed the connection without an answer")));
     agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });
   });

@@ -25,20 +25,22 @@ export interface IssuedTokenOptions {
   readonly clock: Clock;
 }
 
-/** The clocks of issuers may differ from ours: `nbf` and `iat` of go-oidc. */
+/** The allowed difference between the clocks of the issuer and this server, as in go-oidc for `nbf`. */
 const leewayMilliseconds = 60_000;
 
-/** Each check takes up to a millisecond, in which nothing else happens, and anybody can make up tokens. */
+/**
+ * The most signature checks for one token. Each takes up to a millisecond, in which nothing else happens, and anybody can make up tokens.
+ */
 const maximumChecks = 8;
 
-/** No key of the issuer's that is here made the signature: it may have a new one, or its keys are just being fetched. */
+/** None of the issuer's present keys made the signature: the issuer may have a new key, or its keys are just being fetched. */
 const unknownKey = Symbol("unknown key");
 
 /**
- * Verifies tokens of other issuers (upstream: `oidc.Authenticator`, with go-oidc's checks). A token of an issuer that was not
- * configured is not applicable: nothing in a token decides what is fetched. The audiences of the issuer's entry decide whether
- * a token is meant for this server. As upstream, it is then good for the audiences of this API and for no others. Good results
- * are kept for 10 s; the expiry is checked on every use.
+ * Verifies tokens of other issuers (upstream: `oidc.Authenticator`, with go-oidc's checks). A token of an issuer that is not configured is
+ * not applicable, because nothing in a token may decide what is fetched. The audiences of the issuer's entry decide whether a token is
+ * meant for this server. As in upstream, such a token is valid for the audiences of this API and for no others. Successful results are
+ * cached for 10 s; the expiry is checked on every use.
  */
 export function issuedTokens(options: IssuedTokenOptions): VerifyToken {
   const verifier = new IssuedTokenVerifier(options);
@@ -58,13 +60,13 @@ class IssuedTokenVerifier {
 
   verify(token: string, audiences: readonly string[]): ReturnType<VerifyToken> {
     const common = commonAudiences(audiences, this.#options.apiAudiences);
-    // Tokens of other kinds contain no dots: do not compute a digest for them.
+    // Texts without dots are tokens of other kinds: do not compute a digest for them.
     if (common.length === 0 || !token.includes(".")) return notApplicable;
     const outcome = this.#outcome(token, common);
     return outcome.outcome === unknownKey ? outcomeWithOtherKeys(outcome, () => this.#outcome(token, common)) : outcome;
   }
 
-  /** With the keys that are here now. */
+  /** The result of the token with the present keys. */
   #outcome(token: string, audiences: readonly string[]): TokenOutcome | Retry {
     let failure: TokenOutcome | Retry = notApplicable;
     const verified = this.#cache.get(token, () => {
@@ -106,11 +108,11 @@ class IssuedTokenVerifier {
   }
 }
 
-/** Fetches the issuer's keys, and tries again with each set that is new, until a key of it made the signature. */
+/** Fetches the issuer's keys, and tries the token again with each changed set of keys, until one of these keys made the signature. */
 async function outcomeWithOtherKeys(first: Retry, tryAgain: () => TokenOutcome | Retry): Promise<TokenOutcome> {
   const { keys } = first;
   let latest: TokenOutcome | Retry = first;
-  // The same keys would give the same answer, and a token without a key's id is tried with all of them.
+  // Do not try the same keys again: the result would be the same, and a token without a key id is checked with all of them.
   const withPresentKeys = (): TokenOutcome | Retry => {
     const isSame = latest.outcome !== unknownKey || (latest.tried !== undefined && latest.tried === keys.current());
     if (!isSame) latest = tryAgain();
@@ -147,7 +149,7 @@ function claimsFault(
   if (!audiences.some((one) => held.includes(one))) {
     return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
-  // 1e400 is read as Infinity.
+  // A number such as 1e400 is parsed as Infinity.
   if (typeof exp !== "number" || !Number.isFinite(exp) || now >= exp * 1000) return "oidc: token is expired";
   if (nbf !== undefined && (typeof nbf !== "number" || now + leewayMilliseconds < nbf * 1000)) {
     return "oidc: current time is before the nbf (not before) time";

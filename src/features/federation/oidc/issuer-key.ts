@@ -19,15 +19,15 @@ export type JwsAlgorithm =
 
 export interface IssuerKey {
   readonly kid: string | undefined;
-  /** The algorithms that it may sign with. */
+  /** The algorithms that the key may sign with. */
   readonly algorithms: readonly string[];
   /** Whether this key made the signature of the data by the algorithm. Never throws. */
   verifies(data: Uint8Array, by: { readonly algorithm: string; readonly signature: Uint8Array }): boolean;
 }
 
 /**
- * Reads a JWK (RFC 7517). Undefined for keys that verify no token: of other types, for other uses, symmetric, too weak.
- * An issuer may publish such keys beside others, so they are not a fault.
+ * Reads a JWK (RFC 7517). Undefined for keys that cannot verify tokens: of other types, for other uses, symmetric, or too weak. An issuer
+ * may publish such keys beside others, so they are not a fault.
  */
 export function parseIssuerKey(jwk: unknown): IssuerKey | undefined {
   if (typeof jwk !== "object" || jwk === null) return undefined;

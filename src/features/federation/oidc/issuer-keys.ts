@@ -10,16 +10,16 @@ import { parseIssuerKey } from "./issuer-key.ts";
 import type { IssuerKey, JwsAlgorithm } from "./issuer-key.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-/** After failures the time between two attempts doubles, up to this one. */
+/** The longest pause between two attempts. The pause doubles with each failure. */
 const longestRetryMilliseconds = 10_000;
 /** The shortest time between two attempts: anybody can send tokens that name unknown keys. */
 const shortestMilliseconds = 1_000;
 const minimumAgeMilliseconds = 60_000;
 const defaultAgeMilliseconds = 10 * 60_000;
 const maximumAgeMilliseconds = 60 * 60_000;
-/** Keys of an issuer that cannot be reached are used for this long. */
+/** How long the keys of an unreachable issuer stay in use. */
 const longestOutageMilliseconds = 24 * 60 * 60_000;
-/** Tokens that wait for an attempt. */
+/** The most tokens that wait for an attempt. */
 const maximumWaiting = 100;
 const tooMany = "Too many requests wait for the keys of an issuer, please try again later.";
 const maximumKeys = 64;
@@ -31,7 +31,7 @@ interface FetchedKeys {
 
 interface IssuerKeysOptions {
   readonly issuer: Issuer;
-  /** The same issuer with other CAs: its last keys are used if the first attempt fails, as if nothing had been changed. */
+  /** The keys of the same issuer with other CAs. They are used if the first attempt fails, as if nothing had changed. */
   readonly previous?: IssuerKeys | undefined;
   readonly fetch: FetchDocument;
   readonly clock: Clock;
@@ -41,9 +41,9 @@ interface IssuerKeysOptions {
 }
 
 /**
- * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until they are there,
- * and again when they have aged. Only a token with a key that is not known waits for an attempt, or one that comes before the end of
- * the first. Only one attempt is made in a second, and fewer while they fail: the time between two of them doubles up to ten seconds.
+ * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until the first success, and again
+ * when they have aged. A token waits for an attempt only if its key is unknown, or before the end of the first attempt. There is at most
+ * one attempt in a second, and fewer after failures: the time between two attempts doubles up to ten seconds.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -54,15 +54,15 @@ export class IssuerKeys {
   });
   #keys: readonly IssuerKey[] | undefined;
   #keysUrl: string | undefined;
-  /** What the keys were read from. */
+  /** The key set document from which the keys were read. */
   #keySet: unknown;
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #attemptedAt = Number.NEGATIVE_INFINITY;
-  /** 0 after an attempt that succeeded. */
+  /** The pause before the next attempt. 0 after a successful attempt. */
   #retryMilliseconds = 0;
   #ageMilliseconds = defaultAgeMilliseconds;
   #attempt: Promise<void> | undefined;
-  /** An attempt that has not begun yet: it finds every key that was made before it was asked for. */
+  /** An attempt that is planned but has not begun: it will find every key that was made before it was requested. */
   #nextAttempt: Promise<void> | undefined;
   #waiting = 0;
   readonly #previous: FetchedKeys | undefined;
@@ -76,17 +76,20 @@ export class IssuerKeys {
     return this.#options.issuer;
   }
 
-  /** The newest keys, and when they came: those before, as long as the first attempt has not ended. */
+  /** The newest keys and the time of their fetch. Until the first attempt has ended, the keys of `previous`. */
   get fetched(): FetchedKeys | undefined {
     return this.#keys === undefined ? this.#previous : { keys: this.#keys, at: this.#fetchedAt };
   }
 
-  /** Whether the first attempt has not ended: nothing is known of the issuer yet. */
+  /** Whether the first attempt has not ended, so that nothing is known of the issuer yet. */
   get isFirstAttempt(): boolean {
     return this.#keys === undefined && this.#outage.reason === undefined;
   }
 
-  /** The keys that may be used now. Undefined: there are none yet, or the issuer has been away too long. */
+  /**
+   * The keys that may be used now. Starts an attempt in the background if they have aged. Undefined: none were fetched yet, or the issuer
+   * has been unreachable for too long.
+   */
   current(): readonly IssuerKey[] | undefined {
     const age = millisecondsSince(this.#fetchedAt, this.#options.clock);
     if (this.#keys === undefined || age >= this.#ageMilliseconds) void this.#fetchNow();
@@ -94,8 +97,8 @@ export class IssuerKeys {
   }
 
   /**
-   * Fetches the keys for a token whose key is unknown, as soon as they may be fetched: the issuer may have just made it. An attempt that is
-   * under way is enough if `isKnown` says so afterwards. Rejects with a 429 ApiError when too many wait.
+   * Fetches the keys for a token whose key is unknown, as soon as an attempt is allowed: the issuer may have just made the key. If
+   * `isKnown` is true after the present attempt, no new attempt is made. Rejects with a 429 ApiError when too many tokens wait.
    */
   async refresh(isKnown: () => boolean): Promise<void> {
     if (this.#waiting >= maximumWaiting) throw tooManyRequests(tooMany, 1);
@@ -103,7 +106,7 @@ export class IssuerKeys {
     try {
       if (this.#attempt !== undefined) {
         await this.#attempt;
-        // It may have been answered before the key was made.
+        // The issuer may have answered this attempt before it made the key.
         if (isKnown()) return;
       }
       await (this.#nextAttempt ??= this.#fetchNext());
@@ -123,7 +126,7 @@ export class IssuerKeys {
     await this.#fetchNow();
   }
 
-  /** Whether the last attempt has not just failed. */
+  /** Whether an attempt is allowed: the pause after the last failure is over. */
   get #mayFetch(): boolean {
     const sinceAttempt = millisecondsSince(this.#attemptedAt, this.#options.clock);
     return sinceAttempt >= this.#retryMilliseconds && !this.#closing.signal.aborted;
@@ -153,7 +156,7 @@ export class IssuerKeys {
   #usePrevious(): void {
     this.#keys = this.#previous?.keys;
     this.#fetchedAt = this.#previous?.at ?? Number.NEGATIVE_INFINITY;
-    // The issuer is asked again as soon as it may be.
+    // Fetch the keys again as soon as an attempt is allowed.
     this.#ageMilliseconds = 0;
   }
 
@@ -165,7 +168,7 @@ export class IssuerKeys {
     this.#keysUrl = keysUrlOf(discovered.value, issuer.url);
     const { value, maximumAgeMilliseconds: age = defaultAgeMilliseconds } = await fetch(this.#keysUrl, options);
     const isFirst = this.isFirstAttempt;
-    // The same keys stay the same list: who has tried all of them need not try again.
+    // Unchanged keys stay the same list, so that tokens are not checked again with the same keys.
     if (this.#keys === undefined || !isDeepStrictEqual(value, this.#keySet)) this.#keys = keysOf(value, this.#keysUrl);
     this.#keySet = value;
     this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
@@ -183,14 +186,14 @@ export class IssuerKeys {
 
   #logFailure(reason: string): void {
     const { issuer, log } = this.#options;
-    // An issuer that takes back all its keys is heard: they are not "last keys".
+    // An empty key set counts: an issuer may withdraw all its keys, which are then not "last keys".
     const hasKeys = this.#keys !== undefined && this.#keys.length > 0;
     const consequence = hasKeys ? "its last keys stay in use for a day at most" : "its tokens are refused";
     log.warn({ issuer: issuer.url, error: reason }, `cannot get the issuer's keys, will try again; ${consequence}`);
   }
 }
 
-/** OpenID Connect Discovery section 4. */
+/** The URL of an issuer's document (OpenID Connect Discovery section 4). */
 const documentUrl = (issuer: string): string => `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
 function keysUrlOf(document: unknown, issuer: string): string {
@@ -214,15 +217,15 @@ function keysOf(document: unknown, url: string): IssuerKey[] {
   return keys.map(parseIssuerKey).filter((key) => key !== undefined);
 }
 
-/** An issuer that is trusted, as it was configured. */
+/** A trusted issuer, as configured. */
 export interface Issuer {
-  /** The claim `iss`, and where the issuer's document is found unless `discoveryUrl` says otherwise. */
+  /** The claim `iss`. Also the base URL of the issuer's document, unless `discoveryUrl` is set. */
   readonly url: string;
   readonly discoveryUrl: string | undefined;
   /** PEM of the CAs of the issuer's server. Undefined: the system's. */
   readonly certificateAuthority: string | undefined;
-  /** A token must be for one of them. */
+  /** A token must be for one of these audiences. */
   readonly audiences: readonly string[];
-  /** Undefined: every algorithm that is known. */
+  /** The allowed algorithms. Undefined: every known algorithm. */
   readonly algorithms: readonly JwsAlgorithm[] | undefined;
 }

@@ -5,7 +5,7 @@ import { celClaimOf, TooDeep } from "../../../machinery/expressions/cel-value.ts
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
-/** The value of a claim behind a prefix, or what an expression gives. */
+/** The value of a claim with a prefix, or the result of an expression. */
 type PrefixedClaimOrExpression =
   | { readonly claim: string; readonly prefix?: string; readonly expression?: undefined }
   | { readonly expression: ClaimExpression };
@@ -17,17 +17,17 @@ export interface ExtraMapping {
 
 export interface ValidationRule {
   readonly expression: ClaimExpression;
-  /** Said when the expression is false. May be "". */
+  /** The error when the expression is false. May be "". */
   readonly message: string;
 }
 
-/** How the claims of one issuer's tokens become a user, and what must be true of both. */
+/** How to make a user from the claims of one issuer's tokens, and which rules claims and user must meet. */
 export interface ClaimMapping {
   readonly username: PrefixedClaimOrExpression;
   readonly groups: PrefixedClaimOrExpression | undefined;
   readonly uid: PrefixedClaimOrExpression | undefined;
   readonly extra: readonly ExtraMapping[];
-  /** Claims and their values. */
+  /** The required values by claim. */
   readonly requiredClaims: ReadonlyMap<string, string>;
   readonly claimRules: readonly ValidationRule[];
   readonly userRules: readonly ValidationRule[];
@@ -35,13 +35,13 @@ export interface ClaimMapping {
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** The claims make no user. The message names claims and rules, and quotes no value of a token. */
+/** The claims do not result in a user. The message names claims and rules, and quotes no value of a token. */
 export class ClaimFault extends Error {}
 
 /**
- * Makes the user of a verified token (upstream: `oidc.Authenticator`, in its order and nearly in its words). Throws
- * ClaimFault. Stricter than upstream: an empty name is refused, and so is a name or group that begins with `system:` unless
- * the operator wrote that, as a prefix or in an expression.
+ * Makes the user of a verified token (upstream: `oidc.Authenticator`, in its order and nearly in its words). Throws ClaimFault. Stricter
+ * than upstream: an empty name is refused. A name or group that begins with `system:` is refused too, unless the operator configured it in
+ * a prefix or an expression.
  */
 export function userOfClaims(
   given: Claims,
@@ -75,7 +75,7 @@ export function userOfClaims(
   });
 }
 
-/** RFC 7519 section 4.1.7. */
+/** The id of a token (RFC 7519 section 4.1.7). */
 function tokenId(claims: Claims): string | undefined {
   const id = memberOf(claims, "jti");
   return typeof id === "string" && id !== "" ? id : undefined;
@@ -86,7 +86,7 @@ function usernameOf(claims: Claims, { username: mapping }: ClaimMapping): string
     return nonEmpty(textResult(mapping.expression, { value: claims, what: "username" }));
   const { claim, prefix = "" } = mapping;
   const value = textClaim(claims, { claim, what: "username" });
-  // OpenID Connect Core section 5.1: an address that is not verified says nothing.
+  // An email address that is not verified proves nothing (OpenID Connect Core section 5.1).
   if (claim === "email" && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
     throw new ClaimFault("oidc: email not verified");
   }
@@ -139,7 +139,7 @@ function textClaim(claims: Claims, { claim, what }: { readonly claim: string; re
 
 interface ExpressionInput {
   readonly value: Claims;
-  /** What the expression is for, in messages. */
+  /** The purpose of the expression, for messages. */
   readonly what: string;
 }
 
@@ -151,7 +151,7 @@ function textResult(expression: ClaimExpression, { value, what }: ExpressionInpu
   );
 }
 
-/** Empty strings are left out, and null is an empty list. */
+/** The strings of a result without empty ones. null counts as an empty list. */
 function textsResult(expression: ClaimExpression, { value, what }: ExpressionInput): string[] {
   const result = evaluated(expression, { value, what: `${what} claim expression` }) ?? [];
   const texts = typeof result === "string" ? [result] : result;
@@ -180,7 +180,7 @@ function evaluated(expression: ClaimExpression, { value, what }: ExpressionInput
   }
 }
 
-/** The claims, each with its value as CEL reads it. */
+/** The claims with their values in CEL's types. */
 function checkedClaims(claims: Claims): Claims {
   try {
     return Object.fromEntries(Object.entries(claims).map(([claim, value]) => [claim, celClaimOf(value)]));
@@ -208,7 +208,10 @@ function notReserved(value: string, prefix: string): string {
   );
 }
 
-/** OpenID Connect Core section 5.6.2. Following it would let a token say what this server connects to. */
+/**
+ * Whether a claim is distributed (OpenID Connect Core section 5.6.2). Such claims are not fetched, because the token would decide where
+ * this server connects to.
+ */
 function isDistributed(claims: Claims, claim: string): boolean {
   const names = claims["_claim_names"];
   return names instanceof Map && names.has(claim);

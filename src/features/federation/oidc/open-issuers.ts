@@ -23,7 +23,7 @@ import type { AnonymousConfiguration, ParsedConfiguration } from "./parse-authen
 import type { Log } from "../../../machinery/logging/log.ts";
 
 const flag = "authentication-config";
-/** How often to check whether the keys of an issuer are due. */
+/** How often to check whether the keys of an issuer must be fetched. */
 const pollMilliseconds = 1_000;
 
 export interface OpenIssuersOptions {
@@ -48,7 +48,7 @@ export interface OpenedIssuers {
   close(): void;
 }
 
-/** What one version of the configuration makes. */
+/** The opened issuers of one version of the configuration. */
 interface Generation {
   /** The URLs of the issuers. */
   readonly issuers: readonly string[];
@@ -58,9 +58,9 @@ interface Generation {
 }
 
 /**
- * Opens the configured issuers and begins to fetch their keys, without waiting for them. Follows the file: when it becomes
- * invalid, the old configuration stays in force. Issuers that a new version leaves as they were keep their keys. Throws
- * UsageError for a configuration that is invalid at the start.
+ * Opens the configured issuers and begins to fetch their keys, without waiting for them. Follows the file: when it becomes invalid, the old
+ * configuration stays in force. Issuers that a new version does not change keep their keys. Throws UsageError for a configuration that is
+ * invalid at the start.
  */
 export function openIssuers(
   settings: NonNullable<FederationSettings["issuers"]>,
@@ -112,7 +112,7 @@ function parseFile(file: string, { names, ownIssuers, isAnonymousWanted }: OpenI
   );
 }
 
-/** The flags as upstream turns them into a configuration. */
+/** The configuration of the flags, converted as in upstream. */
 function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssuersOptions): ParsedConfiguration {
   const { issuerUrl, clientId, authorityFile, groupsClaim } = flags;
   const configuration = {
@@ -146,7 +146,7 @@ function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssue
 const unreferenced = (milliseconds: number): Promise<void> => delay(milliseconds, undefined, { ref: false });
 
 interface NextGenerationOptions extends OpenIssuersOptions {
-  /** The keys of the issuers before, by their sources. */
+  /** The keys of the previous configuration's issuers, by their sources. */
   readonly previous: ReadonlyMap<string, IssuerKeys>;
 }
 
@@ -168,13 +168,13 @@ function nextGeneration(
   return { issuers: urls, keys, anonymous, verify: issuedTokens({ issuers, names, apiAudiences, clock }) };
 }
 
-/** The keys of the issuer before only its CAs were changed. */
+/** The previous keys of an issuer of which only the CAs were changed. */
 const sameAddress = (
   { url, discoveryUrl }: Issuer,
   previous: NextGenerationOptions["previous"],
 ): IssuerKeys | undefined =>
   [...previous.values()].find(({ issuer }) => issuer.url === url && issuer.discoveryUrl === discoveryUrl);
 
-/** Everything that decides which keys an issuer has. */
+/** The settings on which an issuer's keys depend, as one text. */
 const sourceOf = ({ url, discoveryUrl, certificateAuthority }: Issuer): string =>
   JSON.stringify([url, discoveryUrl, certificateAuthority]);

@@ -15,13 +15,13 @@ import type { ClaimExpression, ExpressionResult, ExpressionVariable } from "./cl
 import type { ClaimMapping, ExtraMapping, ValidationRule } from "./map-claims.ts";
 import type { Issuer } from "./issuer-keys.ts";
 
-/** One issuer of the file, with its compiled rules. */
+/** One issuer of the configuration, with its compiled rules. */
 export interface TrustedIssuer {
   readonly issuer: Issuer;
   readonly mapping: ClaimMapping;
 }
 
-/** Who may be anonymous. No paths: everywhere. */
+/** Which requests may be anonymous. Without paths: all. */
 export interface AnonymousConfiguration {
   readonly isEnabled: boolean;
   readonly paths: readonly string[];
@@ -29,13 +29,13 @@ export interface AnonymousConfiguration {
 
 export interface ParsedConfiguration {
   readonly trusted: readonly TrustedIssuer[];
-  /** Undefined: as `--anonymous-auth` says. */
+  /** Undefined: `--anonymous-auth` decides. */
   readonly anonymous: AnonymousConfiguration | undefined;
 }
 
 export interface ConfigurationContext {
   readonly names: Names;
-  /** The server's own issuers: another verifier knows their tokens. */
+  /** The server's own issuers, whose tokens have another verifier. */
   readonly ownIssuers: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function parseAuthenticationConfiguration(text: string, context: Configur
   return compileConfiguration(configuration, context);
 }
 
-/** The same rules for a configuration that is made of flags. */
+/** Compiles a configuration, also one that was made from flags, by the same rules. Throws an Error that lists the faults. */
 export function compileConfiguration(
   configuration: AuthenticationConfiguration,
   context: ConfigurationContext,
@@ -166,7 +166,7 @@ class ConfigurationCompiler {
   }
 
   #url(text: string, path: string): void {
-    // The parser drops blanks and line ends around a URL and line ends in it: an issuer that is written so would match no token.
+    // The URL parser removes blanks around a URL, and line ends. An issuer with these characters would match no token.
     const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
     const refuse = (detail: string): void => this.#invalid(path, { value: withoutUrlPasswords(text), detail });
     if (url === null) return refuse("URL cannot be parsed");
@@ -268,7 +268,7 @@ class ConfigurationCompiler {
     });
   }
 
-  /** Upstream: `IsDomainPrefixedPath`, in lower case, and not below a reserved domain. */
+  /** Checks a key of `extra`: a path with a domain, in lower case, and not below a reserved domain (upstream: `IsDomainPrefixedPath`). */
   #extraKey(key: string, path: string): void {
     if (key === "") return this.#required(path, "");
     const [domain = "", ...rest] = key.split("/");
@@ -318,7 +318,7 @@ class ConfigurationCompiler {
   }
 }
 
-/** Where an expression is, what it reads and what it must give. */
+/** The place of an expression, its variable, and the type of its result. */
 interface ExpressionField {
   readonly path: string;
   readonly variable: ExpressionVariable;

@@ -26,7 +26,7 @@ interface OpenWebhookOptions {
   readonly ownIssuers: readonly string[];
 }
 
-/** What one version of the kubeconfig makes. */
+/** The opened webhook of one version of the kubeconfig. */
 interface Generation {
   readonly webhook: string;
   /** The kubeconfig and the files that it names. */
@@ -35,13 +35,10 @@ interface Generation {
   close(): void;
 }
 
-/** The questions to the previous webhook have ended by then. */
+/** How long a replaced webhook stays open: its requests have ended by then. */
 const closingMilliseconds = 15_000;
 
-/**
- * Opens the webhook of a kubeconfig, without asking it, and follows the kubeconfig. Throws UsageError for a file that cannot
- * be used.
- */
+/** Opens the webhook of a kubeconfig, without calling it, and follows the kubeconfig. Throws UsageError for a file that cannot be used. */
 export function openWebhook(
   settings: WebhookSettings,
   options: OpenWebhookOptions,
@@ -121,13 +118,13 @@ function answerOf(answer: Readonly<Record<string, unknown>>): WebhookAnswer {
       username,
       ...(uid !== "" && { uid }),
       groups,
-      // As Go's decoder, the schema's leaves null where a list was.
+      // Like Go's decoder, the schema's decoder leaves null in place of a list.
       extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...(values ?? [])]])),
     },
   };
 }
 
-/** Audiences or groups that cannot be read must not count as none. */
+/** Decodes the status. Throws UnusableAnswer: audiences or groups that cannot be decoded must not count as none. */
 function statusOf(answer: Readonly<Record<string, unknown>>): TokenReview["status"] {
   try {
     return decode(answer).value.status;

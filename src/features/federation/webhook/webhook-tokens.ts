@@ -13,23 +13,23 @@ import type { VerifyToken, TokenOutcome } from "../../../machinery/authenticatio
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { parseToken } from "../../accounts/index.ts";
 
-/** What the webhook says of a token (`status` of its TokenReview). */
+/** The webhook's answer about a token (`status` of its TokenReview). */
 export interface WebhookAnswer {
   readonly isAuthenticated: boolean;
   readonly user: UserInfo;
-  /** Empty: it knows no audiences. */
+  /** Empty: the webhook does not know audiences. */
   readonly audiences: readonly string[];
   readonly error: string;
 }
 
-/** Asks the webhook. Rejects when there was no answer that can be used. */
+/** Asks the webhook. Rejects when there is no usable answer. */
 export type AskWebhook = (token: string, audiences: readonly string[]) => Promise<WebhookAnswer>;
 
 export interface WebhookTokenOptions {
   readonly ask: AskWebhook;
   readonly clock: Clock;
   readonly apiAudiences: readonly string[];
-  /** Tokens of these issuers are our own: they are not sent to anyone. */
+  /** The server's own issuers, whose tokens are not sent to anyone. */
   readonly ownIssuers: readonly string[];
   readonly cacheMilliseconds: number;
   /** Called when the webhook becomes unavailable, and when it answers again. */
@@ -37,7 +37,7 @@ export interface WebhookTokenOptions {
 }
 
 const longestToken = 64 * 1024;
-/** What is kept, logged and shown of a webhook's error. It may quote the token. */
+/** The most characters of a webhook's error that are kept, logged and shown. */
 const longestError = 1024;
 const maximumKept = 4096;
 const maximumPending = 200;
@@ -45,10 +45,10 @@ const unavailable = "the webhook that checks tokens cannot be asked now";
 const tooMany = "Too many requests wait for the webhook that checks tokens, please try again later.";
 
 /**
- * Asks a webhook about tokens that nothing else here knows (upstream: `webhook.WebhookTokenAuthenticator`). Good and bad
- * answers are kept apart, so that made-up tokens do not push out good ones. The same question is asked once at a time. A token that
- * gets no answer again and again is refused at once for a while, and no other is. Rejects with a 429 ApiError when too many
- * questions wait.
+ * Asks a webhook about tokens that no other verifier knows (upstream: `webhook.WebhookTokenAuthenticator`). Successful and failed results
+ * are cached separately, so that made-up tokens do not evict valid ones. Concurrent requests with the same token and audiences share one
+ * call. A token that repeatedly gets no answer is refused at once for a while; other tokens are not affected. Rejects with a 429 ApiError
+ * when too many requests wait.
  */
 export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const { ask, clock, apiAudiences, ownIssuers, cacheMilliseconds, onChange } = options;
@@ -56,7 +56,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const questions = new RemoteQuestions<TokenOutcome>({
     clock,
     maximumPending,
-    // Each token asks for itself, and anybody can make up tokens.
+    // Each token is an asker of its own. Many failing askers cause no common pause, because anybody can make up tokens.
     pauseAfter: { failuresOfAsker: 5, askers: Number.POSITIVE_INFINITY },
     maximumKept,
     keep: ({ outcome }) => ({ isGood: outcome === "authenticated", milliseconds: cacheMilliseconds }),
@@ -73,7 +73,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
       });
       return outcome instanceof Promise ? outcome.catch(() => refused(unavailable)) : outcome;
     } catch (error) {
-      // A refusal would say that the token is bad, and clients throw away tokens that are bad.
+      // Not a refusal: it would mean that the token is invalid, and clients discard invalid tokens.
       if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
       if (error instanceof RemoteUnavailable) return refused(unavailable);
       throw error;
@@ -81,7 +81,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   };
 }
 
-/** A webhook that knows no audiences speaks for those of this API, as in upstream. */
+/** The outcome of an answer. When the webhook knows no audiences, its answer is for the audiences of this API, as in upstream. */
 function outcomeOfAnswer(
   answer: WebhookAnswer,
   { audiences, apiAudiences }: { readonly audiences: readonly string[]; readonly apiAudiences: readonly string[] },

@@ -39,7 +39,7 @@ const certificateReviewSchema = struct(
 
 export type CertificateReview = Infer<typeof certificateReviewSchema>;
 
-/** A revoked certificate is a normal result. Only what is no certificate is an error. */
+/** Reviews certificates. A revoked certificate is a normal result. Only a text that is not a certificate is an error. */
 export const certificateReviews = (
   names: Names,
   { isRevoked }: { readonly isRevoked: (certificate: Certificate) => boolean },

@@ -16,18 +16,18 @@ import { revocationResource } from "./resources.ts";
 import { revocations } from "./revocations.ts";
 import { RevokedCredentials } from "./revoked-credentials.ts";
 
-/** Ends tokens and certificates before they expire. */
+/** Revocations, which end tokens and certificates before they expire. */
 export const revocationKinds = [kind(revocations)] as const;
 
 export interface ConnectedRevocation {
-  /** Why the credential that a user has presented is refused. Asked on every request. */
+  /** Why the credential that a user has presented is refused, or undefined. Called for every request. */
   refusalOf(user: UserInfo): string | undefined;
-  /** Calls back once after any number of credentials have been revoked. */
+  /** Calls `listener` once after one or more credentials have been revoked. */
   onRevoked(listener: () => void): void;
   certificateReviews(identityOf: (certificate: Certificate) => CertificateIdentity): ReviewDefinition;
 }
 
-/** Knows every revocation that is stored when it returns. Call it after the registries have started. */
+/** Loads every stored revocation before it returns. Call it after the registries have started. */
 export function connectRevocation(names: Names, stores: Stores): ConnectedRevocation {
   const registry = stores.of(revocationResource);
   const revoked = new RevokedCredentials();
@@ -58,7 +58,7 @@ export function connectRevocation(names: Names, stores: Stores): ConnectedRevoca
   };
 }
 
-/** `accounts`: the service accounts, whose tokens end with them. */
+/** The controllers of this feature. `accounts`: the service accounts, with which their tokens end. */
 export const revocationControllers = (accounts: NamedResourceType): readonly Controller[] => [
   revocationCleaner(accounts),
 ];

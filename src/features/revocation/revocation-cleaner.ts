@@ -3,12 +3,12 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { hourlyCleaner } from "../../machinery/loops/hourly-cleaner.ts";
 import { revocationResource } from "./resources.ts";
 
-/** Clocks differ, and a token is accepted for a short time after its end. */
+/** The time that revocations are kept longer, because clocks differ, and a token is accepted for a short time after its expiry. */
 const marginMilliseconds = 3_600_000;
 
 /**
- * Deletes revocations of credentials that no longer exist: they have expired, or their service account is gone. `accounts`:
- * the service accounts.
+ * Deletes revocations of credentials that no longer exist, because they have expired or their service account was deleted. `accounts`: the
+ * service accounts.
  */
 export const revocationCleaner = (accounts: NamedResourceType): Controller =>
   hourlyCleaner({
@@ -21,7 +21,7 @@ export const revocationCleaner = (accounts: NamedResourceType): Controller =>
         const now = clock.now() - marginMilliseconds;
         if (spec.expirationTimestamp !== undefined) return Date.parse(spec.expirationTimestamp) < now;
         const account = spec.token?.serviceAccount;
-        // Without a time it is for later tokens too, also those of an account that will be made.
+        // Without a time, the revocation is for future tokens too, also of an account that is created again.
         if (account === undefined || spec.token?.issuedBefore === undefined) return false;
         const isOld = Date.parse(metadata.creationTimestamp ?? "") < now;
         return isOld && serviceAccounts.get(`${account.namespace}/${account.name}`) === undefined;

@@ -28,7 +28,7 @@ export interface RevocationFlags extends ConnectionFlags, OutputFlags {
 export const reasonOption = (): Option =>
   new Option("--reason <reason>", "why (RFC 5280 section 5.3.1)").choices(revocationReasons);
 
-/** An option whose value is a time, in the form of the API. */
+/** An option for a time, in the form of the API. */
 export const issuedBeforeOption = (description: string): Option =>
   new Option("--issued-before <time>", description).argParser((text) => {
     const milliseconds = parseTimestamp(text);
@@ -37,12 +37,12 @@ export const issuedBeforeOption = (description: string): Option =>
     throw new UsageError(`--issued-before: ${JSON.stringify(text)} is not a time such as ${example}`);
   });
 
-/** Returns what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */
+/** Returns the credentials to revoke. `now` is the server's time: all credentials that were issued so far are older. */
 export type RevocationTargetAt = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;
 
 /**
- * Revokes, and prints that it did. The name of the revocation is made of what is revoked, so revoking it twice changes nothing.
- * The time is the server's: a local clock that is behind would spare the newest credentials.
+ * Revokes credentials, and prints a message. The name of the revocation follows from its content, so revoking twice changes nothing. The
+ * time is the server's, because with a local clock that is behind, the newest credentials would stay valid.
  */
 export async function revoke(
   { client, names }: ServerConnection,
@@ -79,7 +79,7 @@ const columns: readonly TextColumn<Revocation>[] = [
   { header: "KEPT UNTIL", cell: ({ spec }) => spec.expirationTimestamp ?? "<none>", isWide: true },
 ];
 
-/** `signet token revocations`, `signet certificates revocations`: lists them. */
+/** `signet token revocations`, `signet certificates revocations`: lists revocations. */
 export const revocationsCommand = (of: "token" | "certificate"): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("revocations")))

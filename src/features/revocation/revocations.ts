@@ -124,7 +124,7 @@ export const revocations = (names: Names): ResourceDefinition<Revocation> =>
     ],
   });
 
-/** What a revocation ends, for people. */
+/** A description of the revoked credentials, for people. */
 export function revokedText({ token, certificate }: Spec): string {
   const before = (time: string | undefined): string => (time === undefined ? "" : ` issued before ${time}`);
   if (token?.id !== undefined) return `token ${token.id}`;
@@ -139,7 +139,9 @@ export function revokedText({ token, certificate }: Spec): string {
   return `certificates of ${subject}${before(until)}`;
 }
 
-/** Clocks of replicas differ; a time further ahead would refuse tokens that are not issued yet. */
+/**
+ * How far `issuedBefore` may be in the future. The clocks of replicas differ, but a later time would refuse tokens that are not issued yet.
+ */
 const longestLeadMilliseconds = 5 * 60_000;
 const longestTextBytes = 1024;
 
@@ -218,7 +220,7 @@ function text(field: string, value: string): FieldError[] {
   return Buffer.byteLength(value) > longestTextBytes ? [tooLong(field, longestTextBytes)] : [];
 }
 
-/** Any other text could never match: names are compared as texts. */
+/** Returns the faults of a distinguished name. It must be in the normal form, because names are compared as texts. */
 function distinguishedName(field: string, value: string): FieldError[] {
   const faults = text(field, value);
   return faults.length > 0 || isFormattedDistinguishedName(value)

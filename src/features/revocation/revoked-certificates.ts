@@ -3,25 +3,25 @@ import { reasonCodes } from "../../pki/revocation/revocation-reason.ts";
 import type { RevocationReason } from "../../pki/revocation/revocation-reason.ts";
 import type { Revocation } from "./revocations.ts";
 
-/** What a revocation can name a certificate by. */
+/** The facts by which a revocation can name a certificate. */
 export type CertificateFacts = Omit<CertificateIdentity, "type">;
 
-/** Since when and why a certificate is revoked, as lists and OCSP say it. */
+/** The time and reason of a certificate's revocation, for revocation lists and OCSP. */
 export interface RevokedCertificate {
   /** Milliseconds since the epoch. */
   readonly revokedAt: number;
   readonly reason: RevocationReason;
 }
 
-/** A certificate that is revoked by its serial number: nothing else need be known of it. */
+/** A certificate that is revoked by its serial number. Nothing else need be known about it. */
 export interface RevokedSerialNumber extends RevokedCertificate {
   readonly issuer: string;
   readonly serialNumber: string;
-  /** When the certificate expires, in milliseconds since the epoch. Infinity: not known. */
+  /** When the certificate expires, in milliseconds since the epoch. Infinity: unknown. */
   readonly expiresAt: number;
 }
 
-/** What is kept of a revocation: little, because there may be many. */
+/** The part of a revocation that is kept in memory: little, because there may be many. */
 interface Entry extends RevokedCertificate {
   /** The revocation's own name. */
   readonly name: string;
@@ -35,11 +35,11 @@ const serialNumberKey = (serialNumber: string, issuer: string): string => `seria
 const subjectKey = (subject: string): string => `subject ${subject}`;
 
 /**
- * The revocations of certificates with their times and reasons, for lists and answers to others.
- * `RevokedCredentials` decides on the request path which clients this server refuses; both decide alike.
+ * The revocations of certificates with their times and reasons, for revocation lists and OCSP. `RevokedCredentials` decides which clients
+ * this server refuses; both come to the same decisions.
  */
 export class RevokedCertificates {
-  /** Nearly all keys have one revocation. Several are by their names. */
+  /** The revocations by key. Nearly all keys have one. Several are in a map by their names. */
   readonly #byKey = new Map<string, Entry | Map<string, Entry>>();
 
   get isEmpty(): boolean {
@@ -61,7 +61,7 @@ export class RevokedCertificates {
     else this.#byKey.set(key, new Map([known, entry].map((one) => [one.name, one])));
   }
 
-  /** Removes one by its name. */
+  /** Removes a revocation by its name. */
   remove(revocation: Revocation): void {
     const key = keyOf(revocation);
     if (key === undefined) return;
@@ -72,7 +72,7 @@ export class RevokedCertificates {
     if (wasThere && isLast) this.#byKey.delete(key);
   }
 
-  /** Since when and why a certificate is revoked. Undefined: it is not. */
+  /** The time and reason of a certificate's revocation. Undefined: it is not revoked. */
   find({ fingerprint, serialNumber, issuer, subject, notBefore }: CertificateFacts): RevokedCertificate | undefined {
     let found: Entry | undefined;
     for (const key of [fingerprintKey(fingerprint), serialNumberKey(serialNumber, issuer), subjectKey(subject)]) {
@@ -83,7 +83,7 @@ export class RevokedCertificates {
     return found && { revokedAt: found.revokedAt, reason: found.reason };
   }
 
-  /** What revokes a serial number, whether or not anything else is known of the certificate. */
+  /** The revocation of a serial number, of which nothing else need be known. */
   findSerialNumber({
     serialNumber,
     issuer,
@@ -97,7 +97,7 @@ export class RevokedCertificates {
     return found && { revokedAt: found.revokedAt, reason: found.reason, issuer, serialNumber, expiresAt };
   }
 
-  /** The certificates that are revoked by their serial numbers. The same may come several times. */
+  /** All certificates that are revoked by their serial numbers. May contain duplicates. */
   *serialNumbers(): Generator<RevokedSerialNumber> {
     for (const [key, entries] of this.#byKey) {
       const [, serialNumber, issuer] = /^serial (\S+) ([^]*)$/.exec(key) ?? [];
@@ -135,7 +135,7 @@ function entryOf({ metadata, spec }: Revocation): Entry {
   };
 }
 
-/** What a revocation itself says of a serial number. Undefined: it names certificates in another way. */
+/** The serial number that a revocation names. Undefined: it names certificates in another way. */
 export function revokedSerialNumber(revocation: Revocation): RevokedSerialNumber | undefined {
   const { serialNumber, issuer = "" } = revocation.spec.certificate ?? {};
   if (serialNumber === undefined) return undefined;
@@ -146,7 +146,9 @@ export function revokedSerialNumber(revocation: Revocation): RevokedSerialNumber
 const isReason = (reason: string | undefined): reason is RevocationReason =>
   reason !== undefined && Object.hasOwn(reasonCodes, reason);
 
-/** The revocation that counts of two: a hold may end, so any other reason is more severe; of two equal ones, the earlier. */
+/**
+ * Returns which of two revocations counts. Any other reason is more severe than a hold, which may end. Otherwise, the earlier one counts.
+ */
 export function moreSevere<T extends RevokedCertificate>(one: T | undefined, other: T): T {
   if (one === undefined) return other;
   const isHeld = one.reason === "certificateHold";

@@ -6,14 +6,14 @@ import type { Revocation } from "./revocations.ts";
 
 type Spec = Revocation["spec"];
 
-/** How the issuer and the serial number are one key. A serial number has no space. */
+/** Joins issuer and serial number to one key. A serial number has no space. */
 const serialKey = (serialNumber: string, issuer: string): string => `${serialNumber} ${issuer}`;
-/** Stands for all accounts: no user name is empty. */
+/** The key for all accounts, because no user name is empty. */
 const everyAccount = "";
 
 /**
- * Which credentials are revoked, in memory. A look-up costs the same however many there are, and nothing when there are
- * none. Several revocations may name the same credential: it stays revoked until the last of them is removed.
+ * The revoked credentials, in memory. A look-up takes the same time however many revocations there are, and none when there are none.
+ * Several revocations may name the same credential: it stays revoked until the last of them is removed.
  */
 export class RevokedCredentials {
   readonly #tokens = new LatestTimes();
@@ -45,7 +45,7 @@ export class RevokedCredentials {
     this.#size -= 1;
   }
 
-  /** Why a user is refused; undefined for users whose credential is not revoked. */
+  /** Why a user is refused. Undefined for users whose credential is not revoked. */
   refusalOf(user: UserInfo): string | undefined {
     if (this.#size === 0) return undefined;
     const credential = presentedCredential(user);
@@ -87,7 +87,7 @@ export class RevokedCredentials {
 
 const timeOf = (text: string | undefined): number => (text === undefined ? Infinity : Date.parse(text));
 
-/** The latest of the times that were added for a key. Nearly all keys have one time. */
+/** The latest time that was added for each key. Nearly all keys have one time. */
 class LatestTimes {
   readonly #latest = new Map<string, number>();
   /** The other times of keys with several. */
@@ -98,7 +98,7 @@ class LatestTimes {
     this.#others.clear();
   }
 
-  /** Whether a time is before the latest one of a key. */
+  /** Whether a time is before the latest time of a key. */
   has(key: string, time: number): boolean {
     const latest = this.#latest.get(key);
     return latest !== undefined && time < latest;
@@ -124,7 +124,7 @@ class LatestTimes {
     }
     let at = others.indexOf(time);
     if (at === -1) {
-      // It is the latest: the next one takes its place.
+      // The removed time is the latest: the next latest takes its place.
       const next = others.reduce((one, other) => Math.max(one, other), -Infinity);
       this.#latest.set(key, next);
       at = others.indexOf(next);

@@ -46,14 +46,14 @@ export interface NodesConnection {
   readonly authorize: Authorize;
   readonly certifiesNodes: (signerName: string) => boolean;
   readonly joinsNodes: (signerName: string) => boolean;
-  /** A client that may do everything. Asked only while a request is answered. */
+  /** A client that may do everything. Called only while a request is answered. */
   readonly client: () => ApiClient;
 }
 
 export interface ConnectedNodes {
   readonly admission: Readonly<Record<"nodeRestriction" | "nodeLock" | "bootstrapToken", AdmissionRule>>;
   readonly locked: LockedNodes;
-  /** Calls back whenever a machine has been locked out. */
+  /** Calls `listener` whenever a machine has been locked out. */
   onLocked(listener: () => void): void;
   readonly findBootstrapToken: (token: string) => UserInfo | undefined;
 }

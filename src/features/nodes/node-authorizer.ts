@@ -6,9 +6,9 @@ import type { AuthorizerInMemory } from "../../machinery/authorization/authorize
 import { ruleAllows } from "../access/index.ts";
 import type { PolicyRule } from "../access/index.ts";
 
-/** What the Pods of each node make readable for it, cached in memory. */
+/** The objects that the Pods of each node make readable for it, cached in memory. */
 export interface NodeObjects {
-  /** Whether the object is a Pod on the node, or such a Pod refers to the object or runs as the account. */
+  /** Whether the object is a Pod on the node, or a Pod on the node refers to the object or runs as the account. */
   isRelated(
     node: string,
     object: { readonly resource: string; readonly namespace: string; readonly name: string },
@@ -18,11 +18,11 @@ export interface NodeObjects {
 export interface NodeAuthorizerOptions {
   readonly names: Names;
   readonly objects: NodeObjects;
-  /** The rules of the role `system:node`. They apply to every resource that this authorizer has no rule of its own for. */
+  /** The rules of the role `system:node`. They apply to every resource for which this authorizer has no rule of its own. */
   readonly rules: readonly PolicyRule[];
 }
 
-/** A request of the node of this name. */
+/** A request of a node. `node` is its name. */
 type NodeAttributes = ResourceAttributes & { readonly node: string };
 
 type Rule = (attributes: NodeAttributes) => Decision;
@@ -32,11 +32,11 @@ const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason
 const silent = noOpinion("");
 
 /**
- * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`, with its reasons): Secrets, ConfigMaps, accounts and
- * tokens that Pods on the node refer to, Pods on the node, its own Node, Lease and CSINode. It has no opinion about other users.
+ * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`, with its reasons): Secrets, ConfigMaps, accounts and tokens that Pods
+ * on the node refer to, Pods on the node, its own Node, Lease and CSINode. It has no opinion about other users.
  *
  * Writes of Nodes and Pods, and creates of Leases and CSINodes, are allowed for every name: the admission rule NodeRestriction, which
- * nothing switches off, knows the objects and refuses those of others.
+ * cannot be switched off, knows the objects and refuses those of other nodes.
  */
 export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
   const { readOfRelated, ofAccount, ofPod } = rulesForRelated(objects);
@@ -65,7 +65,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
 
 const isRead = ({ verb }: NodeAttributes): boolean => ["get", "list", "watch"].includes(verb);
 
-/** The rules for what Pods on the node make readable for it. */
+/** The rules for objects that Pods on the node make readable for it. */
 function rulesForRelated(objects: NodeObjects): Readonly<Record<"readOfRelated" | "ofAccount" | "ofPod", Rule>> {
   const ofRelated: Rule = (attributes) => {
     if (attributes.name === "") return noOpinion("No Object name found");
@@ -109,7 +109,7 @@ function rulesForRelated(objects: NodeObjects): Readonly<Record<"readOfRelated" 
   return { readOfRelated, ofAccount, ofPod };
 }
 
-/** A node may read its own Node before it exists. */
+/** The rule for Nodes. A node may read its own Node even before it exists. */
 function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
   if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
   if (subresource !== "") return silent;
@@ -130,7 +130,7 @@ function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
   }
 }
 
-/** Leases of nodes, all of which are in one namespace. */
+/** The rule for Leases of nodes, all of which are in one namespace. */
 const leaseRule =
   (leaseNamespace: string): Rule =>
   ({ node, verb, namespace, name }) => {

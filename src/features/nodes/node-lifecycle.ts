@@ -20,10 +20,10 @@ import type { Log } from "../../machinery/logging/log.ts";
 import { deletionDelayMilliseconds } from "../../machinery/scheduling/deletion-delays.ts";
 
 /**
- * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
- * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
- * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count. Whether a
- * Lease is renewed in time does not depend on this process's time of day either (upstream: `probeTimestamp`).
+ * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller does: `Ready`
+ * becomes `Unknown`, two taints keep Pods away, and an event reports it. When the Lease is renewed again, all of this is undone. Nodes that
+ * stay lost are deleted after the time in the settings. Times are this process's: a machine's own clock does not count. Whether a Lease is
+ * renewed in time is measured with the monotonic clock, so changes of the time of day do not matter (upstream: `probeTimestamp`).
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
   name: "nodelifecycle",
@@ -41,9 +41,9 @@ class NodeLifecycle {
   readonly #resource: ResourceClient<Node>;
   readonly #events: ResourceClient<Event>;
   readonly #queue: WorkQueue;
-  /** When the Lease of a node was last renewed, by the monotonic clock. For a node that this process has just seen: now. */
+  /** When a node's Lease was last seen renewed, by the monotonic clock. For a node that this process sees for the first time: now. */
   readonly #renewedAt = new Map<string, number>();
-  /** The names of the nodes that are marked as lost. A heartbeat need not read the Node for that. */
+  /** The names of the nodes that are marked as lost, so that a heartbeat need not read the Node. */
   readonly #marked = new Set<string>();
 
   constructor(context: ControllerContext, settings: NodeSettings) {
@@ -148,7 +148,7 @@ class NodeLifecycle {
     if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
     const [now, monotonicNow] = [this.#clock.now(), this.#monotonic.now()];
     const end = (lostSince(this.#names, node) ?? now) + retentionMilliseconds;
-    // This process has heard nothing of the node since.
+    // The wait by the monotonic clock since this process last saw a renewal.
     const seenEnd =
       (this.#renewedAt.get(name) ?? monotonicNow) + Math.min(retentionMilliseconds, deletionDelayMilliseconds);
     const wait = Math.max(end - now, seenEnd - monotonicNow);
@@ -180,14 +180,14 @@ class NodeLifecycle {
 
 interface NodeEventOptions {
   readonly names: Names;
-  /** One CamelCase word. */
+  /** The reason as one CamelCase word. */
   readonly reason: string;
   readonly message: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What happened to a node, for `kubectl describe node`. Two events of one reason in a second are one. */
+/** An event about a node, for `kubectl describe node`. Two events with the same reason in the same second are one. */
 function nodeEvent({ metadata }: Node, { names, reason, message, now }: NodeEventOptions): NewObject<Event> {
   const { name = "", uid = "" } = metadata;
   const time = timestamp(now);

@@ -66,12 +66,12 @@ function openedBy(pod: Pod, names: Names): OpenedObject[] {
   const { namespace = "" } = pod.metadata;
   return podReferences(pod).flatMap(({ kind, name }) =>
     name !== "" && Object.hasOwn(opened, kind)
-      ? [{ resource: opened[kind as keyof typeof opened], namespace, name }] // it is one of its keys
+      ? [{ resource: opened[kind as keyof typeof opened], namespace, name }] // the key was checked
       : [],
   );
 }
 
-/** Counts the references to each object: it stays readable until the last one is gone. */
+/** Counts the references to each object, which stays readable until the last reference is removed. */
 class OpenedObjects {
   readonly #counts = new Map<string, number>();
 
@@ -96,5 +96,5 @@ class OpenedObjects {
   }
 }
 
-/** Neither resources nor namespaces have a slash. */
+/** A unique key, because resources and namespaces have no slash. */
 const keyOf = ({ resource, namespace, name }: OpenedObject): string => `${resource}/${namespace}/${name}`;

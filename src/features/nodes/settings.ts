@@ -16,11 +16,11 @@ export const nodeFlags = {
 
 export interface NodeSettings {
   readonly graceMilliseconds: number;
-  /** Undefined: forever. */
+  /** How long lost Nodes are kept. Undefined: forever. */
   readonly retentionMilliseconds: number | undefined;
 }
 
-/** Throws UsageError for a grace period in which no machine can renew its Lease. */
+/** Reads the settings of this feature. Throws UsageError for a grace period in which no machine can renew its Lease. */
 export function nodeSettings(values: FlagValues<typeof nodeFlags>): NodeSettings {
   const { "node-monitor-grace-period": graceMilliseconds, "node-retention": retentionMilliseconds } = values;
   if (graceMilliseconds < 1000) {

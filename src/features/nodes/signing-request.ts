@@ -3,7 +3,7 @@ import { parseRequestField } from "../../pki/requests/certificate-request.ts";
 import type { CertificateRequest } from "../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 
-/** What the admission rules of nodes read of a CertificateSigningRequest, whose feature knows this one. */
+/** The fields of a CertificateSigningRequest that the admission rules of nodes read. The feature of these requests imports this one. */
 export interface SigningRequest extends ApiObject {
   readonly spec: {
     readonly signerName: string;
@@ -17,10 +17,10 @@ export interface SigningRequest extends ApiObject {
   };
 }
 
-// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+// The path determines the type: the registry decodes objects with the schema of their resource.
 export const asSigningRequest = (object: ApiObject): SigningRequest => object as SigningRequest;
 
-/** The certificate request in `spec.request`. Undefined for one that cannot be read: its validation says why. */
+/** The certificate request in `spec.request`. Undefined for a request that cannot be read; its validation reports the reason. */
 export function requestedCertificate({ spec: { request = "" } }: SigningRequest): CertificateRequest | undefined {
   const parsed = orPkiError(() => parseRequestField(request));
   return parsed instanceof PkiError ? undefined : parsed;

@@ -2,14 +2,14 @@ import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { Secret } from "../../core/index.ts";
 import { textsOf } from "./secret-texts.ts";
 
-/** What the Secret of a bootstrap token allows its holder to ask for, besides upstream's keys. Values are base64 there. */
+/** The limits in a bootstrap token's Secret for its holder's requests, in addition to upstream's keys. Values in the Secret are base64. */
 export interface BootstrapBinding {
   /** A node's name, or a pattern with one `*`. Undefined: any name. */
   readonly nodeNames: string | undefined;
-  /** The first key that asks is the only one. */
+  /** Whether only the first requesting key may use the token. */
   readonly isForOneUse: boolean;
   readonly mayReplaceNode: boolean;
-  /** The SHA-256 of the public key that has used the token, and the node that it asked for. */
+  /** The SHA-256 of the public key that has used the token, and the node that the key requested. */
   readonly spentBy: { readonly key: string; readonly node: string } | undefined;
 }
 
@@ -33,11 +33,11 @@ export function bootstrapBinding({ data }: Secret): BootstrapBinding {
   };
 }
 
-/** Whether a pattern is a node's name, or one with a `*` for any characters. */
+/** Whether a pattern is a node's name, or a name with one `*` for any characters. */
 export const isNodePattern = (pattern: string): boolean =>
   pattern.length <= 253 && /^[a-z0-9*](?:[a-z0-9.*-]*[a-z0-9*])?$/.test(pattern) && !/\*.*\*/.test(pattern);
 
-/** A pattern that breaks the rules matches no node. */
+/** Whether a pattern matches a node's name. An invalid pattern matches no node. */
 function matchesNodePattern(pattern: string, node: string): boolean {
   if (!isNodePattern(pattern)) return false;
   const [start = "", end] = pattern.split("*");
@@ -49,12 +49,12 @@ export interface BootstrapQuestion {
   readonly commonName: string;
   /** The SHA-256 of the public key. */
   readonly key: string;
-  /** Whether the signer is that of nodes' client certificates. */
+  /** Whether the signer issues the client certificates of nodes. */
   readonly isJoining: boolean;
   readonly isThereNode: boolean;
 }
 
-/** Why a token is not good for a request; undefined when it is. */
+/** Why a token does not allow a request, or undefined when it does. */
 export function bindingFault(
   { nodeNames, isForOneUse, mayReplaceNode, spentBy }: BootstrapBinding,
   { commonName, key, isJoining, isThereNode }: BootstrapQuestion,

@@ -12,8 +12,8 @@ import type { ServerConnection } from "../../../machinery/command-line/connectio
 export const bootstrapGroup = "system:bootstrappers:signet:default-node-token";
 
 /**
- * Lets holders of bootstrap tokens request a node's client certificate that is approved automatically, and lets nodes
- * renew theirs. Does not change existing bindings. Returns the names of the bindings that it created.
+ * Creates the bindings with which holders of bootstrap tokens may request a node's client certificate that is approved automatically, and
+ * nodes may renew theirs. Does not change existing bindings. Returns the names of the created bindings.
  */
 export async function permitNodeBootstrap({
   client,

@@ -17,19 +17,19 @@ import { asSigningRequest, requestedCertificate } from "../signing-request.ts";
 
 export interface BootstrapRuleOptions {
   readonly names: Names;
-  /** In the system namespace. */
+  /** Finds a Secret in the system namespace. */
   findSecret(name: string): MaybePromise<Secret | undefined>;
   isThereNode(name: string): Promise<boolean>;
-  /** Whether a signer, by its name in either spelling, gives a machine the client certificate with which it is a node. */
+  /** Whether a signer, by its name in either spelling, issues the client certificates with which machines authenticate as nodes. */
   joinsNodes(signerName: string): boolean;
-  /** Writes as the server itself. */
+  /** A client that writes as the server itself. */
   readonly client: () => ApiClient;
 }
 
 /**
- * Holds the bearer of a bootstrap token to what the token is for: the names of nodes, one use, and no Node that exists. A token
- * for one use is spent by a compare-and-swap of its Secret, so that of several requests at once, to any worker or replica, one
- * key wins. That key may ask again: an answer may have been lost.
+ * Limits the requests of a bootstrap token's holder to what the token is for: the names of nodes, one use, and no existing Node. A token
+ * for one use is marked as used by a compare-and-swap of its Secret, so that of several concurrent requests, to any worker or replica, only
+ * one key succeeds. This key may request again, because an answer may have been lost.
  */
 export function bootstrapRule({
   names,

@@ -14,9 +14,9 @@ const kubeconfigKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
 /**
- * Signs the kubeconfig in the ConfigMap `cluster-info` with every bootstrap token that may sign, and removes the signatures of all
- * others (upstream: the bootstrapsigner). A machine that knows only a token sees by it that the CA is the right one: `kubeadm join`
- * does. Nothing is signed where nobody has made that ConfigMap.
+ * Signs the kubeconfig in the ConfigMap `cluster-info` with every bootstrap token that may sign, and removes all other signatures
+ * (upstream: the bootstrapsigner). With the signature, a machine that knows only a token can verify the CA in the kubeconfig, as `kubeadm
+ * join` does. Nothing is signed until somebody creates the ConfigMap.
  */
 export const bootstrapSigner: Controller = {
   name: "bootstrapsigner",
@@ -40,7 +40,7 @@ export const bootstrapSigner: Controller = {
       },
     });
     const sign = (): void => {
-      // Before all tokens are known, good signatures would be removed.
+      // Before all tokens are known, valid signatures would be removed.
       if (isSynced) queue.add(key);
     };
     const onConfigMap = (configMap: ConfigMap): void => {
@@ -48,7 +48,7 @@ export const bootstrapSigner: Controller = {
     };
     const onSecret = (secret: Secret): void => {
       if (!isBootstrapSecret(names, secret)) return;
-      // A token that is gone is not found when its turn comes.
+      // The Secret may be deleted before the reconciliation, which then skips it.
       tokens.add(objectKey(secret));
       sign();
     };
@@ -75,7 +75,7 @@ interface SigningToken {
   readonly secret: string;
 }
 
-/** The token of a Secret, if it may sign now (upstream: `validateSecretForSigning`). Else none. */
+/** The token of a Secret, if it may sign now (upstream: `validateSecretForSigning`). Otherwise an empty list. */
 function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[] {
   const value = textsOf(secret?.data);
   const token = { id: value("token-id") ?? "", secret: value("token-secret") ?? "" };
@@ -86,7 +86,10 @@ function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[]
   return isNamed && token.secret !== "" && isCurrent && maySign ? [token] : [];
 }
 
-/** In turns: whoever may write the ConfigMap can have a megabyte signed with each of thousands of tokens. */
+/**
+ * The data with the signatures of the tokens. Divided into turns of the event loop: a user who may write the ConfigMap can have a megabyte
+ * signed with each of thousands of tokens.
+ */
 async function signedData(
   data: Readonly<Record<string, string>>,
   tokens: readonly SigningToken[],
@@ -100,8 +103,8 @@ async function signedData(
 }
 
 /**
- * A compact JWS without its content (RFC 7515, appendix F), which is given in base64url. Clients compare its text, so the header is
- * written as upstream does.
+ * Returns a compact JWS without its content (RFC 7515, appendix F). `content` is base64url. Clients compare the text of the JWS, so the
+ * header is written as in upstream.
  */
 function detachedSignature(content: Buffer, { id, secret }: SigningToken): string {
   const header = Buffer.from(JSON.stringify({ alg: "HS256", kid: id })).toString("base64url");

@@ -8,8 +8,8 @@ import { secretResource } from "../../core/index.ts";
 import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
 
 /**
- * Deletes bootstrap tokens that have expired (upstream: the tokencleaner). Unlike upstream it waits as `DeletionDelays` says: a clock
- * that is ahead for a moment would take the tokens of machines that have yet to join.
+ * Deletes expired bootstrap tokens (upstream: the tokencleaner). Unlike upstream it waits as `DeletionDelays` says: otherwise, a clock that
+ * is ahead for a moment would delete the tokens of machines that have yet to join.
  */
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
@@ -21,7 +21,7 @@ export const bootstrapTokenCleaner: Controller = {
     const queue = controllerQueue(context, {
       reconcile: async (key) => {
         const found = secrets.get(key);
-        // Another Secret may have been made with the name.
+        // A Secret of another type may have been created with this name.
         const secret = found !== undefined && isBootstrapSecret(names, found) ? found : undefined;
         const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
         const left = (end ?? Infinity) - clock.now();

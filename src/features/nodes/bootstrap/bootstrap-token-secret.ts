@@ -9,14 +9,14 @@ import type { Secret } from "../../core/index.ts";
 /** The parts of a bootstrap token that are not secret. */
 export interface BootstrapToken {
   readonly id: string;
-  /** RFC 3339; undefined: never. */
+  /** The RFC 3339 time of expiration. Undefined: never. */
   readonly expiration: string | undefined;
-  /** In addition to `system:bootstrappers`. */
+  /** The groups of the token's user, in addition to `system:bootstrappers`. */
   readonly groups: readonly string[];
   readonly description: string | undefined;
   /** A node's name or a pattern; undefined: any. */
   readonly nodeNames: string | undefined;
-  /** The node whose key has used it; undefined: it is unused, or for many uses. */
+  /** The node whose key has used the token. Undefined: the token is unused, or for many uses. */
   readonly usedBy: string | undefined;
 }
 
@@ -40,10 +40,10 @@ const secretNamePrefix = "bootstrap-token-";
 /** The name of the Secret of a token. */
 export const bootstrapSecretName = (tokenId: string): string => `${secretNamePrefix}${tokenId}`;
 
-/** The type of the Secrets of tokens (upstream: `bootstrap.kubernetes.io/token`). */
+/** The type of the Secrets of bootstrap tokens (upstream: `bootstrap.kubernetes.io/token`). */
 export const bootstrapSecretType = (names: Names): string => `bootstrap.${names.domain}/token`;
 
-/** Whether a Secret is that of a token, in either spelling of its type. */
+/** Whether a Secret is a bootstrap token, in either spelling of its type. */
 export const isBootstrapSecret = (names: Names, { metadata, type = "" }: Secret): boolean =>
   names.ownKey(type) === bootstrapSecretType(names) && metadata.namespace === names.namespaces.system;
 
@@ -78,8 +78,8 @@ export function newBootstrapToken(
 }
 
 /**
- * When a token with this expiration ends, in milliseconds since the epoch. Undefined: never. A text that is no time of RFC 3339
- * has ended (upstream: `bootstrap.isSecretExpired`).
+ * When a token with this expiration ends, in milliseconds since the epoch. Undefined: never. With a text that is not an RFC 3339 time, the
+ * token has expired (upstream: `bootstrap.isSecretExpired`).
  */
 export function bootstrapTokenEnd(expiration = ""): number | undefined {
   if (expiration === "") return undefined;
@@ -106,5 +106,5 @@ export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
 
 const namedToken = new RegExp(`^(?:${secretNamePrefix})?([a-z0-9]{6})(?:\\.[a-z0-9]{16})?$`);
 
-/** The id of a token that is named by `id.secret`, by its id, or by its Secret. Undefined for any other text. */
+/** The token id in a text: the token itself (`id.secret`), its id, or the name of its Secret. Undefined for any other text. */
 export const tokenIdOf = (text: string): string | undefined => namedToken.exec(text)?.[1];

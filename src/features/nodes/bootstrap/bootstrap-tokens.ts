@@ -10,9 +10,9 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 export interface BootstrapTokenOptions {
   readonly names: Names;
   readonly clock: Clock;
-  /** In the system namespace. */
+  /** Finds a Secret in the system namespace. */
   findSecret(name: string): Secret | undefined;
-  /** A token for the machine of this name is refused while it is locked out. */
+  /** Whether a machine is locked out. A token for this machine is then refused. */
   isLocked(node: string): boolean;
 }
 
@@ -21,7 +21,7 @@ const groupFormat = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 const bootstrappersGroup = "system:bootstrappers";
 const usernamePrefix = "system:bootstrap:";
 
-/** The id of the bootstrap token that a user came with. */
+/** The id of the bootstrap token with which a user has authenticated. */
 export const bootstrapTokenIdOf = ({ username, groups }: UserInfo): string | undefined =>
   username.startsWith(usernamePrefix) && groups.includes(bootstrappersGroup)
     ? username.slice(usernamePrefix.length)

@@ -1,9 +1,9 @@
 import type { Secret } from "../../core/index.ts";
 
-/** A text as a Secret's data has it. */
+/** Encodes a text for a Secret's data. */
 export const encodedText = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
-/** Reads texts of a Secret's data. Undefined for a key that it does not have. */
+/** Returns a function that reads a text of a Secret's data by its key. Undefined for a missing key. */
 export const textsOf =
   (data: NonNullable<Secret["data"]> = {}) =>
   (key: string): string | undefined =>

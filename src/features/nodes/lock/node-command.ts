@@ -42,7 +42,7 @@ const lock = (): Command =>
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
             const lockOfNode = { metadata: { name }, spec };
             const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
-            // A misspelled name would leave the machine in. The lock is made: that Nodes cannot be read now is no failure.
+            // With a misspelled name, the machine would not be locked out. The lock exists already, so a failure to read Nodes is ignored.
             const isNode = await isDone(client.resource(nodeResource(names)).get(name), 404).catch(() => true);
             if (!isNode) console.error(`warning: there is no Node ${printable(name)}; is this the right name?`);
             console.log(`node ${printable(name)} ${isNew ? "locked" : "was locked already"}`);
@@ -88,7 +88,7 @@ const locks = (): Command =>
     ["All machines that are locked out", "signet node locks"],
   );
 
-/** Whether the operation has changed something: false when it is answered with this code. */
+/** Whether an operation succeeds. False when it is answered with this code. */
 async function isDone(operation: Promise<unknown>, code: number): Promise<boolean> {
   try {
     await operation;

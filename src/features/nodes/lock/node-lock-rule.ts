@@ -8,8 +8,8 @@ import type { SigningRequest } from "../signing-request.ts";
 import type { LockedNodes } from "./node-locks.ts";
 
 /**
- * Refuses certificates for a machine that is locked out: requests in its name, by any user; the approval of those that it made
- * before; and their certificates, whichever signer writes them. They can be denied.
+ * Refuses certificates for a machine that is locked out: requests in its name by any user, the approval of its earlier requests, and their
+ * certificates, whichever signer writes them. These requests can still be denied.
  */
 export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {
   const group = names.group("certificates");
@@ -26,7 +26,7 @@ export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {
   };
 }
 
-/** Whether a write asks for a certificate, or brings a request nearer to one. */
+/** Whether a write requests, approves or issues a certificate. */
 function isGranting(object: ApiObject, oldObject: ApiObject | undefined): boolean {
   if (oldObject === undefined) return true;
   const [next, previous] = [asSigningRequest(object), asSigningRequest(oldObject)];

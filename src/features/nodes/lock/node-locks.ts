@@ -48,10 +48,10 @@ export const nodeLocks = (names: Names): ResourceDefinition<NodeLock> =>
     ],
   });
 
-/** Which machines are locked out, as this process knows it. */
+/** The machines that are locked out, from this process's cache. */
 export interface LockedNodes {
   isLocked(node: string): boolean;
-  /** A machine that is locked out and that an identity is of: the node itself, or what a Pod on it got a token for. */
+  /** The locked machine to which an identity belongs: a node, or a Pod on the node whose token was used. Undefined: none. */
   lockedNodeOf(user: Pick<UserInfo, "username" | "extra">): string | undefined;
 }
 
@@ -64,7 +64,10 @@ export function lockedNodes(stores: Stores): LockedNodes {
   };
 }
 
-/** A token that is bound to a Pod or a Node says so in an extra attribute, whose prefix depends on the names in use. */
+/**
+ * The nodes to which an identity belongs. A token that is bound to a Pod or a Node has an extra attribute, whose prefix depends on the
+ * naming profile.
+ */
 function nodesOf({ username, extra }: Pick<UserInfo, "username" | "extra">): readonly string[] {
   const own = nodeNameOf(username);
   const nodes = own === undefined || own === "" ? [] : [own];

@@ -1,7 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Node, Taint } from "./node-schema.ts";
 
-/** What a node reports that keeps new Pods away from it (upstream: `nodeConditionToTaintKeyStatusMap`). */
+/** The conditions that keep new Pods away from a node, with their taints (upstream: `nodeConditionToTaintKeyStatusMap`). */
 const taintingConditions = [
   { type: "Ready", status: "False", taint: "not-ready" },
   { type: "MemoryPressure", status: "True", taint: "memory-pressure" },
@@ -15,15 +15,17 @@ const noScheduleTaint = (names: Names, taint: string): Taint => ({
   effect: "NoSchedule",
 });
 
-/** The taints with that of a node that is not ready (upstream: the admission plugin TaintNodesByCondition, for every new Node). */
+/**
+ * The node's taints and the taint of a node that is not ready (upstream: the admission plugin TaintNodesByCondition, for every new Node).
+ */
 export function withNotReadyTaint(names: Names, { spec: { taints = [] } }: Node): readonly Taint[] {
   const notReady = noScheduleTaint(names, "not-ready");
   return taints.some((one) => isSameTaint(names, { one, other: notReady })) ? taints : [...taints, notReady];
 }
 
 /**
- * The taints that a node has by its conditions and by `spec.unschedulable`. Undefined: those that it has. A node that has not
- * reported whether it is ready keeps its taint.
+ * The taints that a node must have by its conditions and by `spec.unschedulable`. Undefined when it has these already. The taint
+ * `not-ready` stays until the node has reported its state.
  */
 export function taintsByCondition(names: Names, { spec, status }: Node): readonly Taint[] | undefined {
   const { taints = [], unschedulable = false } = spec;
@@ -43,6 +45,6 @@ export function taintsByCondition(names: Names, { spec, status }: Node): readonl
   return next === taints ? undefined : next;
 }
 
-/** In either spelling. */
+/** Whether two taints have the same key, in either spelling, and the same effect. */
 const isSameTaint = (names: Names, { one, other }: { readonly one: Taint; readonly other: Taint }): boolean =>
   one.effect === other.effect && names.ownKey(one.key) === names.ownKey(other.key);

@@ -78,7 +78,7 @@ const csiNodeSchema = struct(
 export type CSINode = Infer<typeof csiNodeSchema>;
 type CSINodeDriver = Infer<typeof csiNodeDriver>;
 
-/** Its status is of a feature (CSIVolumeHealth) that upstream has off by default: nothing writes it. */
+/** CSINodes. Nothing writes their status, which belongs to a feature (CSIVolumeHealth) that is off by default in upstream. */
 export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
   defineResource({
     ...csiNodeResource(names),
@@ -145,7 +145,7 @@ function validate({ spec }: CSINode): FieldError[] {
   });
 }
 
-/** Upstream: `ValidateCSIDriverName`. */
+/** Returns the faults of a driver's name (upstream: `ValidateCSIDriverName`). */
 function driverNameFaults(name: string, field: string): FieldError[] {
   if (name === "") return [missing(field, "")];
   return [
@@ -167,7 +167,7 @@ function topologyFaults(keys: readonly string[], field: string): FieldError[] {
   });
 }
 
-/** A driver that stays may change nothing but how many volumes the machine can have. */
+/** Returns the faults of an update: of a driver that stays, only the number of volumes may change. */
 function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): KindFault[] {
   const before = new Map((previous.spec.drivers ?? []).map((driver) => [driver.name, driver]));
   const isChanged = (driver: CSINodeDriver): boolean => {
@@ -185,7 +185,7 @@ function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): Ki
 
 const withoutCount = ({ name, nodeID, topologyKeys }: CSINodeDriver): CSINodeDriver => ({ name, nodeID, topologyKeys });
 
-/** Upstream shows a driver without its count, which may change. */
+/** A driver as upstream's messages show it, without its count, which may change. */
 const goStructOf = ({ name, nodeID, topologyKeys }: CSINodeDriver): object => ({
   Name: name,
   NodeID: nodeID,

@@ -3,10 +3,13 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { readyConditionOf } from "./node-schema.ts";
 import type { Node, NodeCondition, Taint } from "./node-schema.ts";
 
-/** Upstream's reason for a node of which nothing is heard. */
+/** Upstream's reason for a node whose Lease is not renewed. */
 const lostReason = "NodeStatusUnknown";
 
-/** Since when a node is marked as lost, in milliseconds since the epoch. The taint says it: a node cannot change its own. */
+/**
+ * Since when a node is marked as lost, in milliseconds since the epoch. Undefined: it is not marked. The time is in the taint, because a
+ * node cannot change its own taints.
+ */
 export function lostSince(names: Names, { spec }: Node): number | undefined {
   const taint = (spec.taints ?? []).find((one) => isLostTaint(names, one));
   return taint === undefined ? undefined : Date.parse(taint.timeAdded ?? "") || 0;
@@ -15,7 +18,7 @@ export function lostSince(names: Names, { spec }: Node): number | undefined {
 const lostTaintKey = (names: Names): string => names.subdomainKey("node", "unreachable");
 const isLostTaint = (names: Names, { key }: Taint): boolean => key === lostTaintKey(names);
 
-/** The taints of a node that is lost (upstream: `node.kubernetes.io/unreachable`). */
+/** The taints of a node with those of a lost node (upstream: `node.kubernetes.io/unreachable`). */
 export const withLostTaints = (
   node: Node,
   { names, now }: { readonly names: Names; readonly now: number },
@@ -24,13 +27,13 @@ export const withLostTaints = (
   ...["NoSchedule", "NoExecute"].map((effect) => ({ key: lostTaintKey(names), effect, timeAdded: timestamp(now) })),
 ];
 
-/** The taints of a node that is back. */
+/** The taints of a node without those of a lost node. */
 export const withoutLostTaints = (names: Names, { spec }: Node): readonly Taint[] =>
   (spec.taints ?? []).filter((one) => !isLostTaint(names, one));
 
 /**
- * `Ready` of a node that is lost. Undefined where it stays as it is: a node that said itself that it is not ready. `lastSeen`
- * is the renewal time of its Lease.
+ * The condition `Ready` of a lost node. Undefined when it need not change, because the node itself reported that it is not ready.
+ * `lastSeen` is the renewal time of its Lease.
  */
 export function lostCondition(
   node: Node,
@@ -49,7 +52,10 @@ export function lostCondition(
   };
 }
 
-/** `Ready` of a node that is back. Undefined where it stays as it is: the node has said something itself since. */
+/**
+ * The condition `Ready` of a node whose Lease is renewed again. Undefined when it need not change, because the node itself has reported its
+ * state since.
+ */
 export function foundCondition(node: Node, now: number): NodeCondition | undefined {
   const ready = readyConditionOf(node);
   if (ready?.status !== "Unknown" || ready.reason !== lostReason) return undefined;

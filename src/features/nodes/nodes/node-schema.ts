@@ -18,7 +18,7 @@ import { conditionFields, objectFields } from "../../../machinery/schema/meta-sc
 import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { resourceList } from "../pods/container-resources.ts";
 
-/** What a taint can do to Pods, in the order in which upstream lists it. */
+/** The effects of taints, in upstream's order. */
 export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const taint = struct("v1.Taint", "Keeps Pods away that do not tolerate it.", {
@@ -146,7 +146,7 @@ const nodeStatus = struct("v1.NodeStatus", "What the node agent reports.", {
   allocatable: omitEmpty(2, resourceList, "The resources that are available to Pods."),
   phase: omitEmpty(3, named(string, "v1.NodePhase"), "Deprecated."),
   conditions: omitEmpty(4, mapList(nodeCondition, "type"), "The conditions of the node."),
-  // A node may have several addresses of a type, so that ownership takes the list as one.
+  // A node may have several addresses of a type, so field ownership treats the list as a whole.
   addresses: omitEmpty(5, atomicListWithMergeKey(nodeAddress, "type"), "Where the node can be reached."),
   daemonEndpoints: always(6, nodeDaemonEndpoints, "Where its daemons listen."),
   nodeInfo: always(7, nodeSystemInfo, "The machine and software of the node."),
@@ -171,12 +171,12 @@ export const nodeSchema = struct(
 
 export type Node = Infer<typeof nodeSchema>;
 
-// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+// The path determines the type: the registry decodes objects with the schema of their resource.
 export const asNode = (object: ApiObject): Node => object as Node;
 
 export type Taint = NonNullable<Node["spec"]["taints"]>[number];
 export type NodeCondition = NonNullable<Node["status"]["conditions"]>[number];
 
-/** What a node reports of whether it is ready. Undefined: nothing yet. */
+/** The condition `Ready` that a node reports. Undefined: it has not reported its state yet. */
 export const readyConditionOf = ({ status }: Node): NodeCondition | undefined =>
   (status.conditions ?? []).find(({ type }) => type === "Ready");

@@ -16,7 +16,7 @@ import type { Node, Taint } from "./node-schema.ts";
 import { validatePodRanges, validateResources } from "./node-values.ts";
 import type { NodeBefore } from "./node-values.ts";
 
-/** The taints of a Node can be read by a scheduler: their keys and values are those of labels. */
+/** Returns the faults of a Node. Taints follow the rules for labels, so that a scheduler can read them. */
 export const validateNode = (node: Node, before: NodeBefore): FieldError[] => [
   ...validateTaints(node.spec.taints ?? []),
   ...validateResources(node, before),
@@ -27,7 +27,7 @@ interface NodeUpdate extends NodeBefore {
   readonly previous: Node;
 }
 
-/** Upstream looks at the taints of an update twice, and tells of their faults twice. */
+/** Returns the faults of an update. As in upstream, taints are validated twice, so their faults appear twice. */
 export const validateNodeUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
   "metadata",
   ...validateNode(next, update),
@@ -41,7 +41,7 @@ export const validateNodeStatusUpdate = (next: Node, update: NodeUpdate): KindFa
   ...validateChange(next, update.previous),
 ];
 
-/** The faults of an update of the Node or of its status: fields that were set once must stay. */
+/** The faults of an update of the Node or of its status: some fields cannot change once they are set. */
 function validateChange(next: Node, previous: Node): FieldError[] {
   const faults = validateAddresses(next.status.addresses ?? []);
   const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;
@@ -58,7 +58,7 @@ function validateChange(next: Node, previous: Node): FieldError[] {
   return faults;
 }
 
-/** Upstream names the place of taints before they were in the spec. */
+/** The faults of taints. Their path is upstream's, from when taints were in the metadata. */
 function validateTaints(taints: readonly Taint[]): FieldError[] {
   const known = new Set<string>();
   return taints.flatMap((taint, index) => {

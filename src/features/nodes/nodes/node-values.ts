@@ -7,16 +7,16 @@ import { parseIpRange } from "../../../pki/names/ip-address.ts";
 import type { IpRange } from "../../../pki/names/ip-address.ts";
 import type { Node } from "./node-schema.ts";
 
-/** What a Node's values are compared with. */
+/** The context of the validation of a Node's values. */
 export interface NodeBefore {
-  /** Undefined for a new Node. Its values are not looked at again: a Node that is stored must stay changeable. */
+  /** The stored Node. Undefined for a new Node. Unchanged values are not validated again, so that a stored Node stays changeable. */
   readonly previous: Node | undefined;
   readonly names: Names;
 }
 
 /**
- * The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`, strictly as
- * since Kubernetes 1.36).
+ * The faults of the address ranges for Pods: one range, or one for each IP family (upstream: `ValidateNode`, as strict as since Kubernetes
+ * 1.36).
  */
 export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous }: NodeBefore): FieldError[] {
   if (isSemanticallyEqual(podCIDRs, previous?.spec.podCIDRs ?? [])) return [];
@@ -66,6 +66,9 @@ const countedKinds = new Set(
   ).split(" "),
 );
 
-/** Whether there are only whole ones: objects, and what others than Kubernetes define, such as `example.com/gpu`. */
+/**
+ * Whether amounts of a resource must be whole numbers: numbers of objects, and resources that Kubernetes does not define, such as
+ * `example.com/gpu`.
+ */
 const isCounted = (name: string, names: Names): boolean =>
   countedKinds.has(name) || (name.includes("/") && !names.ownKey(name).includes(`${names.domain}/`));

@@ -49,7 +49,10 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
 const deprecations = ({ spec }: Node): string[] =>
   (spec.externalID ?? "") === "" ? [] : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"];
 
-/** Kubernetes no longer configures nodes: it keeps these fields only where they are stored already (upstream: `dropDisabledFields`). */
+/**
+ * The Node without the fields for its configuration, which Kubernetes no longer has: they stay only where they are already stored
+ * (upstream: `dropDisabledFields`).
+ */
 function withoutConfiguration({ spec, status, ...node }: Node): Node {
   const { configSource: _source, ...restOfSpec } = spec;
   const { config: _config, ...restOfStatus } = status;

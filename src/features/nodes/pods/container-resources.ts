@@ -2,7 +2,7 @@ import { mapList, mapOf, named, quantity, replacedByPatch, string } from "../../
 import type { MapSchema } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
-/** Resources by name: `cpu`, `memory`. */
+/** Amounts of resources by name, such as `cpu` and `memory`. */
 export const resourceList: MapSchema<Record<string, string>> = { ...mapOf(quantity), goType: "v1.ResourceList" };
 
 const resourceClaim = struct("v1.ResourceClaim", "One of a Pod's resourceClaims.", {

@@ -5,8 +5,8 @@ import type { Toleration } from "./scheduling.ts";
 const defaultSeconds = 300;
 
 /**
- * A Pod stays for five minutes on a node that is not ready or cannot be reached, unless it says something else of these taints
- * (upstream: the admission plugin DefaultTolerationSeconds).
+ * Adds tolerations with which a Pod stays for five minutes on a node that is not ready or cannot be reached, unless the Pod already
+ * tolerates these taints (upstream: the admission plugin DefaultTolerationSeconds).
  */
 export function withDefaultTolerations(spec: Pod["spec"], names: Names): Pod["spec"] {
   const { tolerations = [] } = spec;
@@ -17,7 +17,7 @@ export function withDefaultTolerations(spec: Pod["spec"], names: Names): Pod["sp
   return missing.length === 0 ? spec : { ...spec, tolerations: [...tolerations, ...missing] };
 }
 
-/** Whether it is about a taint with this key, in either spelling, that makes Pods leave. */
+/** Whether a toleration applies to a taint with this key, in either spelling, and the effect NoExecute. */
 const isAbout = (
   { key = "", effect = "" }: Toleration,
   { taint, names }: { readonly taint: string; readonly names: Names },

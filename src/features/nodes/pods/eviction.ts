@@ -21,7 +21,7 @@ const evictionSchema = struct("v1.Eviction", "Asks for the deletion of a Pod, as
 type Eviction = Infer<typeof evictionSchema>;
 type DeleteOptions = Infer<typeof deleteOptionsSchema>;
 
-/** `pods/eviction`. The group has one name in both spellings, as the core group has. */
+/** The subresource `pods/eviction`. Its group has the same name in both spellings, like the core group. */
 export const evictionSubresource: CreateSubresource = {
   type: "create",
   group: "policy",
@@ -32,9 +32,9 @@ export const evictionSubresource: CreateSubresource = {
 };
 
 /**
- * Deletes a Pod after its status says that it is evicted (upstream: `pod/storage.EvictionREST`). No PodDisruptionBudget is
- * served, so nothing holds it up. Other than in upstream, the rules for deletions are asked too: who may not delete a Pod does
- * not evict it either.
+ * Deletes a Pod after its status reports the eviction (upstream: `pod/storage.EvictionREST`). This server has no PodDisruptionBudgets, so
+ * nothing delays the eviction. Unlike in upstream, the admission rules for deletions apply too: a user who may not delete a Pod may not
+ * evict it either.
  */
 export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
   const create: AnswerCreate["create"] = async (object, { namespace, name, now, isDryRun, caller }) => {

@@ -6,6 +6,6 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
   mirrorAnnotations(names).some((key) => Object.hasOwn(metadata.annotations ?? {}, key));
 
-/** What marks such a Pod, in each spelling. */
+/** The annotations that mark a mirror Pod, one for each spelling. */
 export const mirrorAnnotations = (names: Names): readonly string[] =>
   spellingsOf(names, (one) => one.key("config.mirror"));

@@ -5,7 +5,7 @@ import { ageOf } from "../../../machinery/registry/definition/human-duration.ts"
 import type { Pod } from "./pod-schema.ts";
 import { podState } from "./pod-state.ts";
 
-/** A Pod's columns as upstream's printer has them. */
+/** The columns of a Pod, as in upstream's printer. */
 export const podColumns = (names: Names): Column<Pod>[] => [
   nameColumn(names),
   {
@@ -65,7 +65,7 @@ export const podColumns = (names: Names): Column<Pod>[] => [
   },
 ];
 
-/** What kubectl can hide a Pod by (upstream: `podSuccessConditions`, `podFailedConditions`). */
+/** The row conditions by which kubectl can hide a Pod (upstream: `podSuccessConditions`, `podFailedConditions`). */
 export function podRowConditions({ status }: Pod): RowCondition[] {
   const messages: Readonly<Record<string, string>> = {
     Succeeded: "The pod has completed successfully.",

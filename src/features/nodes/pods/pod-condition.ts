@@ -3,7 +3,7 @@ import type { Pod } from "./pod-schema.ts";
 
 type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
 
-/** The status with a condition that the server says itself, in the place of one of its type (upstream: `podutil.UpdatePodCondition`). */
+/** The status with a condition of the server, which replaces a condition of the same type (upstream: `podutil.UpdatePodCondition`). */
 export function withPodCondition(
   status: Pod["status"],
   said: Pick<PodCondition, "type" | "status" | "reason" | "message"> & { readonly now: number },

@@ -2,7 +2,7 @@ import { valuesOfBothFields } from "../values-of-both-fields.ts";
 import type { Container, Pod, Volume } from "./pod-schema.ts";
 
 /**
- * The values of fields that a Pod leaves out, and those of which upstream makes others (upstream: `SetDefaults_Pod`,
+ * Fills in the fields that a Pod leaves out, and converts the values that upstream converts (upstream: `SetDefaults_Pod`,
  * `SetDefaults_PodSpec`, `SetDefaults_Volume`, `Convert_v1_Pod_To_core_Pod`).
  */
 export function podDefaults(pod: Pod): Pod {
@@ -20,7 +20,7 @@ export function podDefaults(pod: Pod): Pod {
     ...pod,
     spec: {
       ...spec,
-      // The old name of the field always says the same.
+      // The field with the old name always has the same value.
       ...(serviceAccountName !== undefined && { serviceAccountName, serviceAccount: serviceAccountName }),
       securityContext: spec.securityContext ?? {},
       ...(terminationGracePeriodSeconds < 0 && { terminationGracePeriodSeconds: 1 }),
@@ -42,7 +42,7 @@ function withSource({ name, ...source }: Volume): Volume {
   };
 }
 
-/** On its node's network, a container opens its ports there. */
+/** The ports of a container on its node's network, where each port is a host port. */
 const withHostPorts = ({ ports, ...container }: Container): Container => ({
   ...container,
   ...(ports !== undefined && {
@@ -61,7 +61,7 @@ function pullPolicyOf(image = ""): string {
   return isLatest ? "Always" : "IfNotPresent";
 }
 
-/** Who limits a resource, and asks for none of it, asks for as much. */
+/** A resource with a limit but no request gets a request of the same amount. */
 function withRequests(container: Container): Container {
   const { limits, requests } = container.resources;
   if (limits === undefined) return container;

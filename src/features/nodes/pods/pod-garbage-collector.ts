@@ -12,14 +12,14 @@ import type { Node } from "../nodes/node-schema.ts";
 import { nodeResource, podResource } from "../resources.ts";
 import type { Pod } from "./pod-schema.ts";
 
-/** A Node may come back, and a cache may be late (upstream: `quarantineTime`). */
+/** The wait after a Node is missing: it may come back, and the cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;
 
-/** A deletion writes twice: by then it has, or was interrupted. */
+/** The wait for a deletion, which writes twice: after this time the second write is done, or was interrupted. */
 const removalMilliseconds = 10_000;
 
 /**
- * Deletes Pods that no node agent is left to end: those that are bound to a deleted Node (upstream: `gcOrphaned`), and those without a
+ * Deletes Pods that no node agent will end any more: Pods that are bound to a deleted Node (upstream: `gcOrphaned`), and Pods without a
  * Node whose deletion was interrupted (upstream: `gcUnscheduledTerminating`).
  */
 export const podGarbageCollector: Controller = {
@@ -33,7 +33,7 @@ class PodGarbageCollector {
   readonly #client: ApiClient;
   readonly #nodes: FollowedObjects<Node>;
   readonly #pods: FollowedObjects<Pod>;
-  /** The names of nodes, and the keys of Pods, which have a slash. */
+  /** Its keys are the names of nodes, and the keys of Pods, which have a slash. */
   readonly #queue: WorkQueue;
   /** The keys of the Pods that are bound to each node. */
   readonly #podsOf = new GroupedKeys();
@@ -86,7 +86,7 @@ class PodGarbageCollector {
     if (isLeftOver(pod)) this.#queue.addAfter(objectKey(pod), removalMilliseconds);
   }
 
-  /** Removes the Pods of a node that stays away. */
+  /** Removes the Pods of a node that stays missing. */
   async #collect(node: string): Promise<string> {
     if (!this.#podsOf.has(node) || this.#nodes.get(node) !== undefined) {
       this.#missingSince.delete(node);
@@ -120,7 +120,7 @@ class PodGarbageCollector {
   }
 }
 
-/** Whether it is deleted, and neither a Node nor a finalizer keeps it. */
+/** Whether a Pod is marked as deleted, but has neither a Node nor a finalizer that would delay the removal. */
 const isLeftOver = ({ metadata, spec }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined &&
   (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&

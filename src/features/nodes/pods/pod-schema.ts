@@ -22,15 +22,15 @@ export type Pod = Infer<typeof podSchema>;
 export type Container = Infer<typeof container>;
 export type Volume = NonNullable<Pod["spec"]["volumes"]>[number];
 
-// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+// The path determines the type: the registry decodes objects with the schema of their resource.
 export const asPod = (object: ApiObject): Pod => object as Pod;
 
 /**
- * Every object in its namespace whose content a Pod gets (upstream: `VisitPodSecretNames`, `VisitPodConfigmapNames`,
- * `HasAPIObjectReference`). It decides what a node may read, what a mirror Pod must not use, and which Secrets an
- * account lets its Pods mount. The schema marks the fields that refer to objects.
+ * Every object in the Pod's namespace whose content the Pod gets (upstream: `VisitPodSecretNames`, `VisitPodConfigmapNames`,
+ * `HasAPIObjectReference`). These references decide what a node may read, what a mirror Pod must not use, and which Secrets an account lets
+ * its Pods mount. The schema marks the fields that refer to objects.
  */
 export const podReferences = (pod: ApiObject): Reference[] => (references ??= compileReferences(podSchema))(pod);
 
-/** Made for the first Pod. */
+/** Compiled for the first Pod. */
 let references: ((pod: unknown) => Reference[]) | undefined;

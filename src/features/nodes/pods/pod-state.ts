@@ -9,13 +9,13 @@ interface PodState {
   readonly readyContainers: number;
   readonly totalContainers: number;
   readonly restarts: number;
-  /** When a container last ended before it was restarted. Empty: never. */
+  /** The RFC 3339 time at which a container last ended before a restart. Empty: never. */
   readonly lastRestart: string;
 }
 
 /**
- * What is shown of a Pod in one line (upstream: `printPod`). Init containers count until all of them are through, and those that
- * keep running beside the others (restartPolicy Always) count as the others do.
+ * The state of a Pod for one line of a table (upstream: `printPod`). Init containers count until all of them are completed. Those that keep
+ * running beside the others (restartPolicy Always) count like the other containers.
  */
 export function podState(pod: Pod): PodState {
   const { metadata, spec, status } = pod;
@@ -58,9 +58,7 @@ export function podState(pod: Pod): PodState {
 const isThrough = ({ name, state, started }: ContainerStatus, sidecars: ReadonlySet<string>): boolean =>
   state.terminated?.exitCode === 0 || (sidecars.has(name) && started === true);
 
-/**
- * Whether it is counted as ready. One that says besides that it waits or has ended is not; nor is it a reason to be shown.
- */
+/** Whether a container counts as ready. A container whose status also has a reason for waiting or for its end does not count. */
 const isRunning = (one: ContainerStatus): boolean =>
   stopReason(one) === undefined && one.ready && one.state.running !== undefined;
 
@@ -75,7 +73,7 @@ function stopReason({ state: { waiting, terminated } }: ContainerStatus): string
 const hasFailed = ({ state: { waiting, terminated } }: ContainerStatus): boolean =>
   !waiting?.reason && terminated !== undefined && terminated.exitCode !== 0;
 
-/** Why an init container keeps the others from starting, where it says so. */
+/** Why an init container delays the next ones, if its status says why. */
 function initStop({ state: { waiting, terminated } }: ContainerStatus): string | undefined {
   if (terminated !== undefined) return endOf(terminated);
   const { reason = "" } = waiting ?? {};
@@ -90,11 +88,11 @@ function endOf({ reason = "", signal = 0, exitCode }: Terminated): string {
 interface Others {
   readonly running: readonly ContainerStatus[];
   readonly conditions: NonNullable<Pod["status"]["conditions"]>;
-  /** Why the first of those that have failed did. */
+  /** Why the first failed container failed. Undefined: none failed. */
   readonly failure: string | undefined;
 }
 
-/** A Pod of which one container is through, and another one runs or has failed, is not through. */
+/** The reason for a Pod. A Pod with one completed container is not `Completed` when another container runs or has failed. */
 function afterCompletion(reason: string, { running, conditions, failure }: Others): string {
   if (reason !== "Completed") return reason;
   const isRunning = running.length > 0;

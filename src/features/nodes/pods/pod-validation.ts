@@ -17,7 +17,7 @@ import { validateTolerationChange } from "./toleration-validation.ts";
 
 type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
 
-/** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
+/** Returns the faults of a new Pod. `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
 export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError[] {
   const { ephemeralContainers = [], nodeName = "" } = pod.spec;
   return [
@@ -40,7 +40,7 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
 }
 
 /**
- * A Pod cannot become a mirror Pod, or stop being one, after its creation (upstream:
+ * Returns the faults of an update's annotations. A Pod cannot become a mirror Pod, or stop being one, after its creation (upstream:
  * `ValidatePodSpecificAnnotationUpdates`).
  */
 export function validateMirrorAnnotation(
@@ -58,7 +58,7 @@ function annotationOf({ metadata: { annotations = {} } }: Pod, key: string): str
   return Object.hasOwn(annotations, key) ? annotations[key] : undefined;
 }
 
-/** The faults of what tokens, nodes and kubectl read. */
+/** The faults of the fields that tokens, nodes and kubectl use. */
 function validatePod({ spec }: Pod, previous?: Pod): FieldError[] {
   const { containers, serviceAccountName = "", nodeName = "" } = spec;
   return [
@@ -92,7 +92,7 @@ function validateContainers(spec: Pod["spec"], { list, previous }: ContainerList
   });
 }
 
-/** An image that is stored with blanks at its ends may stay: its Pod could not be changed any more. */
+/** The faults of an image. A stored image with blanks at its ends may stay, because otherwise its Pod could not be changed any more. */
 function validateImage(
   field: string,
   { image = "", before }: { readonly image: string | undefined; readonly before: string | undefined },
@@ -102,11 +102,14 @@ function validateImage(
   return [invalidValue(field, { value: image, detail: "must not have leading or trailing whitespace" })];
 }
 
-/** Tokens rest on a Pod staying what it is: of its spec only images, the deadline, tolerations and scheduling gates may change. */
+/**
+ * Returns the faults of an update. Tokens rely on an unchanged Pod: of its spec only images, the deadline, tolerations and scheduling gates
+ * may change.
+ */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   const faults = validatePod(next, previous);
   for (const list of ["containers", "initContainers"] as const) {
-    // Upstream looks at the images twice.
+    // Upstream validates the images twice.
     for (const [index, { image }] of (next.spec[list] ?? []).entries()) {
       const before = previous.spec[list]?.[index]?.image;
       faults.push(...validateImage(`spec.${list}[${index}].image`, { image, before }));
@@ -129,7 +132,7 @@ export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   return [...faults, forbiddenField("spec", detail)];
 }
 
-/** A deadline can only come closer (upstream: `ValidatePodUpdate`). */
+/** The faults of a changed deadline, which can only become shorter (upstream: `ValidatePodUpdate`). */
 function validateDeadline(next: number | undefined, previous: number | undefined): FieldError[] {
   const fault = (detail: string): FieldError[] => [
     invalidValue("spec.activeDeadlineSeconds", { value: next ?? null, detail }),
@@ -141,8 +144,8 @@ function validateDeadline(next: number | undefined, previous: number | undefined
 }
 
 /**
- * New conditions have names, and what the status says of the Pod's node and quality of service, once it is known, does not change
- * (upstream: `ValidatePodStatusUpdate`).
+ * Returns the faults of a changed status (upstream: `ValidatePodStatusUpdate`). A node cannot be nominated for a Pod that is already bound
+ * to one, and the quality of service class cannot change once it is set.
  */
 export function validatePodStatus({ status }: Pod, { spec, status: before }: Pod): FieldError[] {
   const { conditions = [], nominatedNodeName: node = "", observedGeneration, qosClass = "" } = status;

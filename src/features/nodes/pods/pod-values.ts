@@ -8,8 +8,8 @@ import { validateSchedulingGates } from "./scheduling-gates.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
 /**
- * The faults of values that upstream knows all of, and of numbers out of their range, in a new Pod. Those of a Pod that is stored are no
- * longer looked at: it could not be changed any more.
+ * Returns the faults of a new Pod's values that are not among upstream's known values, and of numbers out of range. A stored Pod is not
+ * validated again, because it could not be changed any more.
  */
 export function validatePodValues(pod: Pod): FieldError[] {
   const { spec } = pod;
@@ -34,7 +34,7 @@ export function validatePodValues(pod: Pod): FieldError[] {
 
 type PodSecurity = NonNullable<Pod["spec"]["securityContext"]>;
 
-/** The numbers of users, groups and seconds. */
+/** The range of user ids, group ids and seconds. */
 const largeNumbers = { minimum: 0, maximum: 2 ** 31 - 1 };
 const ports = { minimum: 1, maximum: 65_535 };
 
@@ -110,7 +110,7 @@ const validateProfiles = (
 const validateLabel = (field: string, value = ""): FieldError[] =>
   value === "" ? [] : invalidValues(field, { value, details: dnsLabelFaults(value) });
 
-/** A value that is left out has none to be wrong: it has a default, or the kubelet chooses. */
+/** The fault of a value that is not supported. A missing value is no fault: it has a default, or the kubelet chooses. */
 const oneOf = (
   field: string,
   { value, supported }: { readonly value: string | undefined; readonly supported: readonly string[] },

@@ -21,7 +21,7 @@ import { validateMirrorAnnotation, validateNewPod, validatePodStatus, validatePo
 export function pods(names: Names): ResourceDefinition<Pod> {
   const annotations = mirrorAnnotations(names);
   const schema = new CompiledSchema(podSchema);
-  /** A stored Pod as it would be written now: earlier versions left out defaults, and kept quantities as they were sent. */
+  /** A stored Pod as this version would write it: earlier versions left out defaults, and kept quantities as they were sent. */
   const asWrittenNow = (stored: Pod): Pod => podDefaults(schema.decode(stored).value);
   const validateMirror = (next: Pod, { previous }: UpdateContext<Pod>): FieldError[] =>
     annotations.flatMap((mirrorAnnotation) => validateMirrorAnnotation(next, { previous, mirrorAnnotation }));
@@ -46,7 +46,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     ],
     gracePeriodSeconds,
     resetFields: [["status"]],
-    // Every node may make mirror Pods in every namespace, and must not use up the room of others there.
+    // Every node may create mirror Pods in every namespace, and must not use up the quota of other objects there.
     quotaShare: 1 / 2,
     subresources: {
       eviction: evictionSubresource,
@@ -62,7 +62,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           ...validateMirror(next, context),
           ...validatePodStatus(next, context.previous),
         ],
-        // Nobody but its node was asked whether there is such a Pod.
+        // The StorageQuota bounds the status of mirror Pods too, because their node alone decides that they exist.
         isBounded: (pod) => isMirrorPod(pod, names),
         resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },
@@ -75,7 +75,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       "spec.hostNetwork": ({ spec }) => String(spec.hostNetwork ?? false),
       "status.phase": ({ status }) => status.phase ?? "",
       "status.podIP": ({ status }) => status.podIP ?? "",
-      // Upstream knows this field and gives it no value.
+      // In upstream this field exists, but has no value.
       "status.podIPs": () => "",
       "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
     },
@@ -91,13 +91,13 @@ function hostnameWarning(name: string): string[] {
   return faults.length === 0 ? [] : [`metadata.name: ${effect}: [${faults.join(" ")}]`];
 }
 
-/** For `kubectl run`: there is no scheduler either, so such a Pod stays as it is. */
+/** The warning for a Pod without a node, as `kubectl run` creates it: there is no scheduler either, so the Pod never runs. */
 const nothingRunsPods =
   "nothing runs Pods here: this server keeps them as they are, for what is said of their nodes, accounts and tokens";
 
 /**
- * A status says nothing of owners: who may write it must not have the Pod deleted with another object. Nor does it say when the Pod
- * is deleted (upstream: `podStatusStrategy.PrepareForUpdate`).
+ * Keeps the owners and the deletion time of a Pod in a write of its status (upstream: `podStatusStrategy.PrepareForUpdate`). Otherwise a
+ * user who may write the status could have the Pod deleted with another object.
  */
 function withFixedMetadata(next: Pod, { metadata: { ownerReferences, deletionTimestamp } }: Pod): Pod {
   const { ownerReferences: _owners, deletionTimestamp: _end, ...metadata } = next.metadata;
@@ -112,12 +112,12 @@ function withFixedMetadata(next: Pod, { metadata: { ownerReferences, deletionTim
 }
 
 /**
- * What a report leaves out of what the server said, or of the generation that was reported before, stays (upstream:
+ * The reported status, where missing values of the server, and missing generations, are kept from the previous status (upstream:
  * `podStatusStrategy.PrepareForUpdate`).
  */
 function reportedStatus(next: Pod["status"], previous: Pod["status"]): Pod["status"] {
   const { qosClass = "", observedGeneration = 0, conditions } = next;
-  // Conditions of the same type are told apart by their order.
+  // Conditions of the same type are matched by their order.
   const before = Map.groupBy(previous.conditions ?? [], ({ type }) => type);
   const reported = conditions?.map((condition) => {
     const generation = before.get(condition.type)?.shift()?.observedGeneration;
@@ -134,8 +134,8 @@ function reportedStatus(next: Pod["status"], previous: Pod["status"]): Pod["stat
 }
 
 /**
- * The priorities of Pods without a class, and of the classes that every cluster has (upstream: `SystemPriorityClasses`). No
- * PriorityClass is served: what another one would say is unknown.
+ * The priorities of Pods without a class, and of the classes that every cluster has (upstream: `SystemPriorityClasses`). This server has no
+ * PriorityClasses, so the priority of any other class is unknown.
  */
 const priorities = new Map([
   ["", 0],
@@ -143,7 +143,7 @@ const priorities = new Map([
   ["system-node-critical", 2_000_001_000],
 ]);
 
-/** What the server says of a new Pod (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
+/** A new Pod with the values that the server sets (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
 function newPod(pod: Pod, { names, now }: { readonly names: Names; readonly now: number }): Pod {
   const { priorityClassName = "", preemptionPolicy = "PreemptLowerPriority" } = pod.spec;
   const classPriority = priorities.get(priorityClassName);
@@ -157,7 +157,7 @@ function newPod(pod: Pod, { names, now }: { readonly names: Names; readonly now:
   };
 }
 
-/** A client may leave out what the server said. */
+/** A changed Pod, where values that the server has set are kept if the client leaves them out. */
 function changedPod(next: Pod, { previous, names }: { readonly previous: Pod; readonly names: Names }): Pod {
   const { priority, preemptionPolicy } = previous.spec;
   const spec = {
@@ -171,7 +171,10 @@ function changedPod(next: Pod, { previous, names }: { readonly previous: Pod; re
   return { ...next, metadata, spec, status: previous.status };
 }
 
-/** A Pod that is on a node is kept until the node has ended it; others go at once (upstream: `podStrategy.CheckGracefulDelete`). */
+/**
+ * How long a deletion waits, in seconds. A Pod on a node is kept until the node has ended it; other Pods are deleted at once (upstream:
+ * `podStrategy.CheckGracefulDelete`).
+ */
 function gracePeriodSeconds({ spec, status }: Pod, requested = spec.terminationGracePeriodSeconds ?? 0): number {
   const hasEnded = status.phase === "Failed" || status.phase === "Succeeded";
   if ((spec.nodeName ?? "") === "" || hasEnded) return 0;

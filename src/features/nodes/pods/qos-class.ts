@@ -1,6 +1,6 @@
 import type { Container, Pod } from "./pod-schema.ts";
 
-/** How sure a Pod can be of its resources, by what it asks for and is limited to (upstream: `ComputePodQOS`). */
+/** The quality of service class of a Pod, by its requests and limits (upstream: `ComputePodQOS`). */
 export function qosClassOf({ spec }: Pod): "Guaranteed" | "Burstable" | "BestEffort" {
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
   const all = spec.resources === undefined ? containers.map(({ resources }) => resources) : [spec.resources];

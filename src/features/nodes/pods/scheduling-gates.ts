@@ -11,10 +11,10 @@ type NodeSelectorTerm = NonNullable<
 
 const field = "spec.schedulingGates";
 
-/** Whether no node may be picked for the Pod yet. */
+/** Whether gates prevent the scheduling of a Pod. */
 export const isGated = ({ spec }: Pod): boolean => (spec.schedulingGates ?? []).length > 0;
 
-/** What the status of a gated Pod says of it (upstream: `applySchedulingGatedCondition`). */
+/** The condition of a gated Pod (upstream: `applySchedulingGatedCondition`). */
 export const gated = {
   type: "PodScheduled",
   status: "False",
@@ -22,7 +22,7 @@ export const gated = {
   message: "Scheduling is blocked due to non-empty scheduling gates",
 };
 
-/** Upstream: `validateSchedulingGates`. */
+/** Returns the faults of scheduling gates (upstream: `validateSchedulingGates`). */
 export function validateSchedulingGates({ spec: { schedulingGates = [] } }: Pod): FieldError[] {
   const seen = new Set<string>();
   return schedulingGates.flatMap(({ name }, index) => {
@@ -34,7 +34,7 @@ export function validateSchedulingGates({ spec: { schedulingGates = [] } }: Pod)
   });
 }
 
-/** Gates can only be taken away (upstream: `validateOnlyDeletedSchedulingGates`). */
+/** Returns the faults of changed gates, which can only be removed (upstream: `validateOnlyDeletedSchedulingGates`). */
 export function validateGateChange({ spec: next }: Pod, { spec: previous }: Pod): FieldError[] {
   const known = new Set(previous.schedulingGates?.map(({ name }) => name));
   return (next.schedulingGates ?? []).flatMap(({ name }, index) =>
@@ -49,7 +49,7 @@ export function validateGateChange({ spec: next }: Pod, { spec: previous }: Pod)
   );
 }
 
-/** Which nodes a gated Pod may run on can only become fewer (upstream: `ValidatePodUpdate`). */
+/** Returns the faults of a gated Pod's changed node selection, which can only become narrower (upstream: `ValidatePodUpdate`). */
 export function validateGatedChange({ spec: next }: Pod, { spec: previous }: Pod): FieldError[] {
   const kept = Object.entries(previous.nodeSelector ?? {}).every(([key, value]) => next.nodeSelector?.[key] === value);
   return [
@@ -87,7 +87,9 @@ function validateTermChange(next: readonly NodeSelectorTerm[], previous: readonl
   );
 }
 
-/** A term without requirements matches no node, so each one that is added to it lets more match. */
+/**
+ * Whether a term only gets additional requirements. A term without requirements matches no node, so additions to it would match more nodes.
+ */
 function onlyAdds(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   const members = ["matchExpressions", "matchFields"] as const;
   const isEmpty = members.every((member) => (previous[member] ?? []).length === 0);

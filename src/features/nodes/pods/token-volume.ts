@@ -7,12 +7,12 @@ export interface TokenVolumeOptions {
   generateName(prefix: string): string;
 }
 
-/** Node agents ask for a token of this lifetime; the server may extend it for old clients. */
+/** The lifetime that node agents request. The server may extend it for old clients. */
 const expirationSeconds = 3607;
 
 /**
- * The Pod with a volume that holds a token of its account, the cluster's CA and the namespace, mounted in every container that
- * mounts nothing else there (upstream: `mountServiceAccountToken`, `TokenVolumeSource`).
+ * The Pod with a volume that contains a token of its account, the cluster's CA and the namespace. The volume is mounted in every container
+ * that mounts nothing else at this path (upstream: `mountServiceAccountToken`, `TokenVolumeSource`).
  */
 export function withTokenVolume(pod: Pod, { names, generateName }: TokenVolumeOptions): Pod {
   const { namePrefix, mountPath } = names.tokenVolume;

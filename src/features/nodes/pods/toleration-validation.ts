@@ -8,12 +8,14 @@ import type { Toleration } from "./scheduling.ts";
 
 const operators = ["Equal", "Exists", "Lt", "Gt"];
 
-/** What a toleration puts up with, for however long. */
+/** The taints that a toleration tolerates, without its duration. */
 const meaningOf = ({ key = "", operator = "", value = "", effect = "" }: Toleration): string =>
   JSON.stringify([key, operator, value, effect]);
 const formOf = (toleration: Toleration): string => `${meaningOf(toleration)}${toleration.tolerationSeconds ?? ""}`;
 
-/** Tolerations can only be added, and last for another time (upstream: `validateOnlyAddedTolerations`). */
+/**
+ * Returns the faults of changed tolerations. They can only be added, or get another duration (upstream: `validateOnlyAddedTolerations`).
+ */
 export function validateTolerationChange({ spec: next }: Pod, { spec: previous }: Pod): FieldError[] {
   const kept = new Set(next.tolerations?.map(meaningOf));
   const detail = "existing toleration can not be modified except its tolerationSeconds";
@@ -22,7 +24,7 @@ export function validateTolerationChange({ spec: next }: Pod, { spec: previous }
     : [forbiddenField("spec.tolerations", detail)];
 }
 
-/** The faults of the tolerations that `previous` does not hold yet (upstream: `ValidateTolerations`). */
+/** The faults of tolerations that are not in `previous` (upstream: `ValidateTolerations`). */
 export function validateTolerations(
   next: readonly Toleration[] = [],
   previous: readonly Toleration[] = [],
@@ -47,7 +49,7 @@ function validateToleration(toleration: Toleration, field: string): FieldError[]
   if (tolerationSeconds !== undefined && effect !== "NoExecute") {
     refuse("effect", { wrong: effect, detail: "effect must be 'NoExecute' when `tolerationSeconds` is set" });
   }
-  // Upstream names the operator where the value is wrong.
+  // Upstream's error names the operator when the value is wrong.
   if (operator === "Exists" && value !== "") {
     refuse("operator", { wrong: value, detail: "value must be empty when `operator` is 'Exists'" });
   } else if (operator === "Equal" || operator === "") {

@@ -5,9 +5,9 @@ import type { Names } from "../../../machinery/api/names.ts";
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * The changed labels that a node must not change, in order: those of `node-restriction`, and those of the domain itself
- * except the few that describe a machine. With the others, a node could attract Pods and read their Secrets (upstream:
- * NodeRestriction's `getForbiddenLabels`).
+ * The changed labels that a node must not change, in order: the labels of `node-restriction`, and the labels of the domain itself except
+ * the few that describe a machine. With other labels, a node could attract Pods and read their Secrets (upstream: NodeRestriction's
+ * `getForbiddenLabels`).
  */
 export function forbiddenNodeLabels(
   names: Names,
@@ -25,7 +25,7 @@ function isForbidden(key: string, names: Names): boolean {
   return domains.some((one) => isWithinDomain(domain, one)) && !isOfMachine(key, { domain, names });
 }
 
-/** Labels that a node may set on itself (upstream: `kubeletapis.IsKubeletLabel`). */
+/** Whether a label is one that a node may set on itself (upstream: `kubeletapis.IsKubeletLabel`). */
 function isOfMachine(key: string, { domain, names }: { readonly domain: string; readonly names: Names }): boolean {
   if (isWithinDomain(domain, `kubelet.${names.domain}`) || isWithinDomain(domain, `node.${names.domain}`)) return true;
   return [

@@ -13,9 +13,9 @@ export interface RequestingNode {
 }
 
 /**
- * Says why a node may not create a Pod, or returns undefined. A node may only create mirror Pods of its static Pods: on
- * itself, owned by its Node, and without references to objects that it could not read otherwise (upstream:
- * `admitPodCreate`). Throws a 404 when its Node does not exist.
+ * Why a node may not create a Pod, or undefined. A node may only create mirror Pods of its static Pods: on itself, owned by its Node, and
+ * without references to objects that it could not read otherwise (upstream: `admitPodCreate`). Rejects with a 404 when its Node does not
+ * exist.
  */
 export async function nodePodFault(pod: Pod, identity: RequestingNode): Promise<string | undefined> {
   const { node, names } = identity;
@@ -47,7 +47,7 @@ async function ownerFault(pod: Pod, { node, findNode }: RequestingNode): Promise
   return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
 }
 
-/** A node could read every object that its mirror Pod refers to. */
+/** The fault of a mirror Pod with references: its node could read every object that it refers to. */
 function referenceFault([reference]: readonly Reference[], node: string): string | undefined {
   if (reference === undefined) return undefined;
   const kind = reference.kind.toLowerCase();

@@ -16,13 +16,13 @@ import { asPod } from "../pods/pod-schema.ts";
 import { asSigningRequest } from "../signing-request.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 
-/** Upstream's rule reads Pods with a lister, whose fault names the kind. */
+/** Upstream's rule reads Pods with a lister, whose error names the kind. */
 const missingPod = { group: "", resource: "pod" };
 
 export interface NodeRestrictionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-  /** Whether a signer, by its name in either spelling, certifies nodes: a node asks it for no other node's certificate. */
+  /** Whether a signer, by its name in either spelling, certifies nodes. A node may request only its own certificate from such a signer. */
   certifiesNodes(signerName: string): boolean;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
@@ -60,7 +60,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
   };
 }
 
-/** A write by the node of this name. */
+/** A write by a node. `node` is its name. */
 type NodeAttributes = AdmissionAttributes & { readonly node: string };
 
 async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
@@ -152,7 +152,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
 
 interface WrittenNode {
   readonly object: ApiObject;
-  /** Those that the write sets or changes, and a node may not. */
+  /** The labels that the write sets or changes although a node may not. */
   readonly labels: readonly string[];
 }
 
@@ -179,7 +179,7 @@ function checkChangedNode(
   const quoted = JSON.stringify(attributes.node);
   const { spec } = asNode(object);
   const previous = asNode(oldObject).spec;
-  // Where there was none, an empty one is new too.
+  // An empty source is a change too, if there was none before.
   const isSameSource =
     previous.configSource !== undefined && isSemanticallyEqual(spec.configSource, previous.configSource);
   if (spec.configSource !== undefined && !isSameSource) {

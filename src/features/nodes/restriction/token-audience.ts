@@ -2,7 +2,7 @@ import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attr
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Pod } from "../pods/pod-schema.ts";
 
-/** What admission reads of a TokenRequest. */
+/** The fields of a TokenRequest that admission reads. */
 export interface TokenRequestObject extends ApiObject {
   readonly spec: {
     readonly audiences: readonly string[] | null;
@@ -22,9 +22,9 @@ export interface AudienceCheck {
 }
 
 /**
- * Why a node may not have a token for these audiences, or undefined. It gets those that a volume of the Pod asks for, one at a
- * time, or none as the volume does. Others need the permission for the verb `request-serviceaccounts-token-audience`
- * (upstream: ServiceAccountNodeAudienceRestriction).
+ * Why a node may not request a token for these audiences, or undefined. Without further permission, a node may request one audience at a
+ * time that a volume of the Pod names, or no audience if a volume names none. Other audiences require the permission for the verb
+ * `request-serviceaccounts-token-audience` (upstream: ServiceAccountNodeAudienceRestriction).
  */
 export async function audienceFault(
   { user, namespace, name }: AdmissionAttributes,

@@ -10,17 +10,16 @@ const beginMark = "-----BEGIN ";
 const endMark = "\n-----END ";
 const dashes = "-----";
 
-/** A block with more is an attack: those of encrypted keys have two. */
+/** The most headers of a block. Encrypted keys have two, so more are an attack. */
 const maximumHeaders = 100;
 
-/** All blocks of a text, as `eachPemBlock` has them. */
+/** All blocks of a text, decoded by `eachPemBlock`. */
 export const decodePemBlocks = (input: string | Uint8Array): PemBlock[] => [...eachPemBlock(input)];
 
 /**
- * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged
- * block. A marker must start its line: an indented block, or one directly after a byte order mark, counts as text.
- * Everything after an unfinished block is ignored. One with more than a hundred headers has no bytes, and is the last. Time is linear in
- * the input.
+ * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged block. A marker must
+ * start its line: an indented block, or one directly after a byte order mark, counts as text. Everything after an unfinished block is
+ * ignored. A block with more than a hundred headers is returned without bytes, and is the last. Takes linear time.
  */
 export function* eachPemBlock(input: string | Uint8Array): Generator<PemBlock, undefined> {
   let text = asLatin1(input);
@@ -64,11 +63,12 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
     const { headers, end: bodyStart, areTooMany } = headerLines;
     if (areTooMany) {
       if (endIndex < bodyStart) return undefined;
-      // Without its bytes nobody can use it, and it is reported: what is behind it does not pass unread.
+      // Returned without bytes, so that readers report it instead of using it, and as the last block, so that no later block is skipped
+      // silently.
       return { block: { type, headers, bytes: Buffer.alloc(0) }, rest: "" };
     }
-    // After headers, a line break must precede the END line. Stop here when the headers ran past it: otherwise lines
-    // full of colons would be read again for every block.
+    // After headers, a line break must precede the END line. Stop here when the headers continue after the END line: otherwise lines full
+    // of colons would be read again for every block.
     if (headers.size > 0 && endIndex < bodyStart) {
       if (afterEndMark < bodyStart) return undefined;
       continue;
@@ -87,13 +87,13 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
 
 interface HeaderLines {
   readonly headers: Map<string, string>;
-  /** Where the next line begins. */
+  /** The offset of the line after the headers. */
   readonly end: number;
-  /** Whether not all of them are read. */
+  /** Whether there are more headers than were read. */
   readonly areTooMany: boolean;
 }
 
-/** Reads the lines with a colon. Undefined: the text ends with one. */
+/** Reads header lines, which contain a colon. Undefined when the text ends with such a line. */
 function readHeaders(text: string, start: number): HeaderLines | undefined {
   const headers = new Map<string, string>();
   let end = start;

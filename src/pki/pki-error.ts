@@ -16,7 +16,7 @@ export function orPkiError<T>(read: () => T): T | PkiError {
   }
 }
 
-/** What a function returns. A fault of the DER that it reads becomes `x509: ` and these words of Go's. */
+/** Returns what `read` returns. Converts an error in the DER that it reads to a PkiError with Go's words: `x509: ` and `fault`. */
 export function withFault<T>(fault: string, read: () => T): T {
   try {
     return read();

@@ -1,7 +1,7 @@
-/** The longest text of which several are remembered. Of longer ones only the last is: the memory has a bound in bytes too. */
+/** Of texts up to this length, several are remembered. Of longer texts, only the last is, so that the memory is bounded in bytes too. */
 const longestText = 8192;
 
-/** What was read of the last texts. The steps of a certificate read the same text one after the other. */
+/** The results of parsing the last texts. The steps that process a certificate parse the same text one after the other. */
 export class RecentTexts<T extends object> {
   readonly #maximumTexts: number;
   readonly #known = new Map<string, T>();
@@ -16,7 +16,7 @@ export class RecentTexts<T extends object> {
     return text === this.#lastLong?.text ? this.#lastLong.read : undefined;
   }
 
-  /** Returns what was read. */
+  /** Remembers the result of a text, and returns it. */
   add(text: string, read: T): T {
     if (text.length > longestText) {
       this.#lastLong = { text, read };

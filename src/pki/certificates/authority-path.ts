@@ -4,12 +4,12 @@ import { formatDistinguishedName } from "../names/distinguished-name.ts";
 import { oids } from "../der/object-identifiers.ts";
 import { PkiError } from "../pki-error.ts";
 
-/** Whether a certificate names itself as its issuer: a root, or a self-issued CA in the place of one (RFC 5280 section 3.2). */
+/** Whether a certificate names itself as its issuer: a root, or a self-issued CA that replaces one (RFC 5280 section 3.2). */
 export const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
 /**
- * Some clients decide by these where Signet does not: by policies, by names of other kinds (RFC 5280 section 4.2.1), and OpenSSL by
- * the others that it knows (`X509_supported_extension`).
+ * Critical extensions that some clients know although Signet does not: policies and names of other kinds (RFC 5280 section 4.2.1), and the
+ * others that OpenSSL knows (`X509_supported_extension`).
  */
 const extensionsForClients: ReadonlySet<string> = new Set([
   ...[oids.policyConstraints, oids.policyMappings],
@@ -18,9 +18,9 @@ const extensionsForClients: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The path from the first of `certificates`, a CA that signs, up to the highest of its issuers among the others, which may be in
- * any order. Throws PkiError when clients would refuse this path: an issuer did not sign the certificate below it, may not sign
- * it, or allows fewer CAs below it, or a CA has a critical extension that no client knows. Does not check validity times.
+ * The path from the first of `certificates`, a signing CA, up to the highest of its issuers among the others, which may be in any order.
+ * Throws PkiError when clients would refuse this path, because an issuer did not sign the certificate below it, may not sign it, or allows
+ * fewer CAs below it, or because a CA has a critical extension that no client knows. Does not check validity times.
  */
 export function authorityPath(certificates: readonly Certificate[]): readonly Certificate[] {
   const [first, ...others] = certificates;
@@ -60,7 +60,10 @@ export function authorityPath(certificates: readonly Certificate[]): readonly Ce
   return path;
 }
 
-/** Why clients refuse what a CA signs at a time, in milliseconds since the epoch: it, or a CA above it, is not valid then. */
+/**
+ * Why clients refuse the certificates of a CA at a time, in milliseconds since the epoch: the CA, or a CA above it, is not valid then.
+ * Undefined: they do not refuse them.
+ */
 export function validityFault(path: readonly Certificate[], now: number): string | undefined {
   for (const one of path) {
     const time = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
@@ -72,6 +75,6 @@ export function validityFault(path: readonly Certificate[], now: number): string
   return undefined;
 }
 
-/** How messages name a certificate of a file. */
+/** The name of a certificate of a file in messages: its number and its subject. */
 export const certificateName = (certificates: readonly Certificate[], one: Certificate): string =>
   `certificate ${certificates.indexOf(one) + 1} (${formatDistinguishedName(one.subject)})`;

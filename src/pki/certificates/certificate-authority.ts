@@ -10,23 +10,23 @@ import type { AuthorityKey } from "../keys/signing-key.ts";
 import { noSubjectAltNames } from "../names/subject-alt-names.ts";
 import { parseCertificatesPem } from "./certificates-pem.ts";
 
-/** A key that signs certificates and lists, in this process or elsewhere, with the certificate that allows it to. */
+/** A key that signs certificates and revocation lists, in this process or outside it, with its CA certificate. */
 export interface CertificateIssuer {
   readonly certificate: Certificate;
   /** Secret when it is in this process: never log it. */
   readonly privateKey: AuthorityKey;
 }
 
-/** One whose key is in this process. */
+/** A CA whose key is in this process. */
 export interface CertificateAuthority extends CertificateIssuer {
   readonly privateKey: KeyObject;
 }
 
-/** Signs a template and returns the DER of the certificate. Synchronous: nearly all of its time is the signature. */
+/** Signs a template and returns the certificate in DER. Synchronous, because nearly all of its time is the signature. */
 export const signCertificate = (template: CertificateTemplate, authority: CertificateAuthority): Buffer =>
   sealX509AtOnce(tbsOf(template, authority.certificate), authority.privateKey);
 
-/** The same with a key that may be elsewhere. Rejects with KeyUnavailable. */
+/** Does the same with a key that may be outside this process. Rejects with KeyUnavailable. */
 export const signCertificateWith = (
   template: CertificateTemplate,
   { certificate, privateKey }: CertificateIssuer,
@@ -39,7 +39,10 @@ const tbsOf = (template: CertificateTemplate, issuer: Certificate): Buffer =>
     algorithmIdentifier: signatureSchemeFor(issuer.publicKey).algorithmIdentifier,
   });
 
-/** The authority key identifier in what a CA signs (RFC 5280 section 4.2.1.1): its own subject key identifier, if it has one. */
+/**
+ * The authority key identifier in a CA's certificates and lists (RFC 5280 section 4.2.1.1): the CA's own subject key identifier. For a CA
+ * without one, it is computed from the key.
+ */
 export const keyIdOf = ({ subjectKeyId, publicKey }: Certificate): Buffer => subjectKeyId ?? keyIdentifier(publicKey);
 
 export interface SelfSignedOptions {
@@ -49,7 +52,7 @@ export interface SelfSignedOptions {
   readonly notBefore: number;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
-  /** The number of intermediate CAs allowed below it. Unlimited when left out. */
+  /** The number of intermediate CAs that are allowed below this CA. Unlimited when left out. */
   readonly maxPathLength?: number;
 }
 
@@ -97,8 +100,8 @@ export function loadCertificateAuthority(pem: {
 }
 
 /**
- * Throws PkiError for a certificate that may not sign certificates, whose key cannot sign here, or that has no name (RFC 5280 section
- * 4.1.2.6: GnuTLS refuses what it signs, OpenSSL does with -x509_strict).
+ * Throws PkiError for a certificate that may not sign certificates, whose key cannot sign here, or whose subject is empty (RFC 5280 section
+ * 4.1.2.6: GnuTLS refuses certificates of such a CA, and so does OpenSSL with -x509_strict).
  */
 export function checkAuthorityCertificate(certificate: Certificate): void {
   const { weakness } = certificate.publicKey;

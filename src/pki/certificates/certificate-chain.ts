@@ -14,23 +14,23 @@ export interface ChainInput {
   readonly requiredUsage: ExtendedKeyUsageName;
 }
 
-/** `chain` runs from the leaf to the root. `reason` is worded like Go's `x509` errors. */
+/** `chain` is in the order from the leaf to the root. `reason` is worded like Go's `x509` errors. */
 export type ChainResult =
   | { readonly isValid: true; readonly chain: readonly Certificate[] }
   | { readonly isValid: false; readonly reason: string };
 
-/** Limits the search of one verification: an attacker could send many certificates with the same names and keys. */
+/** The most steps of one verification: an attacker could send many certificates with the same names and keys. */
 const maximumSteps = 100;
 const maximumChainLength = 10;
 
 /**
- * Verifies that a chain leads from the leaf to a root (RFC 5280 6.1, like Go's `Certificate.Verify` without host
- * names). Checks each certificate's validity period and key (the leaf's too: its key proves who the peer is), CA flag,
- * path length, certSign, name constraints, extended key usages (each CA may only narrow them), and that no critical
- * extension is unknown. Returns the first good chain.
+ * Verifies that a chain leads from the leaf to a root (RFC 5280 6.1, like Go's `Certificate.Verify` without host names). Checks each
+ * certificate's validity period and key (the leaf's too: its key proves who the peer is), CA flag, path length, certSign, name constraints,
+ * extended key usages (each CA may only narrow them), and that no critical extension is unknown. Returns the first valid chain.
  *
- * Signatures are checked last, from the root down. So the keys that check them are a root's, or of a CA that a root leads to: what a
- * stranger sends is never checked against another certificate of the stranger, which may have the slowest of all keys.
+ * Signatures are checked last, from the root down. So the key that checks a signature is always a root's, or a CA's that a root has
+ * certified. A stranger's certificate is never checked with the key of another certificate of the stranger, which could be of the slowest
+ * kind.
  */
 export function verifyChain(input: ChainInput): ChainResult {
   const { leaf, intermediates, roots } = input;
@@ -50,10 +50,10 @@ export function verifyChain(input: ChainInput): ChainResult {
 
 interface Search {
   readonly input: ChainInput;
-  /** Roots first: a short chain is cheap to check. */
+  /** The possible issuers. Roots come first, because a short chain is cheap to check. */
   readonly candidates: readonly Certificate[];
   steps: number;
-  /** For each child and issuer whose signature was checked: what is wrong with it. */
+  /** The signature faults that were found, by child and issuer. Undefined as a value: no fault. */
   readonly checked: Map<Certificate, Map<Certificate, string | undefined>>;
   /** Why the last candidate was rejected. */
   reason: string | undefined;
@@ -85,7 +85,7 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
   return undefined;
 }
 
-/** Checks the signatures of a chain that names a root, and then the rest. */
+/** Checks the signatures of a chain that leads to a root by its names, and then the rest. */
 function signed(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   for (let at = chain.length - 1; at > 0; at--) {
     const [child, issuer] = chain.slice(at - 1, at + 1);
@@ -97,7 +97,7 @@ function signed(chain: readonly Certificate[], search: Search): readonly Certifi
   return acceptable(chain, search);
 }
 
-/** What is wrong with a signature. Several chains may have the same pair: it is checked once. */
+/** The fault of a signature. Each pair of child and issuer is checked only once, because several chains may contain it. */
 function checkedSignature(
   { child, issuer }: { readonly child: Certificate; readonly issuer: Certificate },
   { checked }: Search,
@@ -108,13 +108,16 @@ function checkedSignature(
   return ofChild.get(issuer);
 }
 
-/** An issuer whose key identifier differs from the child's authority key identifier is ruled out (RFC 5280 4.2.1.1). */
+/**
+ * Whether the key identifiers allow an issuer. An issuer whose key identifier differs from the child's authority key identifier is excluded
+ * (RFC 5280 4.2.1.1).
+ */
 export const keyIdsMatch = (child: Certificate, issuer: Certificate): boolean =>
   child.authorityKeyId === undefined ||
   issuer.subjectKeyId === undefined ||
   child.authorityKeyId.equals(issuer.subjectKeyId);
 
-/** The same entity twice would be a loop. */
+/** Whether a chain already contains this key and name: it would be a loop. */
 const hasSameKeyAndName = (chain: readonly Certificate[], one: Certificate): boolean =>
   chain.some(
     ({ rawSubject, publicKey }) => rawSubject.equals(one.rawSubject) && publicKey.spki.equals(one.publicKey.spki),
@@ -128,7 +131,10 @@ function certificateFault(certificate: Certificate, now: number): string | undef
   return certificate.publicKey.weakness;
 }
 
-/** Why a CA cannot have issued a certificate, in the words of Go's `x509`. Undefined: its key signed it, and it may. */
+/**
+ * Why a CA cannot have issued a certificate, in the words of Go's `x509`. Undefined: the CA's key signed it, and the CA may sign
+ * certificates.
+ */
 export const issuerFault = (child: Certificate, issuer: Certificate): string | undefined =>
   authorityFault(issuer) ?? signatureFault(child, issuer);
 
@@ -163,8 +169,8 @@ function nameFault(chain: readonly Certificate[]): string | undefined {
 }
 
 /**
- * A CA that lists extended key usages passes on only those. Names are compared last: only a chain that reaches a root
- * gets here, so strangers cannot make the server do many comparisons.
+ * Returns the chain if its extended key usages and names are allowed. A CA that lists extended key usages passes on only those. Names are
+ * compared last, when the chain is known to reach a root, so strangers cannot make the server do many comparisons.
  */
 function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   const required = extendedKeyUsages[search.input.requiredUsage];

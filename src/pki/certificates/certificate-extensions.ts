@@ -7,7 +7,7 @@ import { PkiError, withFault } from "../pki-error.ts";
 import { hasSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "../names/subject-alt-names.ts";
 import type { SubjectAltNames } from "../names/subject-alt-names.ts";
 
-/** RFC 5280 4.2.1.3, in bit order. */
+/** The key usages of RFC 5280 4.2.1.3, in bit order. */
 export const keyUsageNames = [
   "digitalSignature",
   "contentCommitment",
@@ -25,7 +25,7 @@ export type KeyUsageName = (typeof keyUsageNames)[number];
 export interface CertificateExtensions {
   /** False without basic constraints (RFC 5280 4.2.1.9). */
   readonly isCA: boolean;
-  /** How many intermediate certificates may follow below this CA. Unlimited when absent. */
+  /** The most intermediate certificates below this CA. Unlimited when absent. */
   readonly maxPathLength?: number;
   /** Undefined when the extension is absent: then every use is allowed. */
   readonly keyUsages?: readonly KeyUsageName[];
@@ -36,8 +36,8 @@ export interface CertificateExtensions {
   readonly authorityKeyId?: Buffer;
   readonly nameConstraints?: NameConstraints;
   /**
-   * Object identifiers of critical extensions that Signet does not know, and of one that requires a policy, critical or
-   * not: policies are not compared here. Such a certificate must not be trusted.
+   * Object identifiers of critical extensions that Signet does not know. Also contains an extension that requires a policy, critical or
+   * not, because policies are not compared here. A certificate with such extensions must not be trusted.
    */
   readonly unhandledCriticalExtensions: readonly string[];
 }
@@ -100,7 +100,7 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
     case oids.crlDistributionPoints:
       withFault("invalid CRL distribution point", () => checkEach(value, checkDistributionPoint));
       return true;
-    // Without a required policy, the policies of a chain and what inhibits them change nothing (RFC 5280 6.1.5).
+    // Without a required policy, the policies of a chain, and extensions that inhibit them, change nothing (RFC 5280 6.1.5).
     case oids.certificatePolicies:
       withFault("invalid certificate policies", () => checkPolicies(value));
       return true;
@@ -117,7 +117,7 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
   }
 }
 
-/** Checks a SEQUENCE OF SEQUENCE as far as Go does. What `check` leaves of an entry only needs to be well-formed. */
+/** Checks a SEQUENCE OF SEQUENCE to the same extent as Go. The part of an entry that `check` does not read must only be well-formed. */
 function checkEach(value: Buffer, check: (entry: DerReader) => unknown): void {
   const list = soleSequence(value, "");
   list.each(() => {
@@ -148,14 +148,14 @@ function checkPolicyMapping(mapping: DerReader): void {
   readPolicy(mapping);
 }
 
-/** The octets of an identifier: those of policies may have arcs beyond 31 bits, such as UUIDs below 2.25. */
+/** Reads a policy's identifier as octets, because its arcs may need more than 31 bits, such as UUIDs below 2.25. */
 function readPolicy(reader: DerReader): string {
   const octets = reader.read(tags.objectIdentifier, "");
   if ((octets.at(-1) ?? 0x80) >= 0x80) throw new PkiError("asn1: syntax error: truncated OBJECT IDENTIFIER");
   return octets.toString("latin1");
 }
 
-/** Whether requireExplicitPolicy is there. */
+/** Whether policy constraints contain requireExplicitPolicy. */
 function requiresPolicy(value: Buffer): boolean {
   const reader = soleSequence(value, "");
   const skipCerts = [0, 1].map((number) => reader.readOptional(contextTag(number, "primitive")));

@@ -38,29 +38,29 @@ export interface CertificateTemplate {
   /** Milliseconds since the epoch, written with a precision of seconds. */
   readonly notAfter: number;
   readonly isCA: boolean;
-  /** For a CA: how many intermediates may follow below it. */
+  /** For a CA: the most intermediate certificates below it. */
   readonly maxPathLength?: number;
   /** When empty, no extension is written: every use is allowed. */
   readonly keyUsages: readonly KeyUsageName[];
   /** When empty, no extension is written: every use is allowed. */
   readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
   readonly subjectAltNames: SubjectAltNames;
-  /** For a responder: clients need not check whether it is revoked (RFC 6960 section 4.2.2.2.1). */
+  /** Whether the certificate is for an OCSP responder: then clients need not check whether it is revoked (RFC 6960 section 4.2.2.2.1). */
   readonly isOcspResponder?: boolean;
-  /** Where others learn about revocation. It may depend on the serial number. */
+  /** Returns the URLs for revocation, which may depend on the serial number. Undefined: the certificate has none. */
   readonly revocationUrls?: ((serialNumber: Buffer) => RevocationUrls) | undefined;
 }
 
 /** URLs in a certificate. ASCII. */
 export interface RevocationUrls {
-  /** The CA's revocation list, or the part of it that this certificate would be in. */
+  /** The CA's revocation list, or the part of it for this certificate. */
   readonly crl?: string;
   readonly ocsp?: string;
   /** The CA's own certificate. */
   readonly issuer: string;
 }
 
-/** The fields that come from the issuer. */
+/** The values that come from the issuer. */
 export interface IssuerFields {
   /** The issuer's subject as encoded. */
   readonly rawSubject: Buffer;
@@ -121,7 +121,7 @@ function extensionsOf(
   const authorityKeyId = encodeAuthorityKeyId(issuer.authorityKeyId);
   extensions.push({ id: oids.authorityKeyIdentifier, isCritical: false, value: authorityKeyId });
   if (hasSubjectAltNames(template.subjectAltNames)) {
-    // Critical when it is the only name (RFC 5280 4.2.1.6).
+    // The extension is critical when the subject is empty (RFC 5280 4.2.1.6).
     const value = encodeSubjectAltNames(template.subjectAltNames);
     extensions.push({ id: oids.subjectAltName, isCritical: !hasSubject, value });
   }
@@ -142,7 +142,7 @@ function extensionsOf(
   return extensions;
 }
 
-/** A named bit list: trailing zero bits are left out (X.690 11.2.2). */
+/** Encodes a named bit list, without trailing zero bits (X.690 11.2.2). */
 function encodeKeyUsages(usages: readonly KeyUsageName[]): Buffer {
   let bits = 0;
   let last = 0;

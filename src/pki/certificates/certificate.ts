@@ -133,7 +133,7 @@ function readExtensions(tbs: DerReader, version: number): Extension[] {
   );
 }
 
-/** Whether it is a CA that may sign certificates (RFC 5280 4.2.1.3, 4.2.1.9). */
+/** Whether a certificate is of a CA that may sign certificates (RFC 5280 4.2.1.3, 4.2.1.9). */
 export const maySignCertificates = ({ isCA, keyUsages }: CertificateExtensions): boolean =>
   isCA && (keyUsages === undefined || keyUsages.includes("certSign"));
 

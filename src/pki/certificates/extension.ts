@@ -10,17 +10,17 @@ import {
 import { PkiError } from "../pki-error.ts";
 import { oids } from "../der/object-identifiers.ts";
 
-/** RFC 5280 4.1: one extension of a certificate or a request. */
+/** One extension of a certificate or a request (RFC 5280 4.1). */
 export interface Extension {
   readonly id: string;
   readonly isCritical: boolean;
   readonly value: Buffer;
 }
 
-/** A request with more is an attack: real certificates have at most about twenty. */
+/** The most extensions. Real certificates have at most about twenty, so more are an attack. */
 export const maximumExtensions = 256;
 
-/** Parses an Extensions sequence from its whole encoding. `duplicateMessage` makes the error message for a repeated id. */
+/** Parses an Extensions sequence from its whole encoding. `duplicateMessage` returns the error message for a repeated id. */
 export function parseExtensions(encoded: Buffer, duplicateMessage: (id: string) => string): Extension[] {
   const reader = soleSequence(encoded, "");
   const extensions: Extension[] = [];
@@ -39,7 +39,7 @@ export function parseExtensions(encoded: Buffer, duplicateMessage: (id: string) 
   return extensions;
 }
 
-/** The value of the extension of an identifier; undefined when there is none. */
+/** The value of the extension with an identifier. Undefined when there is none. */
 export const extensionValue = (extensions: readonly Extension[], id: string): Buffer | undefined =>
   extensions.find((extension) => extension.id === id)?.value;
 
@@ -48,14 +48,14 @@ export const encodeExtension = ({ id, isCritical, value }: Extension): Buffer =>
     ? encodeSequence(encodeObjectIdentifier(id), encodedTrue, encodeOctetString(value))
     : encodeSequence(encodeObjectIdentifier(id), encodeOctetString(value));
 
-/** The value of the extension AuthorityKeyIdentifier, with the identifier of the key alone (RFC 5280 section 4.2.1.1). */
+/** The value of the extension AuthorityKeyIdentifier, with only the key identifier (RFC 5280 section 4.2.1.1). */
 export const encodeAuthorityKeyId = (keyId: Buffer): Buffer =>
   encodeSequence(encodeElement(contextTag(0, "primitive"), keyId));
 
-/** A GeneralName that is a URI (RFC 5280 section 4.2.1.6): ASCII only. */
+/** Encodes a URI as a GeneralName (RFC 5280 section 4.2.1.6). ASCII only. */
 const encodeUri = (uri: string): Buffer => encodeElement(contextTag(6, "primitive"), Buffer.from(uri, "latin1"));
 
-/** The field `distributionPoint` of a DistributionPoint or an IssuingDistributionPoint: URIs of one list. */
+/** Encodes the field `distributionPoint` of a DistributionPoint or an IssuingDistributionPoint: all URIs are for the same list. */
 export const encodeDistributionPointName = (uris: readonly string[]): Buffer =>
   encodeTagged(0, encodeTagged(0, ...uris.map(encodeUri)));
 

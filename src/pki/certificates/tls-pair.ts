@@ -5,10 +5,12 @@ import { decodePemBlocks } from "../pem.ts";
 import { PkiError } from "../pki-error.ts";
 import type { PublicKeyInfo } from "../keys/public-key.ts";
 
-/** More than the largest RSA key takes that can be used. */
+/** The largest private key: more than the largest usable RSA key takes. */
 const maximumKeyBytes = 16 * 1024;
 
-/** Why a certificate and a private key, both in PEM, are no pair for TLS (in the words of Go's `tls.X509KeyPair`). */
+/**
+ * Why a certificate and a private key, both in PEM, are not a pair for TLS, in the words of Go's `tls.X509KeyPair`. Undefined: they are.
+ */
 export function tlsPairFault(certificatePem: Uint8Array, keyPem: Uint8Array): string | undefined {
   try {
     const certificate = parseCertificate(certificateBlock(certificatePem));
@@ -51,14 +53,14 @@ function keyBlock(pem: Uint8Array): Buffer {
   );
 }
 
-/** The public half of a private key in any of its forms, whatever the block's label says. */
+/** The public half of a private key in any of its forms, whatever the label of its PEM block is. */
 function parsePrivateKey(der: Buffer): PublicKeyInfo {
   for (const type of ["pkcs1", "pkcs8", "sec1"] as const) {
     if (der.length > maximumKeyBytes) break;
     try {
       return publicKeyInfoOf(createPrivateKey({ key: der, format: "der", type }));
     } catch {
-      // It may have another form.
+      // The key may be in another form.
     }
   }
   throw new PkiError("tls: failed to parse private key");

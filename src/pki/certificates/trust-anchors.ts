@@ -5,14 +5,14 @@ import { orPkiError, PkiError } from "../pki-error.ts";
 
 export const maximumTrustBundleBytes = 1024 * 1024;
 
-/** Finding a bad entry costs as much as reading a good one, and a bundle of this size has room for 17,000 of them. */
+/** The most faults. A bad entry costs as much time as a good one, and the largest bundle has room for 17,000 bad entries. */
 const maximumFaults = 1000;
 
 /**
- * Validates a ClusterTrustBundle's `spec.trustBundle`: at least one anchor, no duplicates, and every block is a
- * `CERTIFICATE` without headers that parses and has the CA flag. Returns the faults of the entries, or, when every
- * entry is valid, the faults of the bundle as a whole (upstream: certificates' validateTrustBundle). Stops at the thousandth.
- * `maximumTrustBundleBytes` limits the size. Yields before each entry: thousands of them take long.
+ * Validates a ClusterTrustBundle's `spec.trustBundle`: at least one anchor, no duplicates, and every block is a `CERTIFICATE` without
+ * headers that parses and has the CA flag. Returns the faults of the entries, at most a thousand. If every entry is valid, returns the
+ * faults of the bundle as a whole (upstream: certificates' validateTrustBundle). `maximumTrustBundleBytes` limits the size. Yields before
+ * each entry, because thousands of entries take long.
  */
 export function* findAnchorFaults(pem: string): Generator<undefined, string[]> {
   const faults: string[] = [];

@@ -5,9 +5,9 @@ import { eachPemBlock } from "../pem.ts";
 import { orPkiError, PkiError } from "../pki-error.ts";
 
 /**
- * Validates a CertificateSigningRequest's `status.certificate`: at least one PEM block; every block is a `CERTIFICATE`
- * without headers and holds at least one BER certificate (RFC 5280 section 4). Text around blocks is allowed. Returns
- * the fault in upstream's words, or undefined. Yields before each certificate: thousands of them take long.
+ * Validates a CertificateSigningRequest's `status.certificate`: at least one PEM block; every block is a `CERTIFICATE` without headers and
+ * contains at least one BER certificate (RFC 5280 section 4). Text around blocks is allowed. Returns the fault in upstream's words, or
+ * undefined. Yields before each certificate, because thousands of certificates take long.
  */
 export function* validateCertificatesPem(pem: string | Uint8Array): Generator<undefined, string | undefined> {
   let count = 0;
@@ -22,7 +22,7 @@ export function* validateCertificatesPem(pem: string | Uint8Array): Generator<un
   return count === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-/** Tries DER first: nearly all input is DER, so its faults are the ones to report. */
+/** The fault of concatenated certificates. Tries DER first and reports its faults, because nearly all input is DER. */
 function* certificatesFault(bytes: Buffer): Generator<undefined, string | undefined> {
   const faultOfDer = yield* parseFault(bytes);
   if (faultOfDer === undefined) return undefined;
@@ -30,7 +30,7 @@ function* certificatesFault(bytes: Buffer): Generator<undefined, string | undefi
   return der instanceof PkiError || (yield* parseFault(der)) !== undefined ? faultOfDer : undefined;
 }
 
-/** Why these are no concatenated certificates, or undefined when they are. */
+/** Why the bytes are not concatenated certificates, or undefined when they are. */
 function* parseFault(der: Buffer): Generator<undefined, string | undefined> {
   const reader = new DerReader(der);
   while (!reader.isAtEnd) {

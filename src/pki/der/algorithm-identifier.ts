@@ -2,7 +2,7 @@ import { DerReader, tags } from "./der.ts";
 import type { DerElement } from "./der.ts";
 import { PkiError } from "../pki-error.ts";
 
-/** RFC 5280 4.1.1.2. */
+/** An AlgorithmIdentifier (RFC 5280 4.1.1.2). */
 export interface AlgorithmIdentifier {
   readonly algorithm: string;
   /** The whole encoding of the parameters; empty when there are none. */
@@ -30,8 +30,8 @@ const malformed = (): PkiError => new PkiError("asn1: structure error: malformed
 const constructedTypes = new Set([0x10, 0x11, 0x08, 0x0b]);
 
 /**
- * Refuses a value whose outermost encoding no decoder would accept. For places where any type is allowed (attribute
- * values, algorithm parameters). Does not look inside sequences and sets. Throws PkiError.
+ * Throws PkiError for a value whose outermost encoding no decoder would accept. For places where any type is allowed (attribute values,
+ * algorithm parameters). Does not check the content of sequences and sets.
  */
 export function checkAnyValue({ tag, content, bytes }: DerElement): void {
   if (tag >= 0x40) return;

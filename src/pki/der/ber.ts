@@ -2,17 +2,16 @@ import { tags } from "./der.ts";
 import { encodeElement } from "./der-writer.ts";
 import { PkiError } from "../pki-error.ts";
 
-/** No certificate nests this deep. */
+/** The deepest nesting: no certificate nests this deep. */
 const maximumDepth = 32;
-/** Nor do those of one block hold as many values. */
+/** The most values: the certificates of one block have fewer. */
 const maximumValues = 10_000;
 
 const notBer = (): PkiError => new PkiError("asn1: syntax error: not BER");
 
 /**
- * Rewrites concatenated BER values (X.690 8) as DER, as far as lengths, constructed strings and booleans are concerned.
- * Sets are not sorted: the result is only parsed, never signed. Throws PkiError for input that is not BER. Depth and number are
- * bounded.
+ * Rewrites concatenated BER values (X.690 8) as DER: their lengths, constructed strings and booleans. Sets are not sorted, because the
+ * result is only parsed and never signed. Throws PkiError for input that is not BER. The depth and the number of values are bounded.
  */
 export function berToDer(bytes: Buffer): Buffer {
   const seen = { count: 0 };
@@ -25,7 +24,7 @@ interface Place {
   readonly offset: number;
   readonly end: number;
   readonly depth: number;
-  /** The values so far, at all depths. */
+  /** The number of values so far, at all depths. */
   readonly seen: { count: number };
 }
 
@@ -34,7 +33,7 @@ const isAt =
   (offset: number): boolean =>
     offset >= end;
 
-/** Rewrites the values from a place on. `next` is where they end. */
+/** Rewrites the values from an offset on. `next` is the offset of their end. */
 function rewriteAll({ isAtEnd, ...place }: Place & { readonly isAtEnd: (offset: number) => boolean }): {
   readonly encoded: readonly Buffer[];
   readonly next: number;
@@ -68,7 +67,7 @@ function rewrite(place: Place): { readonly encoded: Buffer; readonly next: numbe
   return { encoded: join(tag, rewriteAll({ ...inside, end: next, isAtEnd: isAt(next) }).encoded), next };
 }
 
-/** Tag and length (X.690 8.1.2, 8.1.3). */
+/** Reads tag and length (X.690 8.1.2, 8.1.3). */
 function readHeader({ bytes, offset, end }: Pick<Place, "bytes" | "offset" | "end">): {
   readonly tag: number;
   readonly contentStart: number;
@@ -85,7 +84,7 @@ function readHeader({ bytes, offset, end }: Pick<Place, "bytes" | "offset" | "en
   return { tag, contentStart, length: lengthOctets === 0 ? firstLength : bytes.readUIntBE(offset + 2, lengthOctets) };
 }
 
-/** In BER, TRUE is any octet except zero. In DER it is 0xff. */
+/** Encodes a primitive value. In BER, TRUE is any octet except zero. In DER it is 0xff. */
 const primitive = (tag: number, content: Buffer): Buffer =>
   encodeElement(tag, tag === tags.boolean && content.length === 1 && content[0] !== 0 ? Buffer.of(0xff) : content);
 

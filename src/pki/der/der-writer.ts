@@ -22,7 +22,7 @@ export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buf
 
 export const encodeSequence = (...parts: readonly Uint8Array[]): Buffer => encodeElement(tags.sequence, ...parts);
 
-/** A constructed value with a context-specific tag: `[0] EXPLICIT`, or `[0] IMPLICIT` of a sequence or a set. */
+/** Encodes a constructed value with a context-specific tag: `[0] EXPLICIT`, or `[0] IMPLICIT` of a sequence or a set. */
 export const encodeTagged = (number: number, ...parts: readonly Uint8Array[]): Buffer =>
   encodeElement(contextTag(number, "constructed"), ...parts);
 
@@ -61,11 +61,11 @@ export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(
 export const encodeBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
   encodeElement(tags.bitString, Uint8Array.of(unusedBits), bytes);
 
-/** Identifiers are nearly always constants of this program. The limit is for all others. */
+/** The encoded identifiers. They are nearly always constants of this program; the limit is for all others. */
 const knownIdentifiers = new Map<string, Buffer>();
 const maximumKnownIdentifiers = 256;
 
-/** The result is shared: do not change it. */
+/** Encodes an OBJECT IDENTIFIER. The result is shared: do not change it. */
 export function encodeObjectIdentifier(dotted: string): Buffer {
   const known = knownIdentifiers.get(dotted);
   if (known !== undefined) return known;
@@ -99,7 +99,7 @@ export function encodeTime(milliseconds: number): Buffer {
     : encodeGeneralizedTime(milliseconds);
 }
 
-/** Encodes a GeneralizedTime whatever the year. Milliseconds are cut off. */
+/** Encodes a GeneralizedTime for any year. Milliseconds are cut off. */
 export const encodeGeneralizedTime = (milliseconds: number): Buffer =>
   encodeElement(tags.generalizedTime, Buffer.from(digitsOf(milliseconds), "latin1"));
 

@@ -48,10 +48,10 @@ interface Header {
   readonly contentLength: number;
 }
 
-/** More in one list is an attack. */
+/** The most entries of a list: more are an attack. */
 const maximumEntries = 1000;
 
-/** A longer value is refused before anything is sliced. */
+/** The longest value. A longer one is refused before its content is read. */
 const maximumLength = 1 << 24;
 
 const syntaxError = (message: string): PkiError => new PkiError(`asn1: syntax error: ${message}`);
@@ -67,7 +67,7 @@ export class DerReader {
   readonly #end: number;
   #offset: number;
 
-  /** Reads the octets from `start` to before `end`: all of them by default. */
+  /** Reads the octets from `start` up to, but not including, `end`. By default all of them. */
   constructor(
     bytes: Buffer,
     { start = 0, end = bytes.length }: { readonly start?: number; readonly end?: number } = {},
@@ -103,7 +103,7 @@ export class DerReader {
     return this.#bytes.subarray(header.contentStart, end);
   }
 
-  /** Goes to the end of a value, and returns where that is. */
+  /** Moves to the end of a value, and returns its offset. */
   #skip({ contentStart, contentLength }: Header): number {
     const end = contentStart + contentLength;
     if (end > this.#end) throw syntaxError("data truncated");
@@ -111,7 +111,7 @@ export class DerReader {
     return end;
   }
 
-  /** Reads the content of the next value, which must have this tag. Errors call the structure `typeName`. */
+  /** Reads the content of the next value, which must have this tag. `typeName` is the structure's name in errors. */
   read(tag: number, typeName: string): Buffer {
     return this.#content(this.#expected(tag, typeName));
   }
@@ -120,14 +120,14 @@ export class DerReader {
     return this.#element(this.#expected(tag, typeName));
   }
 
-  /** Reads the next value, which must have this tag, with its identifier and length. */
+  /** Reads the whole next value, with identifier and length. It must have this tag. */
   readWhole(tag: number, typeName: string): Buffer {
     const start = this.#offset;
     const end = this.#skip(this.#expected(tag, typeName));
     return this.#bytes.subarray(start, end);
   }
 
-  /** A reader of the content of the next value, which must have this tag. */
+  /** Returns a reader of the content of the next value, which must have this tag. */
   readNested(tag: number, typeName: string): DerReader {
     const header = this.#expected(tag, typeName);
     return new DerReader(this.#bytes, { start: header.contentStart, end: this.#skip(header) });
@@ -154,7 +154,7 @@ export class DerReader {
     return content;
   }
 
-  /** An INTEGER of at most six octets. */
+  /** Reads an INTEGER of at most six octets. */
   readSmallInteger(): number {
     const content = this.read(tags.integer, "int");
     checkInteger(content);
@@ -179,7 +179,7 @@ export class DerReader {
     return { bytes: content.subarray(1), unusedBits };
   }
 
-  /** Reads values up to the end. Throws PkiError for more than a thousand: no list in a certificate is that long. */
+  /** Calls `read` until the end is reached. Throws PkiError for more than a thousand values: no list in a certificate is that long. */
   each(read: () => void): void {
     for (let count = 0; !this.isAtEnd; count++) {
       if (count === maximumEntries) throw structureError("too many entries");
@@ -187,7 +187,7 @@ export class DerReader {
     }
   }
 
-  /** Refuses data after the last value that was read. */
+  /** Throws PkiError when data is left after the last value that was read. */
   expectEnd(): void {
     if (!this.isAtEnd) throw syntaxError("trailing data");
   }
@@ -201,7 +201,7 @@ export class DerReader {
     return header;
   }
 
-  /** Peeks at the identifier and length of the next value. */
+  /** Returns the identifier and length of the next value, without moving on. */
   #header(): Header {
     const bytes = this.#bytes;
     const tag = this.nextTag;
@@ -235,11 +235,14 @@ export function soleValue<T>(bytes: Buffer, read: (reader: DerReader) => T): T {
   return value;
 }
 
-/** A reader of the content of a SEQUENCE that must be all of `bytes`. Errors call it `typeName`. Throws PkiError. */
+/** Returns a reader of the content of a SEQUENCE, which must be all of `bytes`. `typeName` is its name in errors. Throws PkiError. */
 export const soleSequence = (bytes: Buffer, typeName: string): DerReader =>
   soleValue(bytes, (reader) => reader.readSequence(typeName));
 
-/** In Go's words, with Go's view of the tag: upstream's clients see this message when a request has another structure. */
+/**
+ * The error of a wrong tag, in Go's words and with the tag as Go prints it: upstream's clients see this message when a request has another
+ * structure.
+ */
 function tagMismatch(
   { tag, contentStart, contentLength }: Header,
   { expectedTag, typeName }: { readonly expectedTag: number; readonly typeName: string },
@@ -262,7 +265,7 @@ function checkInteger(content: Buffer): void {
   }
 }
 
-/** The dotted form of an OBJECT IDENTIFIER's content, from `start` to before `end`; arcs must fit 31 bits. */
+/** Decodes the content of an OBJECT IDENTIFIER, from `start` up to `end`, to its dotted form. Arcs must fit 31 bits. */
 function decodeObjectIdentifier(
   bytes: Buffer,
   { start, end }: { readonly start: number; readonly end: number },
@@ -306,7 +309,7 @@ export function readTime(reader: DerReader): number {
   const year = isUtcTime ? `${digits < "50" ? "20" : "19"}${digits}` : digits;
   const written = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const date = new Date(written);
-  // It also reads the 30th of February, as a day of March.
+  // `Date` also accepts the 30th of February, as a day of March.
   if (Number.isNaN(date.getTime()) || date.toISOString() !== written) throw malformed();
   return date.getTime() - offsetMilliseconds(zone, malformed);
 }

@@ -43,7 +43,7 @@ export const oids = {
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
   caIssuers: "1.3.6.1.5.5.7.48.2",
 
-  // RFC 3779, and Netscape's own: what a certificate's addresses, networks and uses are
+  // RFC 3779 (addresses and networks), and Netscape's own (certificate types)
   ipAddressBlocks: "1.3.6.1.5.5.7.1.7",
   autonomousSystems: "1.3.6.1.5.5.7.1.8",
   netscapeCertificateType: "2.16.840.1.113730.1.1",

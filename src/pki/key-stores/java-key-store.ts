@@ -9,13 +9,13 @@ const magic = 0xfeedfeed;
 const version = 2;
 const privateKeyEntry = 1;
 const trustedCertificateEntry = 2;
-/** Sun's own protection of keys, which is all that the format has. */
+/** The algorithm identifier of Sun's own protection of keys, the only one of this format. */
 const keyProtector = "1.3.6.1.4.1.42.2.17.1.1";
 
 /**
- * A store of Java's old format JKS with one key and its certificates, for programs that read nothing newer (the format is that of
- * `sun.security.provider.JavaKeyStore`). Its protection by SHA-1 is weak: the mode of the file is what protects the key.
- * The same entry gives the same bytes. Java finds aliases in lower case only.
+ * Encodes a store in Java's old format JKS, with one key and its certificates, for programs that read no newer format (specified by
+ * `sun.security.provider.JavaKeyStore`). Its protection with SHA-1 is weak, so the mode of the file must protect the key. The same entry
+ * results in the same bytes. Java finds only aliases in lower case.
  */
 export function encodeJavaKeyStore(entry: KeyStoreEntry): Buffer {
   const password = utf16(entry.password);
@@ -36,8 +36,8 @@ export function encodeJavaKeyStore(entry: KeyStoreEntry): Buffer {
 }
 
 /**
- * A store of the same format with certificates alone, which Java trusts. The same ones and password give the same bytes. Throws PkiError
- * for a certificate that no trust store takes.
+ * Encodes a store in the same format with certificates only, which Java trusts. The same certificates and password result in the same
+ * bytes. Throws PkiError for a certificate that trust stores cannot contain.
  */
 export function encodeJavaTrustStore(store: TrustStore): Buffer {
   const entries = trustedEntries(store).map(({ alias, certificate: { der, notBefore } }) =>
@@ -61,7 +61,7 @@ function date(milliseconds: number): Buffer {
   return bytes;
 }
 
-/** A salt, the key under a stream of digests, and a digest of password and key. */
+/** The protected key: a salt, the key XORed with a stream of digests, and a digest of password and key. */
 function protectedKey(entry: KeyStoreEntry, password: Buffer): Buffer {
   const salt = saltFor(entry, { purpose: "key salt", bytes: 20 });
   const key = privateKeyDer(entry);
@@ -88,7 +88,7 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Java's modified UTF-8, which is ASCII for what is allowed here. */
+/** Encodes a text in Java's modified UTF-8, which is ASCII for the allowed characters. */
 function text(ascii: string): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(ascii.length);

@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 
-/** A key with its certificates, to be kept in a key store of one entry. */
+/** A key with its certificates, for a key store with one entry. */
 export interface KeyStoreEntry {
   /** The name by which programs find the key. */
   readonly alias: string;
   /** Visible ASCII characters. */
   readonly password: string;
   readonly privateKey: KeyObject;
-  /** DER, the key's own certificate first. */
+  /** The certificates in DER. The key's own is the first. */
   readonly chain: readonly Uint8Array[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -19,8 +19,8 @@ export const privateKeyDer = ({ privateKey }: KeyStoreEntry): Buffer =>
   privateKey.export({ format: "der", type: "pkcs8" });
 
 /**
- * Bytes for a salt or an initialization vector of up to 32 bytes. They look random without the key, and are the
- * same for the same entry: so a store can be compared with the file that was written before.
+ * Returns up to 32 bytes for a salt or an initialization vector. They look random without the key, and are the same for the same entry, so
+ * that a store can be compared with the file that was written before.
  */
 export function saltFor(
   entry: KeyStoreEntry,

@@ -23,7 +23,7 @@ const ids = {
   x509Certificate: "1.2.840.113549.1.9.22.1",
   friendlyName: "1.2.840.113549.1.9.20",
   localKeyId: "1.2.840.113549.1.9.21",
-  /** Oracle's: for which extended key usages a certificate without a key is trusted. */
+  /** Oracle's attribute: the extended key usages for which a certificate without a key is trusted. */
   trustedKeyUsage: "2.16.840.1.113894.746875.1.1",
   pbes2: "1.2.840.113549.1.5.13",
   pbkdf2: "1.2.840.113549.1.5.12",
@@ -31,15 +31,15 @@ const ids = {
   aes256Cbc: "2.16.840.1.101.3.4.1.42",
 };
 
-/** As many as Java and OpenSSL use. The password is in a file beside the store: more would only cost time. */
+/** The number of iterations, as in Java and OpenSSL. The password is in a file beside the store, so more would only cost time. */
 const iterations = 10_000;
 
 const explicit = (content: Uint8Array): Buffer => encodeTagged(0, content);
 
 /**
- * A PKCS #12 store (RFC 7292) with one key and its certificates. The key is encrypted with AES-256 (PBES2, RFC 8018), the whole
- * is authenticated with HMAC-SHA-256; the certificates, which are public, are not encrypted. The same entry gives the same
- * bytes. Read by OpenSSL 1.1 and Java 8u301 and later.
+ * Encodes a PKCS #12 store (RFC 7292) with one key and its certificates. The key is encrypted with AES-256 (PBES2, RFC 8018), and the whole
+ * store is authenticated with HMAC-SHA-256. The certificates are public, so they are not encrypted. The same entry results in the same
+ * bytes. OpenSSL 1.1 and Java 8u301 and later can read it.
  */
 export function encodePkcs12(entry: KeyStoreEntry): Buffer {
   const attributes = encodeSetOf([
@@ -57,8 +57,8 @@ export function encodePkcs12(entry: KeyStoreEntry): Buffer {
 }
 
 /**
- * A PKCS #12 store of certificates alone, with the attribute by which Java trusts them. Protected as a store with a key. The same
- * certificates and password give the same bytes. Throws PkiError for a certificate that no trust store takes.
+ * Encodes a PKCS #12 store of certificates only, with the attribute that makes Java trust them. It is authenticated like a store with a
+ * key. The same certificates and password result in the same bytes. Throws PkiError for a certificate that trust stores cannot contain.
  */
 export function encodePkcs12TrustStore(store: TrustStore): Buffer {
   const entries = trustedEntries(store);
@@ -71,7 +71,7 @@ export function encodePkcs12TrustStore(store: TrustStore): Buffer {
 
 interface StoreProtection {
   readonly password: string;
-  /** What the key of the MAC is derived with, besides the password. */
+  /** The salt for deriving the key of the MAC from the password. */
   readonly salt: Buffer;
 }
 
@@ -131,7 +131,7 @@ function macData(safe: Buffer, { password, salt }: StoreProtection): Buffer {
   return encodeSequence(digestInfo, encodeOctetString(salt), encodeSmallInteger(iterations));
 }
 
-/** RFC 7292 B.2 with SHA-256, for the key of the MAC (ID 3): one block is as long as the key. */
+/** Derives the key of the MAC (RFC 7292 B.2 with SHA-256, ID 3). One block is as long as the key. */
 function macKey(password: string, salt: Buffer): Buffer {
   const blockBytes = 64;
   const fill = (bytes: Buffer): Buffer => Buffer.alloc(Math.ceil(bytes.length / blockBytes) * blockBytes, bytes);

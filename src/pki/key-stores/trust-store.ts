@@ -3,23 +3,24 @@ import { fingerprintOf } from "../certificates/certificate.ts";
 import type { Certificate } from "../certificates/certificate.ts";
 import { PkiError } from "../pki-error.ts";
 
-/** Certificates that programs trust, to be kept in a store without keys. */
+/** Certificates that programs trust, for a store without keys. */
 export interface TrustStore {
-  /** Each once. Their order means nothing. */
+  /** Without duplicates. Their order does not matter. */
   readonly certificates: readonly Certificate[];
-  /** Visible ASCII characters. It protects the store from accidents alone: certificates are public. */
+  /** Visible ASCII characters. The password only protects the store from accidents, because certificates are public. */
   readonly password: string;
 }
 
 export interface TrustedEntry {
-  /** The name by which people find the certificate. Each has its own. */
+  /** The name by which people find the certificate, unique in the store. */
   readonly alias: string;
   readonly certificate: Certificate;
 }
 
 /**
- * The entries of a store: the same ones in the same order for the same certificates, in whatever order they come. Throws PkiError for a
- * certificate without a subject or an issuer (RFC 5280 4.1.2.4 and 4.1.2.6): Java would read nothing of the whole store.
+ * The entries of a store. The same certificates result in the same entries in the same order, whatever the order of the certificates is.
+ * Throws PkiError for a certificate without a subject or an issuer (RFC 5280 4.1.2.4 and 4.1.2.6), because Java could not read the whole
+ * store.
  */
 export const trustedEntries = ({ certificates }: Pick<TrustStore, "certificates">): TrustedEntry[] =>
   certificates
@@ -36,7 +37,10 @@ export const trustedEntries = ({ certificates }: Pick<TrustStore, "certificates"
 
 const longestName = 64;
 
-/** Java has aliases in lower case. Several CAs may have one name: 64 bits of the fingerprint tell them apart. */
+/**
+ * The alias of a certificate, in lower case as Java requires. Several CAs may have the same name, so 64 bits of the fingerprint make it
+ * unique.
+ */
 function aliasOf({ subject }: Certificate, fingerprint: string): string {
   const words =
     subject.commonName
@@ -46,7 +50,7 @@ function aliasOf({ subject }: Certificate, fingerprint: string): string {
   return [...words, fingerprint.slice(0, 16)].join("-");
 }
 
-/** Bytes for a salt of up to 32 bytes: the same for the same certificates, so that a store can be compared with the file. */
+/** Returns up to 32 bytes for a salt. They are the same for the same certificates, so that a store can be compared with the file. */
 export function saltForCertificates(entries: readonly TrustedEntry[], bytes: number): Buffer {
   const digest = createHash("sha256");
   for (const { certificate } of entries) digest.update(certificate.der);

@@ -15,7 +15,7 @@ export interface SignedData {
   readonly sha1: "allowed" | "refused";
 }
 
-/** The signature of a certificate, if `issuer` has signed it. */
+/** The data for checking whether `issuer` has signed a certificate. */
 export const certificateSignature = (
   { tbsCertificate, signature, signatureAlgorithm }: Certificate,
   issuer: Certificate,
@@ -41,8 +41,8 @@ export function checkSignature(data: SignedData): void {
 }
 
 /**
- * Like `checkSignature`, but in the thread pool, so that the event loop is free meanwhile. Rejects where that throws. The octets
- * must not change until it has ended.
+ * Does the same as `checkSignature` in the thread pool, so that the event loop is free. Rejects instead of throwing. The octets must not
+ * change until it has ended.
  */
 export async function checkSignatureInThreadPool(data: SignedData): Promise<void> {
   const { algorithm, key } = verifiable(data);
@@ -52,13 +52,13 @@ export async function checkSignatureInThreadPool(data: SignedData): Promise<void
         resolve(error === null && isEqual),
       );
     } catch {
-      resolve(false); // as isValid
+      resolve(false); // as in `isValid`
     }
   });
   if (!isMade) throw invalid(data);
 }
 
-/** The key, imported. Throws PkiError when no signature by it counts. */
+/** Imports the key. Throws PkiError when its signatures must not be accepted. */
 function verifiable({ algorithm, publicKey, sha1 }: SignedData): Verifying {
   if (algorithm === undefined) throw unimplemented();
   if (algorithm.hash === "md5" || (algorithm.hash === "sha1" && sha1 === "refused")) {

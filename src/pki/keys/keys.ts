@@ -7,7 +7,7 @@ import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 
 export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
 
-/** Generates a private key. RSA takes up to seconds, and nothing else happens in the process meanwhile. */
+/** Generates a private key. RSA takes up to several seconds, in which the process does nothing else. */
 export function generatePrivateKey(type: KeyType): KeyObject {
   const [family, detail = ""] = type.split(" ");
   if (family === "ECDSA") return generateKeyPairSync("ec", { namedCurve: detail }).privateKey;
@@ -15,7 +15,7 @@ export function generatePrivateKey(type: KeyType): KeyObject {
   return generateKeyPairSync("ed25519").privateKey;
 }
 
-/** The type of a public key, in the words of `KeyType` where it is one. */
+/** The type of a public key, as a `KeyType` if there is one for it. */
 export const keyTypeOf = ({ algorithm, sizeBits, curve }: PublicKeyInfo): string =>
   algorithm === "RSA" ? `RSA ${sizeBits}` : [algorithm, curve].join(" ").trim();
 
@@ -41,14 +41,14 @@ export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
   }
 }
 
-/** PKCS #8 says so in the label, OpenSSL's old form in a header (RFC 1421 section 4.6.1.3). */
+/** Whether a private key is encrypted. PKCS #8 has this in the label, OpenSSL's old format in a header (RFC 1421 section 4.6.1.3). */
 const isEncrypted = ({ type, headers }: PemBlock): boolean =>
   type === "ENCRYPTED PRIVATE KEY" || headers.has("DEK-Info");
 
 /**
- * Encodes in the form that every tool reads: SEC 1 ("EC PRIVATE KEY") for ECDSA, PKCS #1 for RSA, as client-go writes
- * them; PKCS #8 for Ed25519, which has no other. Java's Kubernetes client, for one, reads no ECDSA key in PKCS #8. The
- * result is secret: write it to a file of mode 0600.
+ * Encodes a private key in the form that every tool reads: SEC 1 ("EC PRIVATE KEY") for ECDSA, PKCS #1 for RSA, both as client-go writes
+ * them, and PKCS #8 for Ed25519, which has no other form. For example, Java's Kubernetes client reads no ECDSA key in PKCS #8. The result
+ * is secret: write it to a file of mode 0600.
  */
 export const encodePrivateKeyPem = (key: KeyObject): string =>
   key.export({ format: "pem", type: privateKeyForms.get(key.asymmetricKeyType) ?? "pkcs8" });
@@ -64,6 +64,6 @@ export function publicKeyInfoOf(key: KeyObject): PublicKeyInfo {
   return parsePublicKeyInfo(publicKey.export({ format: "der", type: "spki" }));
 }
 
-/** RFC 7093 2(1), like Go: the first 160 bits of the SHA-256 of the key's BIT STRING. */
+/** The identifier of a key (RFC 7093 2(1), like Go): the first 160 bits of the SHA-256 of the key's BIT STRING. */
 export const keyIdentifier = (publicKey: PublicKeyInfo): Buffer =>
   createHash("sha256").update(publicKey.keyBytes).digest().subarray(0, 20);

@@ -24,13 +24,13 @@ export interface PublicKeyInfo {
   readonly keyBytes: Buffer;
 }
 
-/** A larger modulus is refused while reading: OpenSSL cannot verify with it. */
+/** A larger modulus is refused by the parser, because OpenSSL cannot verify with it. */
 const maximumReadableRsaBits = 16_384;
-/** A larger modulus never verifies a signature, as in Go's crypto/tls: the cost grows with the square of the size. */
+/** A larger modulus never verifies a signature, as in Go's crypto/tls, because the cost grows with the square of the size. */
 const maximumRsaBits = 8192;
 /** A smaller modulus never verifies a signature, as in Go's crypto/rsa. */
 const minimumUsableRsaBits = 1024;
-/** Certificates are issued for smaller keys no more, and they sign no tokens. */
+/** No certificates are issued for smaller keys, and smaller keys sign no tokens. */
 export const minimumRsaBits = 2048;
 
 /**
@@ -68,7 +68,7 @@ function namedCurve(parameters: Buffer): ReturnType<typeof curveOf> {
   return curveOf(new DerReader(parameters).readObjectIdentifier());
 }
 
-/** Reads an RSAPublicKey (RFC 8017 A.1.1). The cost is linear in its length. */
+/** Reads an RSAPublicKey (RFC 8017 A.1.1) in linear time. */
 function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness"> {
   if (encoded[0] !== tags.sequence) throw new PkiError("x509: invalid RSA public key");
   const reader = soleSequence(encoded, "pkcs1PublicKey");
@@ -106,10 +106,12 @@ const isOdd = (integer: Buffer): boolean => ((integer.at(-1) ?? 0) & 1) === 1;
 
 const isNegative = (integer: Buffer): boolean => (integer[0] ?? 0) >= 0x80;
 
-/** The bits of an INTEGER that is not negative. A first octet of 0 stands alone, or before one whose highest bit is set. */
+/**
+ * The number of bits of a non-negative INTEGER. Its first octet is 0 only for the number 0, or before an octet whose highest bit is set.
+ */
 const bitLength = (integer: Buffer): number => integer.length * 8 - Math.clz32(integer[0] ?? 0) + 24;
 
-/** Converts the key for node:crypto. Throws PkiError when the key has a `weakness` or OpenSSL refuses it. */
+/** Imports a key into node:crypto. Throws PkiError when the key has a `weakness` or OpenSSL refuses it. */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {
   if (info.weakness !== undefined) throw new PkiError(info.weakness);
   const known = importedKeys.get(info);
@@ -123,7 +125,7 @@ export function importPublicKey(info: PublicKeyInfo): KeyObject {
   }
 }
 
-/** Importing a key costs half as much as a verification, and one CA key verifies many certificates. */
+/** The imported keys: an import takes half as long as a verification, and one CA key verifies many certificates. */
 const importedKeys = new WeakMap<PublicKeyInfo, KeyObject>();
 
 export type CurveName = "P-224" | "P-256" | "P-384" | "P-521";
@@ -177,10 +179,7 @@ const curves = new Map<string, Curve>([
 
 const curveOf = (objectIdentifier: string): Curve | undefined => curves.get(objectIdentifier);
 
-/**
- * Says in Go's words why octets are not an uncompressed point of the curve (SEC 1 2.3.4), or returns undefined when
- * they are.
- */
+/** Why octets are not an uncompressed point of the curve (SEC 1 2.3.4), in Go's words, or undefined when they are. */
 function pointFault({ name, sizeBits, p, b }: Curve, point: Buffer): string | undefined {
   const size = Math.ceil(sizeBits / 8);
   const goName = name.replace("-", "");

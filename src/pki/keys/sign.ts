@@ -40,7 +40,7 @@ export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
   return found;
 }
 
-/** The same for the private key of a public key. */
+/** The signature scheme for the private key of a public key. Throws PkiError as `signatureSchemeOf`. */
 export function signatureSchemeFor({ algorithm, curve }: Pick<PublicKeyInfo, "algorithm" | "curve">): SignatureScheme {
   const found =
     algorithm === "Ed25519"
@@ -54,9 +54,9 @@ export function signatureSchemeFor({ algorithm, curve }: Pick<PublicKeyInfo, "al
   return found;
 }
 
-/** Asked for each signature. Reading the public half of a key can cost more than one. */
+/** The schemes of keys, which are needed for each signature. Reading the public half of a key can take longer than a signature. */
 const knownSchemes = new WeakMap<KeyObject, SignatureScheme>();
 
-/** The signature over `data`: DER for ECDSA, PKCS #1 v1.5 for RSA. */
+/** Signs `data`. The signature is DER for ECDSA, and PKCS #1 v1.5 for RSA. */
 export const signData = (data: Buffer, privateKey: KeyObject): Buffer =>
   sign(signatureSchemeOf(privateKey).hash, data, privateKey);

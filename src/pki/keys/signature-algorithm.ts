@@ -40,7 +40,7 @@ const algorithms = new Map<string, SignatureAlgorithm>([
   [oids.ed25519, { name: "Ed25519", keyAlgorithm: "Ed25519", hash: null, isPss: false }],
 ]);
 
-/** Undefined for an algorithm that Go does not verify (DSA, Ed448, unusual PSS parameters). */
+/** The signature algorithm of an identifier. Undefined for an algorithm that Go does not verify (DSA, Ed448, unusual PSS parameters). */
 export function signatureAlgorithmOf(identifier: AlgorithmIdentifier): SignatureAlgorithm | undefined {
   if (identifier.algorithm === oids.rsassaPss) return pssAlgorithm(identifier.parameters);
   if (identifier.algorithm === oids.ed25519 && identifier.parameters.length > 0) return undefined;

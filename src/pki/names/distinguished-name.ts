@@ -12,8 +12,8 @@ interface NameAttribute {
 }
 
 /**
- * A distinguished name as Go's `pkix.Name` shows it: the common attributes by name (the last CommonName and
- * SerialNumber win), and all attributes in their order.
+ * A distinguished name in the form of Go's `pkix.Name`: the common attributes by name (the last CommonName and SerialNumber count), and all
+ * attributes in their order.
  */
 export interface DistinguishedName {
   readonly commonName: string;
@@ -29,14 +29,14 @@ export interface DistinguishedName {
   readonly relativeNames: readonly (readonly NameAttribute[])[];
 }
 
-/** X.520: ub-common-name. */
+/** The longest common name (X.520: ub-common-name). */
 export const maximumCommonNameLength = 64;
 
-/** A common name with a suffix. A name that would be too long is cut. */
+/** A common name with a suffix. A name that would be too long is cut before the suffix. */
 export const suffixedCommonName = (name: string, suffix: string): string =>
   name.slice(0, maximumCommonNameLength - suffix.length) + suffix;
 
-/** The parts of a new name. Attributes that are left out are empty. */
+/** The attributes of a new name. Attributes that are left out are empty. */
 export type DistinguishedNameParts = Partial<Omit<DistinguishedName, "relativeNames">>;
 
 /** The attributes that may have several values, in Go's encoding order. */
@@ -68,14 +68,14 @@ const shortNames = new Map<string, string>([
 ]);
 const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shortName, type]));
 
-/** More are an attack: real names have at most about ten. */
+/** The most attributes. Real names have at most about ten, so more are an attack. */
 const maximumAttributes = 1000;
 
 const recent = new RecentTexts<DistinguishedName>(256);
 
 /**
- * Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. The last names are remembered: a CA's is in each of its
- * certificates, and a certificate has that of its request.
+ * Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. The last names are remembered, because a CA's name is in each
+ * of its certificates, and a request's name is in its certificate.
  */
 export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
   const text = encoded.toString("latin1");
@@ -177,12 +177,12 @@ function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): 
   return text;
 }
 
-/** The encoded forms of names that are in use. A name never changes. */
+/** The encoded forms of names. A name never changes. */
 const encodedNames = new WeakMap<DistinguishedNameParts, Buffer>();
 
 /**
- * Encodes a name in Go's order: the values of one attribute form one relative name, and CommonName and SerialNumber
- * come last. Uses PrintableString when the text allows it, else UTF8String. The result is shared: do not change it.
+ * Encodes a name in Go's order: the values of one attribute form one relative name, and CommonName and SerialNumber come last. Uses
+ * PrintableString when the text allows it, otherwise UTF8String. The result is shared: do not change it.
  */
 export function encodeDistinguishedName(parts: DistinguishedNameParts): Buffer {
   const known = encodedNames.get(parts);
@@ -224,7 +224,7 @@ const escapeValue = (value: string): string =>
     .replace(/^[ #]| $/g, "\\$&")
     .replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
-/** Whether `formatDistinguishedName` writes some name as this text. Another spelling of the same name is another text. */
+/** Whether a text is a possible result of `formatDistinguishedName`. False for other spellings of the same name. */
 export function isFormattedDistinguishedName(text: string): boolean {
   const relativeNames = piecesOf(text, /(?:\\.|[^\\,])+/gs).map((relativeName) =>
     piecesOf(relativeName, /(?:\\.|[^\\+])+/gs).map((attribute) => {

@@ -3,12 +3,11 @@ const maximumLabelLength = 63;
 const label = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
 /**
- * Says why a text is not a DNS host name (RFC 1123 2.1, RFC 5890 2.3.1), or returns undefined when it is one. A host
- * name consists of labels of lower case letters, digits and inner hyphens: 1 to 63 characters each, 253 in all, no
- * final dot. Internationalized names must be in their `xn--` form. Upper case is refused: two spellings of one name
- * would match different rules. A name that ends in a number is refused: some clients read it as an IPv4 address. With
- * `allowsWildcard` the leftmost label may be `*`, unless it is the only label. The answer does not quote the text,
- * which may contain anything.
+ * Why a text is not a DNS host name (RFC 1123 2.1, RFC 5890 2.3.1), or undefined when it is one. A host name consists of labels of lower
+ * case letters, digits and inner hyphens: 1 to 63 characters each, 253 in all, no final dot. Internationalized names must be in their
+ * `xn--` form. Upper case is refused, because two spellings of one name would match different rules. A name that ends in a number is
+ * refused, because some clients read it as an IPv4 address. With `allowsWildcard` the leftmost label may be `*`, unless it is the only
+ * label. The result does not quote the text, which may contain anything.
  */
 export function dnsNameFault(
   name: string,
@@ -33,13 +32,12 @@ export function dnsNameFault(
 const wildcardRule = "may have a wildcard only as its whole first label, in front of other labels";
 
 /**
- * The host name in lower case, in the form that name constraints compare. Undefined when the text is not a host name:
- * then no constraint can be decided. Also accepts underscores, which `dnsNameFault` refuses: many names in use have
- * them.
+ * The host name in lower case, in the form that name constraints compare. Undefined when the text is not a host name, so that no constraint
+ * can be decided. Also accepts underscores, which `dnsNameFault` refuses, because many names in use have them.
  */
 export function hostNameOf(text: string, options: { readonly allowsWildcard: boolean }): string | undefined {
   const host = text.toLowerCase();
-  // Lower-casing other text may change its length or turn it into ASCII, so only ASCII counts as a name.
+  // Converting other text to lower case may change its length or turn it into ASCII, so only ASCII counts as a name.
   if (!/^\p{ASCII}*$/u.test(text)) return undefined;
   return dnsNameFault(host.replaceAll("_", "x"), options) === undefined ? host : undefined;
 }

@@ -52,7 +52,7 @@ function parseIpv4(text: string): Buffer | undefined {
   return Buffer.from(parts.map(Number));
 }
 
-/** The octets of one side of `::`; only the last side may end in an IPv4 address. */
+/** The octets on one side of `::`. Only the last side may end in an IPv4 address. */
 function parseGroups(text: string, { isLast }: { readonly isLast: boolean }): number[] | undefined {
   if (text === "") return [];
   const octets: number[] = [];
@@ -70,7 +70,7 @@ function parseGroups(text: string, { isLast }: { readonly isLast: boolean }): nu
   return octets;
 }
 
-/** An address as certificates show it, so that two spellings of one address are equal. Undefined when it is none. */
+/** An address in the form of certificates, in which two spellings of one address are equal. Undefined when the text is not an address. */
 export function normalIpAddress(text: string): string | undefined {
   const octets = parseIpAddress(text);
   return octets && formatIpAddress(octets);

@@ -1,6 +1,6 @@
 import { hostNameOf } from "./dns-name.ts";
 
-/** RFC 5321 4.1.2: the local part as written, and the host in lower case. Only the host ignores case (RFC 5280 7.5). */
+/** A mailbox (RFC 5321 4.1.2): the local part as written, and the host in lower case, because only the host ignores case (RFC 5280 7.5). */
 export interface Mailbox {
   readonly localPart: string;
   readonly host: string;

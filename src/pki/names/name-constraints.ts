@@ -14,8 +14,8 @@ import { extensionValue } from "../certificates/extension.ts";
 import type { Extension } from "../certificates/extension.ts";
 
 /**
- * A base name: the constraint covers names at or below it. `base` is in lower case. `other` is a kind of name that
- * Signet does not know.
+ * The base of a constraint, which covers names at or below it. `base` is in lower case. `other` is a kind of name that Signet does not
+ * know.
  */
 type Subtree =
   | { readonly kind: "dns" | "uri"; readonly base: string }
@@ -23,21 +23,21 @@ type Subtree =
   | { readonly kind: "ip"; readonly base: IpRange }
   | { readonly kind: "other"; readonly base: { readonly tag: number } };
 
-/** RFC 5280 4.2.1.10. */
+/** The name constraints of a CA (RFC 5280 4.2.1.10). */
 export interface NameConstraints {
   readonly permitted: readonly Subtree[];
   readonly excluded: readonly Subtree[];
-  /** True when a constraint is about a kind of name that Signet does not know. */
+  /** Whether a constraint is for a kind of name that Signet does not know. */
   readonly hasUnknownKinds: boolean;
 }
 
-/** The parts of a certificate that name constraints are checked against. */
+/** The parts of a certificate that are compared with name constraints. */
 interface ConstrainedCertificate {
   readonly subject: DistinguishedName;
   readonly extensions: readonly Extension[];
 }
 
-/** Parses the value of the extension. Throws PkiError, also for a base that is malformed. */
+/** Parses the value of the extension. Throws PkiError, also for a malformed base. */
 export function parseNameConstraints(value: Buffer): NameConstraints {
   const reader = soleSequence(value, "NameConstraints");
   const permitted = parseSubtrees(reader.readOptional(contextTag(0, "constructed")));
@@ -80,7 +80,7 @@ function parseSubtree({ tag, content }: DerElement): Subtree {
 const unparsable = (kind: string, text: string): PkiError =>
   new PkiError(`x509: failed to parse ${kind} constraint ${JSON.stringify(text)}`);
 
-/** `text` is empty (covers every name), a host, or a host after a leading dot. */
+/** The base of a domain. `text` is empty (covers every name), a host, or a host after a leading dot. */
 function domainBase(text: string, kind: string): string {
   if (text === "") return "";
   const dot = text.startsWith(".") ? "." : "";
@@ -104,7 +104,7 @@ function ipRange(content: Buffer): IpRange {
   return { address: content.subarray(0, half), mask };
 }
 
-/** A name, parsed as far as constraints need it. Refusals show `text`. */
+/** A name, parsed as far as constraints need it. Errors show `text`. */
 type Name = { readonly text: string } & (
   | { readonly kind: "dns" | "uri"; readonly value: string }
   | { readonly kind: "email"; readonly value: Mailbox }
@@ -113,17 +113,15 @@ type Name = { readonly text: string } & (
   | { readonly kind: "undecidable" }
 );
 
-/**
- * Limits the comparisons of names with constraints for one certificate. Go had this limit; OpenSSL has a similar one.
- */
+/** The most comparisons of names with constraints for one certificate. Go had this limit; OpenSSL has a similar one. */
 const maximumComparisons = 250_000;
 
 /**
- * Says why an issuer's constraints forbid a name of a certificate below it, or returns undefined when they allow all
- * names (RFC 5280 4.2.1.10; like Go's `checkChainConstraints`, but stricter). Anything that cannot be decided is
- * refused: an unreadable name, a URI without a host name, and a constrained kind of name that Signet does not know. A
- * wildcard is excluded when any name that it matches is excluded. A host that is excluded for URIs or mailboxes excludes
- * those below it, as Go reads it. An IPv4-mapped IPv6 address must be permitted in both forms, and excluded in neither.
+ * Why an issuer's constraints forbid a name of a certificate below it, or undefined when they allow all names (RFC 5280 4.2.1.10; like Go's
+ * `checkChainConstraints`, but stricter). Anything that cannot be decided is refused: an unreadable name, a URI without a host name, and a
+ * constrained kind of name that Signet does not know. A wildcard is excluded when any name that it matches is excluded. If a host is
+ * excluded for URIs or mailboxes, the hosts below it are excluded too, as in Go. An IPv4-mapped IPv6 address must be permitted in both
+ * forms, and excluded in neither.
  */
 export function nameConstraintFault(
   { permitted, excluded }: NameConstraints,
@@ -147,7 +145,7 @@ const directoryName = contextTag(4, "constructed");
 function namesOf({ subject, extensions }: ConstrainedCertificate, subtrees: readonly Subtree[]): Name[] {
   const value = extensionValue(extensions, oids.subjectAltName);
   const names = value === undefined ? [] : readGeneralNames(value).map((element) => nameOf(element, subtrees));
-  // RFC 5280 4.2.1.10: older certificates have their mailbox in the subject.
+  // Older certificates have their mailbox in the subject (RFC 5280 4.2.1.10).
   if (subtrees.some(({ kind }) => kind === "email")) {
     const addresses = subject.relativeNames.flat().filter(({ type }) => type === oids.emailAddress);
     names.push(...addresses.map(({ value: address }) => emailName(address)));
@@ -217,12 +215,12 @@ function isExcludedBy(name: Name, subtree: Subtree): boolean {
   return name.kind === "ip" && isIpv4Mapped(name.value) && isWithinAsIpv4(name, subtree);
 }
 
-/** A domain covers itself and everything below it. With a leading dot it covers only what is below. */
+/** Whether a base covers a host. A domain covers itself and everything below it. With a leading dot, it covers only what is below. */
 function isInDomain(host: string, base: string): boolean {
   if (base === "") return true;
   return base.startsWith(".") ? host.endsWith(base) : host === base || host.endsWith(`.${base}`);
 }
 
-/** For URIs and mailboxes, a base without a leading dot is exactly one host. */
+/** Whether a base covers the host of a URI or a mailbox. A base without a leading dot is exactly one host. */
 const isHostWithin = (host: string, base: string): boolean =>
   base === "" || (base.startsWith(".") ? host.endsWith(base) : host === base);

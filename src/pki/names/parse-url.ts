@@ -1,21 +1,21 @@
 import { parseIpAddress } from "./ip-address.ts";
 
-/** A URL by its parts, as it was written. */
+/** The parts of a URL, as written. */
 export interface ParsedUrl {
-  /** In lower case; empty for a path. */
+  /** In lower case. Empty for a path. */
   readonly scheme: string;
-  /** With the port. */
+  /** The host with its port. */
   readonly host: string;
   readonly path: string;
   readonly query: string;
 }
 
-/** Why a text is no URL, in Go's words. */
+/** Why a text is not a URL, in Go's words. */
 export class UrlFault extends Error {}
 
 /**
- * Parses a URL like `url.Parse` of Go 1.26, or with `isRequest` like `url.ParseRequestURI`, which takes only absolute URLs and paths, and
- * no fragment (RFC 3986, with the zones of RFC 6874). Throws UrlFault.
+ * Parses a URL like `url.Parse` of Go 1.26. With `isRequest`, parses like `url.ParseRequestURI`, which accepts only absolute URLs and
+ * paths, without a fragment (RFC 3986, with the zones of RFC 6874). Throws UrlFault.
  */
 export function parseUrl(text: string, { isRequest }: { readonly isRequest: boolean }): ParsedUrl {
   // oxlint-disable-next-line no-control-regex -- they are what is refused
@@ -29,7 +29,7 @@ export function parseUrl(text: string, { isRequest }: { readonly isRequest: bool
   checkEscapes(fragment);
   if (whole === "*") return parts;
   if (!rest.startsWith("/")) {
-    // What follows a scheme without a slash is opaque.
+    // The rest after a scheme is opaque if it has no slash.
     if (scheme !== "") return { ...parts, path: "" };
     if (isRequest) throw new UrlFault("invalid URI for request");
     if (cut(rest, "/")[0].includes(":")) throw new UrlFault("first path segment in URL cannot contain colon");
@@ -79,7 +79,7 @@ function checkIpLiteral(host: string): void {
     throw new UrlFault("invalid host");
 }
 
-/** A zone may escape what a host may have anyway, and blanks. */
+/** Throws UrlFault for escapes that a zone may not have: it may escape blanks, and the characters that a host may have unescaped. */
 function checkZone(zone: string): void {
   const escapes = /%([0-9A-Fa-f]{2})/g;
   for (const [escape, hex = ""] of zone.matchAll(escapes)) {
@@ -90,7 +90,7 @@ function checkZone(zone: string): void {
 }
 
 function checkName(host: string, scheme: string): void {
-  // For schemes that it does not know, Go accepts further colons in the host.
+  // For schemes other than http and https, Go accepts further colons in the host.
   const colon = scheme === "http" || scheme === "https" ? host.indexOf(":") : host.lastIndexOf(":");
   if (colon >= 0) checkPort(host.slice(colon));
   checkHostCharacters(host);
@@ -102,7 +102,7 @@ function checkPort(port: string): void {
 
 function checkHostCharacters(host: string): void {
   checkEscapes(host);
-  // An escape in a host can only mean bytes beyond ASCII, or the zone of an address.
+  // An escape in a host can only stand for bytes beyond ASCII, or begin the zone of an address.
   const escape = /%(?!25)[0-7]./.exec(host)?.[0];
   if (escape !== undefined) throw new UrlFault(`invalid URL escape ${JSON.stringify(escape)}`);
   // oxlint-disable-next-line no-control-regex -- all of ASCII but what a host may have

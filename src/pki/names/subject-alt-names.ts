@@ -10,14 +10,14 @@ import { readUri } from "./uri.ts";
 export interface SubjectAltNames {
   readonly dnsNames: readonly string[];
   readonly emailAddresses: readonly string[];
-  /** The addresses as text. An IPv4-mapped IPv6 address is shown as IPv4. */
+  /** The addresses as text. An IPv4-mapped IPv6 address is in its IPv4 form. */
   readonly ipAddresses: readonly string[];
   readonly uris: readonly string[];
 }
 
 export const noSubjectAltNames: SubjectAltNames = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] };
 
-/** The names of every kind, one kind after the other. */
+/** All names, one kind after the other. */
 export const allSubjectAltNames = ({
   dnsNames = [],
   ipAddresses = [],
@@ -35,7 +35,7 @@ export const generalNameTags = {
   ip: contextTag(7, "primitive"),
 } as const;
 
-/** More are an attack: each is looked at by several rules. */
+/** The most names. Each name is checked by several rules, so more are an attack. */
 const maximumNames = 1000;
 
 /** Reads all names of a subjectAltName extension in their encoded form, unsupported kinds included. Throws PkiError. */

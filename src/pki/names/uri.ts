@@ -1,6 +1,6 @@
 import { parseUrl, UrlFault } from "./parse-url.ts";
 
-/** The host of a URI in lower case, without user and port. It is empty when the URI has no host. */
+/** The result of parsing a URI. `host` is in lower case, without user and port. It is empty when the URI has no host. */
 export type ParsedUri =
   | { readonly isValid: true; readonly host: string }
   | { readonly isValid: false; readonly reason: string };
@@ -21,7 +21,7 @@ export function readUri(uri: string): ParsedUri {
 function hostOf(uri: string): string {
   if (/[^!-~]/.test(uri)) throw new UrlFault("invalid character in URL");
   const { host } = parseUrl(uri, { isRequest: false });
-  // As Go's x509, which looks at what the escapes stand for, also in a zone.
+  // Like Go's x509, check the unescaped host, also the zone.
   const unescaped = host.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

@@ -25,7 +25,9 @@ export interface CertificateRequest {
   readonly subjectAltNames: SubjectAltNames;
   /** All requested extensions, including the subject alternative names. */
   readonly extensions: readonly Extension[];
-  /** Why other programs may read another request, or more in it; one sentence each. Their signers would certify that. */
+  /**
+   * Why other programs may read the request differently, or read more in it; one sentence each. Their signers would certify what they read.
+   */
   readonly ambiguities: readonly string[];
   /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
@@ -49,7 +51,10 @@ export function parseCertificateRequestPem(pem: string | Uint8Array): Certificat
 
 const notOnePlainBlock = "it is not one plain PEM block, and programs disagree about which they read";
 
-/** OpenSSL and keytool find blocks that Go passes over, such as one with a control character or a colon in its first line. */
+/**
+ * Whether a text is a single plain PEM block. OpenSSL and keytool find blocks that Go skips, such as a block with a control character or a
+ * colon in its first line.
+ */
 function isOnePlainBlock(pem: string): boolean {
   const [, block = "", ...others] = pem.split("-----BEGIN");
   const plain =
@@ -87,13 +92,10 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   };
 }
 
-/** The values of all attributes together. More are an attack: real requests have at most about five. */
+/** The most values of all attributes together. Real requests have at most about five, so more are an attack. */
 const maximumAttributeValues = 256;
 
-/**
- * Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes only need to be
- * well-formed.
- */
+/** Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes must only be well-formed. */
 function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "extensions" | "ambiguities"> {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
@@ -104,7 +106,7 @@ function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "exte
     const type = attribute.readObjectIdentifier();
     const values = readValues(attribute.read(tags.set, ""), maximumAttributeValues - count);
     attribute.expectEnd();
-    // An attribute without a value is work too.
+    // An attribute without a value takes time too.
     count += Math.max(1, values.length);
     hasMicrosoftExtensions ||= type === oids.microsoftExtensionRequest;
     const [list] = values;
@@ -117,7 +119,7 @@ function requestedExtensions(attributes: Buffer): Pick<CertificateRequest, "exte
   return { extensions, ambiguities: hasMicrosoftExtensions ? [inMicrosoftAttribute] : [] };
 }
 
-/** OpenSSL and Microsoft's CAs read them there, Go and Signet do not. */
+/** OpenSSL and Microsoft's CAs read extensions in this attribute. Go and Signet do not. */
 const inMicrosoftAttribute = "it has extensions in Microsoft's attribute, which only some programs read";
 
 function readValues(set: Buffer, mostValues: number): DerElement[] {
@@ -142,10 +144,10 @@ const duplicateExtensions = "x509: certificate request contains duplicate reques
  */
 export const checkRequestSignature = (request: CertificateRequest): void => checkSignature(signedDataOf(request));
 
-/** Requests whose signature was right. They never change. */
+/** Requests with a correct signature. Requests never change. */
 const checked = new WeakSet<CertificateRequest>();
 
-/** As `checkRequestSignature`, in the thread pool, and only once for a request. Rejects where that throws. */
+/** Does the same as `checkRequestSignature` in the thread pool, and only once for a request. Rejects instead of throwing. */
 export async function checkRequestSignatureInThreadPool(request: CertificateRequest): Promise<void> {
   if (checked.has(request)) return;
   await checkSignatureInThreadPool(signedDataOf(request));
@@ -163,8 +165,8 @@ const signedDataOf = (request: CertificateRequest): SignedData => ({
 const recent = new RecentTexts<CertificateRequest>(256);
 
 /**
- * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Admission, validation, approval and
- * signing read the same text one after the other, so the last ones are remembered. Throws PkiError.
+ * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Throws PkiError. The last results are remembered, because
+ * admission, validation, approval and signing parse the same text one after the other.
  */
 export const parseRequestField = (base64: string): CertificateRequest =>
   recent.get(base64) ?? recent.add(base64, parseCertificateRequestPem(Buffer.from(base64, "base64")));

@@ -16,7 +16,7 @@ import { encodeSubjectAltNames, hasSubjectAltNames } from "../names/subject-alt-
 import type { SubjectAltNames } from "../names/subject-alt-names.ts";
 import { encodeExtension } from "../certificates/extension.ts";
 
-/** Creates a PKCS #10 request in PEM, signed with the key that the certificate is for. */
+/** Creates a PKCS #10 request in PEM for the public half of a key, signed with this key. */
 export function createCertificateRequestPem(options: {
   readonly privateKey: KeyObject;
   readonly subject: DistinguishedNameParts;

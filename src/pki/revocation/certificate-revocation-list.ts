@@ -28,7 +28,7 @@ import { signatureSchemeFor } from "../keys/sign.ts";
 import { sealX509, signingKeyOf } from "../keys/signing-key.ts";
 import { generalNameTags } from "../names/subject-alt-names.ts";
 
-/** One line of a list (RFC 5280 section 5.3). */
+/** One entry of a revocation list (RFC 5280 section 5.3). */
 export interface RevokedEntry {
   /** Big-endian, with or without leading zeros. */
   readonly serialNumber: Buffer;
@@ -39,7 +39,7 @@ export interface RevokedEntry {
 
 const reasonExtensions = new Map(
   Object.entries(reasonCodes)
-    // No extension means unspecified, and none should say so (RFC 5280 section 5.3.1).
+    // An entry without the extension means unspecified, and no entry should say so explicitly (RFC 5280 section 5.3.1).
     .filter(([, code]) => code !== reasonCodes.unspecified)
     .map(([reason, code]) => {
       const extension = { id: oids.crlReason, isCritical: false, value: encodeEnumerated(code) };
@@ -98,15 +98,15 @@ export function signRevocationList(
   return sealX509(tbs, key);
 }
 
-/** What a list says about itself. */
+/** The fields of a parsed revocation list. */
 export interface RevocationList {
-  /** What the signature covers. */
+  /** The bytes that the signature covers. */
   readonly tbsCertList: Buffer;
   readonly signature: Buffer;
   /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
   readonly number: number;
-  /** Empty: it is a list of all certificates of the CA. */
+  /** The URLs of the list in certificates. Empty: it is a list of all certificates of the CA. */
   readonly distributionPoints: readonly string[];
   /** Milliseconds since the epoch. */
   readonly thisUpdate: number;
@@ -116,7 +116,7 @@ export interface RevocationList {
   readonly entries: Buffer;
 }
 
-/** Reads a list that `signRevocationList` made. Its signature is not checked. Throws PkiError. */
+/** Parses a list that `signRevocationList` made. Does not check the signature. Throws PkiError. */
 export function parseRevocationList(der: Buffer): RevocationList {
   const list = soleSequence(der, "CertificateList");
   const { bytes: tbsCertList, content } = list.readExpected(tags.sequence, "TBSCertList");

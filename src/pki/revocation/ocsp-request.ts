@@ -5,7 +5,7 @@ import { PkiError } from "../pki-error.ts";
 import { extensionValue, parseExtensions } from "../certificates/extension.ts";
 import type { Extension } from "../certificates/extension.ts";
 
-/** Which certificate a client asks about: its serial number, and hashes of its issuer (RFC 6960 section 4.1.1). */
+/** Identifies the certificate that a client asks about: its serial number, and hashes of its issuer (RFC 6960 section 4.1.1). */
 export interface CertificateId {
   /** The whole CertID. An answer repeats it. */
   readonly der: Buffer;
@@ -20,18 +20,17 @@ export interface CertificateId {
 export interface OcspRequest {
   /** At least one. */
   readonly certificateIds: readonly CertificateId[];
-  /** 1 to 128 octets that the answer is to repeat (RFC 9654). */
+  /** 1 to 128 octets for the answer to repeat (RFC 9654). */
   readonly nonce: Buffer | undefined;
 }
 
-/** Clients ask about one certificate, or about a chain. */
+/** The most certificates of a request: clients ask about one certificate, or about a chain. */
 export const maximumCertificateIds = 16;
 const maximumNonceOctets = 128;
 const maximumHashOctets = 64;
 
 /**
- * Reads an OCSPRequest. The time is linear in its length; the caller limits that. The client's signature is not
- * looked at. Throws PkiError.
+ * Parses an OCSPRequest. The time is linear in its length, which the caller limits. The client's signature is not checked. Throws PkiError.
  */
 export function parseOcspRequest(der: Buffer): OcspRequest {
   const request = soleSequence(der, "OCSPRequest");
@@ -64,7 +63,8 @@ function readRequest(request: DerReader): CertificateId {
   const { algorithm: hashAlgorithm, parameters } = parseAlgorithmIdentifier(
     id.read(tags.sequence, "AlgorithmIdentifier"),
   );
-  // No hash has any (RFC 5754 section 2). With others, a certificate would have CertIDs without end, each with an answer of its own.
+  // Hash algorithms have no parameters (RFC 5754 section 2). If they were accepted, a certificate would have any number of CertIDs, each
+  // with an answer of its own.
   if (parameters.length > 0 && !isNull(parameters)) throw new PkiError("ocsp: the hash has parameters");
   const issuerNameHash = id.read(tags.octetString, "");
   const issuerKeyHash = id.read(tags.octetString, "");
@@ -84,7 +84,7 @@ function readExtensions(explicit: Buffer | undefined): readonly Extension[] {
   return extensions;
 }
 
-/** RFC 9654 section 2.1: what is empty or too long is malformed. */
+/** The nonce of a request. Throws PkiError for an empty or too long one, which is malformed (RFC 9654 section 2.1). */
 function nonceOf(extensions: readonly Extension[]): Buffer | undefined {
   const value = extensionValue(extensions, oids.ocspNonce);
   if (value === undefined) return undefined;

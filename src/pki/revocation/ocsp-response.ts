@@ -22,7 +22,7 @@ import { encodeExtension } from "../certificates/extension.ts";
 const failures = { malformedRequest: 1, tryLater: 3, unauthorized: 6 } as const;
 export type OcspFailure = keyof typeof failures;
 
-/** An answer that says nothing about certificates. It is not signed. */
+/** Encodes an answer without certificate statuses. It is not signed. */
 export const encodeOcspFailure = (failure: OcspFailure): Buffer => encodeSequence(encodeEnumerated(failures[failure]));
 
 export type CertificateStatus =
@@ -33,7 +33,7 @@ export type CertificateStatus =
       readonly revokedAt: number;
       readonly reason: RevocationReason;
     }
-  /** The CA did not issue it, as far as is known. */
+  /** As far as this server knows, the CA did not issue the certificate. */
   | { readonly type: "unknown" };
 
 export interface OcspAnswer {
@@ -42,26 +42,26 @@ export interface OcspAnswer {
     readonly certificateId: Buffer;
     readonly status: CertificateStatus;
   }[];
-  /** When the statuses were looked up, in milliseconds since the epoch. */
+  /** The time of the statuses, in milliseconds since the epoch. */
   readonly thisUpdate: number;
-  /** Until when clients may keep the answer, in milliseconds since the epoch. */
+  /** Until when clients may cache the answer, in milliseconds since the epoch. */
   readonly nextUpdate: number;
   /** Repeated from the request (RFC 9654). */
   readonly nonce?: Buffer;
 }
 
-/** A key that signs answers, with the certificate by which its CA allows it to. */
+/** A key that signs answers, with the certificate in which its CA authorizes it. */
 export interface OcspResponder extends CertificateAuthority {
-  /** What clients need to verify the responder's certificate, apart from roots: itself first. */
+  /** The certificates that clients need to verify the responder, except roots. Its own is the first. */
   readonly chain: readonly Certificate[];
 }
 
-/** Signs an answer (RFC 6960 section 4.2.1). Synchronous: nearly all of its time is the signature. */
+/** Signs an answer (RFC 6960 section 4.2.1). Synchronous, because nearly all of its time is the signature. */
 export function signOcspResponse(
   { responses, thisUpdate, nextUpdate, nonce }: OcspAnswer,
   { certificate, privateKey, chain }: OcspResponder,
 ): Buffer {
-  // The one hash that RFC 6960 has for this: it only finds the responder among certificates.
+  // SHA-1 is the only hash that RFC 6960 allows here. It only identifies the responder among certificates.
   const keyHash = createHash("sha1").update(certificate.publicKey.keyBytes).digest();
   const update = [encodeGeneralizedTime(thisUpdate), encodeTagged(0, encodeGeneralizedTime(nextUpdate))] as const;
   const nonceExtension = nonce && { id: oids.ocspNonce, isCritical: false, value: encodeOctetString(nonce) };

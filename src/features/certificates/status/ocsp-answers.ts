@@ -42,7 +42,7 @@ const signaturesPerSecond = 1000;
  * these.
  */
 const reservedSignatures = signaturesPerSecond / 2;
-/** How long the list of CAs is kept, because making it reads files' states. */
+/** How long the list of CAs is kept, because making it checks files for changes. */
 const pollMilliseconds = 1000;
 /** The nonce lengths of RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
 const repeatedNonceOctets = { minimum: 16, maximum: 32 };

@@ -53,7 +53,7 @@ export interface AccountsConnection {
   readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
   readonly hasReplicas: boolean;
-  /** A client that may do everything. Asked only while a request is answered. */
+  /** A client that may do everything. Called only while a request is answered. */
   readonly client: () => ApiClient;
 }
 

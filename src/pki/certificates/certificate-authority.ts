@@ -26,7 +26,7 @@ export interface CertificateAuthority extends CertificateIssuer {
 export const signCertificate = (template: CertificateTemplate, authority: CertificateAuthority): Buffer =>
   sealX509AtOnce(tbsOf(template, authority.certificate), authority.privateKey);
 
-/** Does the same with a key that may be outside this process. Rejects with KeyUnavailable. */
+/** Signs a template like `signCertificate`, with a key that may be outside this process. Rejects with KeyUnavailable. */
 export const signCertificateWith = (
   template: CertificateTemplate,
   { certificate, privateKey }: CertificateIssuer,

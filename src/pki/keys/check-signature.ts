@@ -41,8 +41,8 @@ export function checkSignature(data: SignedData): void {
 }
 
 /**
- * Does the same as `checkSignature` in the thread pool, so that the event loop is free. Rejects instead of throwing. The octets must not
- * change until it has ended.
+ * Checks a signature like `checkSignature`, but in the thread pool, so that the event loop is free. Rejects instead of throwing. The octets
+ * must not change until it has ended.
  */
 export async function checkSignatureInThreadPool(data: SignedData): Promise<void> {
   const { algorithm, key } = verifiable(data);

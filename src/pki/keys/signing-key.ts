@@ -59,7 +59,7 @@ export async function sealX509(toBeSigned: Buffer, key: SigningKey): Promise<Buf
 }
 
 /**
- * Does the same with a key of this process, also for a request (RFC 2986 4.2). Synchronous, because nearly all of its time is the
+ * Signs like `sealX509` with a key of this process, also a request (RFC 2986 4.2). Synchronous, because nearly all of its time is the
  * signature.
  */
 export const sealX509AtOnce = (toBeSigned: Buffer, privateKey: KeyObject): Buffer =>

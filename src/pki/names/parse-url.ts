@@ -18,7 +18,7 @@ export class UrlFault extends Error {}
  * paths, without a fragment (RFC 3986, with the zones of RFC 6874). Throws UrlFault.
  */
 export function parseUrl(text: string, { isRequest }: { readonly isRequest: boolean }): ParsedUrl {
-  // oxlint-disable-next-line no-control-regex -- they are what is refused
+  // oxlint-disable-next-line no-control-regex -- control characters are refused
   if (/[\u0000-\u001f\u007f]/.test(text)) throw new UrlFault("net/url: invalid control character in URL");
   if (text === "" && isRequest) throw new UrlFault("empty url");
   const [whole, fragment] = isRequest ? [text, ""] : cut(text, "#");
@@ -105,7 +105,7 @@ function checkHostCharacters(host: string): void {
   // An escape in a host can only stand for bytes beyond ASCII, or begin the zone of an address.
   const escape = /%(?!25)[0-7]./.exec(host)?.[0];
   if (escape !== undefined) throw new UrlFault(`invalid URL escape ${JSON.stringify(escape)}`);
-  // oxlint-disable-next-line no-control-regex -- all of ASCII but what a host may have
+  // oxlint-disable-next-line no-control-regex -- all of ASCII except the characters of a host
   const bad = /[\u0000-\u007f](?<![A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%])/.exec(host)?.[0];
   if (bad !== undefined) throw new UrlFault(`invalid character ${JSON.stringify(bad)} in host name`);
 }

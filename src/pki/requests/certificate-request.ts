@@ -147,7 +147,7 @@ export const checkRequestSignature = (request: CertificateRequest): void => chec
 /** Requests with a correct signature. Requests never change. */
 const checked = new WeakSet<CertificateRequest>();
 
-/** Does the same as `checkRequestSignature` in the thread pool, and only once for a request. Rejects instead of throwing. */
+/** Checks a request like `checkRequestSignature`, but in the thread pool, and only once for a request. Rejects instead of throwing. */
 export async function checkRequestSignatureInThreadPool(request: CertificateRequest): Promise<void> {
   if (checked.has(request)) return;
   await checkSignatureInThreadPool(signedDataOf(request));

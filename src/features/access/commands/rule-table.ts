@@ -2,7 +2,7 @@ import { textTableOf } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 
-/** A rule of a role, or of what someone may do. */
+/** A rule of a role, or of a user's permissions. */
 export interface ShownRule {
   readonly verbs?: readonly string[] | null;
   readonly apiGroups?: readonly string[];

@@ -4,7 +4,7 @@ import { atomicList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
-/** What a role allows. */
+/** One rule of a role. */
 export const policyRule = struct("v1.PolicyRule", "Allows verbs on resources, or on non-resource URLs.", {
   verbs: always(1, atomicList(string), "The verbs that are allowed; `*` is every verb.", { isRequired: true }),
   apiGroups: omitEmpty(

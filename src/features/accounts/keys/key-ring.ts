@@ -50,7 +50,7 @@ export const signingKeyAt = (ring: KeyRing, now: number): RingKey | undefined =>
 /** The largest expected difference between the clocks of replicas. */
 const clockSkewMilliseconds = 5 * 60_000;
 
-/** What a key of the ring is for at a time. */
+/** The state of a ring's key at a time. */
 export type RingKeyState =
   /** Relying parties can read the key, and it signs later. */
   | { readonly type: "published" }

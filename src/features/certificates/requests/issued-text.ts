@@ -26,7 +26,7 @@ interface ForeignText {
 /** More texts than changes wait for the controllers while certificates are issued: these controllers are the last readers of the texts. */
 const issuedHere = new RecentTexts<RecordedText>(1500);
 
-/** The inventory and the cleaner read each certificate one shortly after the other. */
+/** The inventory and the cleaner read each certificate shortly after one another. */
 const issuedElsewhere = new RecentTexts<ForeignText>(256);
 
 /** Reads a request's `status.certificate`: PEM in base64. */

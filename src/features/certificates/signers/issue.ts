@@ -111,8 +111,8 @@ export function issueCertificate(options: IssueOptions): SignedCertificate {
 }
 
 /**
- * Does the same with a CA whose key may be outside this process. The thread pool checks the signature, which takes three times as long as
- * signing. Also rejects with KeyUnavailable.
+ * Issues a certificate like `issueCertificate`, by a CA whose key may be outside this process. The thread pool checks the signature, which
+ * takes three times as long as signing. Also rejects with KeyUnavailable.
  */
 export async function issueCertificateWith(options: IssueWithOptions): Promise<SignedCertificate> {
   const { authority } = options;

@@ -26,7 +26,7 @@ export interface ConfiguredSigner extends SignerRules {
   readonly revocationUrl: string | undefined;
   /** The signer's CA, generated if needed. Undefined: the API server now trusts the CA for client certificates, so the CA must not sign. */
   authority(): SigningAuthority | undefined;
-  /** The same, but without generating the CA. Undefined also when the CA does not exist yet. */
+  /** The signer's CA as `authority` returns it, but without generating it. Undefined also when the CA does not exist yet. */
   existingAuthority(): SigningAuthority | undefined;
 }
 

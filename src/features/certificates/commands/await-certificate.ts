@@ -50,7 +50,10 @@ interface ChangeSource {
   readonly deadline: AbortSignal;
 }
 
-/** The request as soon as it is decided, or its state after a watch has ended. Reads at intervals when the caller may not watch. */
+/**
+ * The request as soon as it is issued, denied or failed, or its state after a watch has ended. Reads at intervals when the caller may not
+ * watch.
+ */
 async function nextChange(
   { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
   { requests, deadline }: ChangeSource,

@@ -17,7 +17,7 @@ const hold = (names: readonly string[], text: string | undefined): boolean =>
 export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
   hold([spec.subject ?? "", ...allSubjectAltNames(spec)], text);
 
-/** Whether the subject or a name in a request contains a text. False for a request that cannot be read. */
+/** Whether the subject or a name in a request contains a text. True without a text. False for a request that cannot be read. */
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
   const request = orPkiError(() => parseRequestField(spec.request ?? ""));

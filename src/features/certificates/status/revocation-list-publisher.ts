@@ -72,7 +72,7 @@ class RevocationListPublisher {
   readonly #loggedAsUnable = new Set<string>();
 
   #isSynced = false;
-  /** Whether `listsKey` is in the queue. */
+  /** Whether `#publishSoon` has already queued the lists. */
   #isDue = false;
   /** When to publish at the earliest, and when the inventory was last searched for all lists, both in milliseconds since the epoch. */
   #notBefore = 0;

@@ -10,7 +10,7 @@ const prefix = "revocation-list-";
 /** Small, because each operation on an object blocks the event loop, and far below every limit on the size of an object. */
 const chunkBytes = 128 * 1024;
 const maximumChunks = 256;
-/** Larger than every number of a list, which is at least its time in seconds. */
+/** Larger than every time in seconds by which a list could be numbered. */
 const maximumNumber = 2 ** 46;
 
 const keys = { list: "list", issuer: "ca.crt" } as const;
@@ -67,7 +67,7 @@ export async function readStoredList(name: string, find: FindConfigMap): Promise
   };
 }
 
-/** A text that changes with every write to a list's ConfigMaps. Undefined while some of them are missing. */
+/** A text that changes with every write to a list's ConfigMaps. Empty without the first of them. Undefined while others are missing. */
 export function storedListVersion(name: string, find: FindConfigMap): string | undefined {
   const chunks = Math.min(Number(find(name)?.data?.["chunks"]), maximumChunks);
   const versions: string[] = [];

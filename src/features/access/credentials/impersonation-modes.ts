@@ -34,10 +34,10 @@ type ConstrainedMode = (typeof constrainedModes)[number];
 /** In the mode `legacy`, the verb `impersonate` allows every request as the user. */
 type Mode = ConstrainedMode | "legacy";
 
-/** Hardly anywhere do more users impersonate at once. A forgotten sender costs a few more authorization checks. */
+/** The most remembered senders. Few installations have more users who impersonate, and a forgotten sender costs a few more checks. */
 const maximumRememberedSenders = 1_000;
 
-/** The mode, the requested user and the sender from which the permissions to ask for follow. */
+/** The facts from which the required permissions follow. */
 interface Permission {
   readonly mode: Mode;
   readonly requested: RequestedUser;

@@ -43,7 +43,7 @@ export function controllerPolicy(
     inCore(["update"], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     inCore(["create"], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests; an approval policy may name every signer of this server
+    // approval, signing and cleaning of certificate requests; an approval policy may name every signer with a CA here
     inCertificates(["update", "patch"], [`${csr}/approval`, `${csr}/status`]),
     inAuthorization(["create"], ["subjectaccessreviews"]),
     ...forSigners("approve"),

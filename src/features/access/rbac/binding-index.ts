@@ -8,7 +8,7 @@ import type { Grant } from "./subject-index.ts";
 /** The bindings of a namespace while they are gathered. */
 interface Gathering {
   readonly index: SubjectIndex;
-  /** The names of bindings that changed since the start. The index already has their newest state. */
+  /** The names of bindings that changed since the gathering began. The index already has their newest state. */
   readonly changed: Set<string>;
   readonly rest: Iterator<RoleBinding>;
   readonly work: LongWork;

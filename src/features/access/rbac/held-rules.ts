@@ -54,8 +54,8 @@ export class HeldRules {
   }
 
   /**
-   * Returns a function that finds those of `names` for which a permission is not held. Without names, it says whether the permission is
-   * held for `every` name. Make one such function for each wanted rule: it remembers which names each held list leaves out.
+   * Returns a function that finds those of `names` for which a permission is not held. Without names, the result is `every` unless the
+   * permission is held for all names. Make one such function for each wanted rule: it remembers which names each held list leaves out.
    */
   missingNames(names: readonly string[]): (permission: Permission) => MissingNames {
     const leftOutOfAll = remembered((held: ReadonlySet<string>) => this.#leftOut(names, held));

@@ -37,10 +37,7 @@ function decide(resolver: RuleResolver, attributes: AuthorizationAttributes): Ma
   return search({ resolver, attributes, grants, next: 0, missing: undefined, hasTurn: false });
 }
 
-/**
- * Up to so many roles and rules, a search is so much shorter than a turn that hundreds of requests at once may do it without waiting for
- * one.
- */
+/** A search of up to this many roles and rules needs no turn: it is so short that hundreds of requests may do it at once. */
 const looksWithoutTurn = 200;
 
 /** The state of a search for a grant that allows the request. */

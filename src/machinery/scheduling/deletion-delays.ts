@@ -1,12 +1,12 @@
 import type { Clock } from "../api/clock.ts";
 
 /**
- * How long a process must have seen that something is due before it deletes it for its age: a clock that is ahead for less, as after a
- * start, deletes nothing.
+ * How long a process must have seen that an object is due before it deletes the object for its age. So a clock that is ahead for a
+ * shorter time, for instance after the machine's start, deletes nothing.
  */
 export const deletionDelayMilliseconds = 3_600_000;
 
-/** Since when this process has seen that things are due, by their keys and the monotonic clock. */
+/** Since when this process has seen that objects are due for deletion, by their keys. Measured with the monotonic clock. */
 export class DeletionDelays {
   readonly #monotonic: Clock;
   readonly #since = new Map<string, number>();
@@ -15,7 +15,7 @@ export class DeletionDelays {
     this.#monotonic = monotonic;
   }
 
-  /** How much longer something that is due must be seen to be so, in milliseconds. Not positive: it may be deleted. */
+  /** Returns how many milliseconds an object must stay due before it may be deleted. 0 or less: delete it now. */
   wait(key: string): number {
     const now = this.#monotonic.now();
     const since = this.#since.get(key) ?? now;
@@ -23,12 +23,12 @@ export class DeletionDelays {
     return since + deletionDelayMilliseconds - now;
   }
 
-  /** Nothing else is due, or it is gone. */
+  /** Forgets all keys but these, because their objects are not due any more, or gone. */
   keep(due: ReadonlySet<string>): void {
     for (const key of this.#since.keys()) if (!due.has(key)) this.#since.delete(key);
   }
 
-  /** It is not due, or gone. */
+  /** Forgets a key whose object is not due any more, or gone. */
   forget(key: string): void {
     this.#since.delete(key);
   }

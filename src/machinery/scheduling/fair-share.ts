@@ -9,7 +9,7 @@ export interface FairShareOptions {
 
 /** The part of all places that is kept for each level of users. */
 const keptPerLevel = 1 / 16;
-/** What one service account may have of what the others of its namespace leave of the namespace's share. */
+/** The part that one service account may have of the places that the other service accounts leave of their namespace's share. */
 const shareInNamespace = 0.75;
 
 /**
@@ -21,7 +21,7 @@ export class FairShare {
   readonly #options: FairShareOptions;
   readonly #kept: number;
   #taken = 0;
-  /** By each name in the paths of those who have places. */
+  /** The number of taken places, by each name in the paths of the users who have them. */
   readonly #takenBy = new Map<string, number>();
 
   constructor(options: FairShareOptions) {
@@ -37,7 +37,7 @@ export class FairShare {
     return this.#taken >= this.#options.places;
   }
 
-  /** Whether a user may take so many places, or, with the beginning of a path, whether anybody below it could. */
+  /** Whether a user may take so many places. With only the beginning of a path: whether any user below it might. */
   mayTake([level, ...names]: SharePath, wanted = 1): boolean {
     let places = this.#placesOf(level);
     let taken = this.#of(level);
@@ -71,7 +71,7 @@ export class FairShare {
     return this.#takenBy.get(name) ?? 0;
   }
 
-  /** All places but those of the other levels, each of which has at least what is kept for it. */
+  /** All places except those of the other levels. Each level has at least the places that are kept for it. */
   #placesOf(level: ShareLevel): number {
     let places = this.#options.places;
     for (const other of shareLevels) if (other !== level) places -= Math.max(this.#kept, this.#of(other));

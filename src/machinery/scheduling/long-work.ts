@@ -3,21 +3,21 @@ import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
 import type { SharePath } from "./share-path.ts";
 
-/** How long a computation may keep everything else waiting. */
+/** How long a computation may block the event loop. */
 const turnMilliseconds = 2;
 
-/** What the server computes for itself. No user has this name. */
+/** The path for what the server computes for itself. No user has this name. */
 const ownWork: SharePath = ["system", "system/"];
 
 /** Computations that wait for their next turn. Users take turns. */
 const waiting = new RoundRobinQueue<() => void>();
 let waitingCount = 0;
 
-/** One in each turn of the event loop: a hundred computations keep requests waiting no longer than one. */
+/** Resumes one computation in each turn of the event loop: so a hundred computations delay requests no longer than one does. */
 function giveTurn(): void {
   waitingCount--;
   waiting.take()?.item();
-  // The computation that has its turn now asks for its next one itself: what it starts meanwhile comes first.
+  // The resumed computation is not counted any more. It asks for its next turn itself, after the callbacks that it schedules in this one.
   if (waitingCount > 0) setImmediate(giveTurn);
 }
 
@@ -30,8 +30,8 @@ function nextTurn(path: SharePath): Promise<void> {
 }
 
 /**
- * Divides a long computation into turns, so that requests and timers come in between. Whoever has many computations delays only
- * their own.
+ * Divides a long computation into turns, so that requests and timers run in between. Users take turns: a user with many computations
+ * delays only these.
  */
 export class LongWork {
   readonly #path: SharePath;
@@ -58,7 +58,7 @@ export class LongWork {
     }
   }
 
-  /** Does the work, which yields after each small step, and returns its result. */
+  /** Runs the generator, which yields after each small step, with pauses in between. Resolves with its result. */
   async all<T>(work: Generator<undefined, T>): Promise<T> {
     for (;;) {
       const { done, value } = work.next();

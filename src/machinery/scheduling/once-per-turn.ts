@@ -1,6 +1,6 @@
 /**
- * Returns a function that lets `run` run in the next turn of the event loop: once, however often it is called before. Events that come
- * while a process is busy are all delivered in one turn.
+ * Returns a function that schedules `run` for the next turn of the event loop: once, however often the function is called until then.
+ * Events that arrive while a process is busy are all delivered in one turn, so they lead to one run.
  */
 export function oncePerTurn(run: () => void): () => void {
   let isWaiting = false;

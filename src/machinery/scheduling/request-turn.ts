@@ -4,25 +4,22 @@ import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
 import type { SharePath } from "./share-path.ts";
 
-/** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
+/** How long the work of long requests may block the event loop. A single step that takes longer is not divided. */
 const turnMilliseconds = 5;
 
-/** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
+/** Texts of up to so many characters or bytes are parsed, changed and written in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-/**
- * Objects of so many characters are read, changed, or shown in another form, so fast that hundreds at once take no more than a few
- * turns.
- */
+/** Objects of up to so many characters are parsed, changed or converted so fast that hundreds of them take only a few turns. */
 export const smallObjectLength = 2 * 1024;
 
-/** Requests that may take long. */
+/** Waiting requests that may take long. */
 const ofUsers = new RoundRobinQueue<() => void>();
-/** Requests of which nothing is known yet. Most are short: they do not wait for the long ones. */
+/** Waiting requests whose user and work are not known yet. Most of these are short, so they do not wait behind the long requests. */
 const ofAddresses = new RoundRobinQueue<() => void>();
-/** Every other turn is the addresses'. */
+/** In every other turn, the requests of addresses come first. */
 let isTurnOfAddresses = false;
-/** The requests whose turn ended before their work did. They go on before others begin, so that the objects of fewer are in memory. */
+/** The requests whose turn ended before their work did. They continue before other requests begin, so that fewer objects are in memory. */
 const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
 /** When the first request came in this turn of the event loop. Undefined: none has come. */
@@ -31,14 +28,14 @@ let isGiving = false;
 let isInTurn = false;
 
 /**
- * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
- * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
+ * Waits until a request that may take long has its turn: so a burst of such requests is divided into turns of the event loop. Users take
+ * turns, and timers and short requests run in between. A request runs until it awaits something or ends; only then the next one begins.
  */
 export const requestTurn = (user: UserInfo): Promise<void> => turnIn(ofUsers, sharePath(user));
 
 /**
- * The same for a request of which it is not known yet whose it is, nor whether it may take long. Addresses take turns, and have half of
- * the time that long requests of users would have. `path`: an `addressPath`, or one below it.
+ * As `requestTurn`, for a request whose user is not known yet, nor whether it may take long. Addresses take turns, and get half of the
+ * time. `path`: an `addressPath`, or a path below one.
  */
 export const requestTurnOfAddress = (path: SharePath): Promise<void> => turnIn(ofAddresses, path);
 
@@ -52,8 +49,8 @@ function turnIn(queue: RoundRobinQueue<() => void>, path: SharePath): Promise<vo
 }
 
 /**
- * Whether those that came in this turn of the event loop and began at once have taken as long as a turn: then the next one has to wait for
- * its own. Call it once for each that comes.
+ * Whether a request that has just arrived must wait for a turn, because the requests that arrived before it in this turn of the event loop
+ * have used up the time. Call it once for each request.
  */
 export function mustWaitForTurn(): boolean {
   if (firstCameAt !== undefined) return isTurnOver(firstCameAt);
@@ -63,15 +60,15 @@ export function mustWaitForTurn(): boolean {
 }
 
 /**
- * Call it between the steps of a request that may be long, and await the promise if there is one: the request has its turn, which is over.
- * A request without a turn, as short ones are, goes on.
+ * Returns a promise to await when the turn of the running request is over, otherwise undefined. Call it between the steps of a request
+ * that may be long. A request that runs without a turn, as short requests do, never pauses.
  */
 export function pauseInTurn(): Promise<void> | undefined {
   if (!isInTurn || !isTurnOver(turnStartedAt)) return undefined;
   return new Promise((resolve) => interrupted.push(resolve));
 }
 
-/** Does the work of a request that may be long. After each step, it pauses if its turn is over. */
+/** Does the work of a request that may be long, and returns its result. After each step, it pauses if the turn is over. */
 export function inTurns<T>(work: Generator<undefined, T>): MaybePromise<T> {
   for (;;) {
     const { done, value } = work.next();
@@ -86,7 +83,7 @@ async function goOnAfter<T>(pause: Promise<void>, work: Generator<undefined, T>)
   return inTurns(work);
 }
 
-/** Joins texts, each of which is made when its turn has come. */
+/** Joins texts, which the iterable makes one by one, in turns. */
 export const joinInTurns = (parts: Iterable<string>): MaybePromise<string> => inTurns(joined(parts));
 
 function* joined(parts: Iterable<string>): Generator<undefined, string> {

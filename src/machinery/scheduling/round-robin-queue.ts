@@ -1,8 +1,8 @@
 import type { SharePath } from "./share-path.ts";
 
 /**
- * A queue for each user. Levels of users take turns, in each the users do, and the service accounts of one namespace are one of them
- * and take turns among themselves: whoever queues many items delays only their own.
+ * A queue of items for each user. The levels of users take turns, and so do the users of a level. The service accounts of one namespace
+ * count as one user, and take turns among themselves. So a user who queues many items delays only these.
  */
 export class RoundRobinQueue<T> {
   readonly #turns = new Turns<T>();
@@ -12,8 +12,8 @@ export class RoundRobinQueue<T> {
   }
 
   /**
-   * Removes and returns the next item; its user then goes to the end of the round, and so do those that the user is one of. Those
-   * for whom `mayTake` is false are passed over, with all below them. Undefined: nothing may be taken.
+   * Removes and returns the next item. Its user, the user's namespace and the user's level then go to the end of their rounds. A path for
+   * which `mayTake` is false is passed over, with all paths below it. Undefined: no item may be taken.
    */
   take(mayTake: (path: SharePath) => boolean = () => true): { readonly item: T } | undefined {
     // Only paths were added.
@@ -26,7 +26,10 @@ interface Link<T> {
   next: Link<T> | undefined;
 }
 
-/** A list of links: an array, or a Map that is read from its beginning, would be moved or searched through for each item that is taken. */
+/**
+ * A linked list. Taking the first item of an array moves all others, and the first one of a Map is searched for behind those that were
+ * deleted.
+ */
 class Row<T> {
   first: Link<T> | undefined;
   #last: Link<T> | undefined;
@@ -37,7 +40,7 @@ class Row<T> {
     this.#last = link;
   }
 
-  /** Removes the link behind another one. Undefined: the first one. */
+  /** Removes the link that follows `previous`; without `previous`, the first one. */
   removeAfter(previous: Link<T> | undefined): void {
     const removed = previous === undefined ? this.first : previous.next;
     if (previous === undefined) this.first = removed?.next;
@@ -47,7 +50,7 @@ class Row<T> {
   }
 }
 
-/** Items, which come first, and the turns of those below by name, none of which is empty. */
+/** The items of one path, which come first, and the turns of the paths below it, by name. None of these is empty. */
 class Turns<T> {
   readonly #items = new Row<T>();
   readonly #below = new Map<string, Turns<T>>();

@@ -14,20 +14,23 @@ export const shareLevels = ["system", "nodes", "workloads", "others"] as const;
 
 export type ShareLevel = (typeof shareLevels)[number];
 
-/** For whom a request counts: a level, in it the service accounts of one namespace, and last a user. No two have the same name. */
+/**
+ * Whose share a request counts against: a level, in it a user or the service accounts of one namespace, and then one of these. No two
+ * levels, namespaces or users have the same name.
+ */
 export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: string[]];
 
 const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
 
-/** For whom something counts of which only the username is known: the group of all service accounts of a namespace, or the user. */
+/** Whose share counts when only the username is known: that of all service accounts of a namespace (their group), or the user's own. */
 export function sharerOf(username: string): string {
   const namespace = serviceAccountOf(username)?.namespace;
   return namespace === undefined ? username : `${serviceAccountsGroup}:${namespace}`;
 }
 
 /**
- * Whoever can make service accounts in a namespace can be many users: so they share as one, and then among themselves. Credentials
- * answer with the same object again while they remember a user.
+ * The path of a user. A user who can create service accounts in a namespace can act as many users, so these service accounts have one share
+ * together, which they divide among themselves. Computed once for each object: credentials return the same one while they cache a user.
  */
 export const sharePath = computedOnce((user: UserInfo): SharePath => {
   const { username, groups } = user;
@@ -41,7 +44,7 @@ export const sharePath = computedOnce((user: UserInfo): SharePath => {
   return [level, `${level}/${username}`];
 });
 
-/** The same for what comes from an address, when it is not known yet whose it is. */
+/** The path for a request from an address, as long as its user is not known. */
 export const addressPath = (address: string): SharePath => ["others", `address/${address}`];
 
 /** `system:kube-controller-manager`, but not `system:bootstrap:ID`. */

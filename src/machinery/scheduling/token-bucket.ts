@@ -1,13 +1,13 @@
 import type { Clock } from "../api/clock.ts";
 
 export interface TokenBucketOptions {
-  /** How many tokens there are at first, and at most. */
+  /** The number of tokens at first, and the largest number. */
   readonly burst: number;
   readonly perSecond: number;
   readonly clock: Clock;
 }
 
-/** Allows a burst, and so many a second on average. */
+/** A token bucket: allows a burst of events, and `perSecond` events a second on average. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
   #tokens: number;
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#filledAt = options.clock.now();
   }
 
-  /** How many tokens there are now. It need not be a whole number. */
+  /** Returns how many tokens are available now, which need not be a whole number. */
   available(): number {
     const { perSecond, clock } = this.#options;
     const now = clock.now();
@@ -39,7 +39,7 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#options.burst, this.#tokens + tokens);
   }
 
-  /** Takes tokens that are available. */
+  /** Takes tokens. Call it only when so many are available. */
   take(tokens = 1): void {
     this.#tokens -= tokens;
   }

@@ -1,6 +1,6 @@
 /**
- * Waits for a promise, and at most for so many milliseconds, in which the process stays alive. Resolves with undefined when they are over;
- * rejects as the promise does.
+ * Waits for a promise, but no longer than so many milliseconds, and keeps the process alive until then. Resolves with undefined when the
+ * time is over. Rejects as the promise does.
  */
 export async function waitAtMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,16 +1,16 @@
 /**
- * Wakes a loop, again and again: an AbortController does so once. The loop calls `renew` before it looks at what there is to do, so that
- * it misses nothing that comes while it works.
+ * Wakes a sleeping loop any number of times, where an AbortController could do so once. The loop calls `renew` before it looks for work,
+ * so that a wake during its work is not lost.
  *
- * `AbortSignal.any` is called once for each wake, and not for each sleep: before version 24, Node.js keeps a part of each of its signals
- * for as long as one of the sources lives.
+ * `AbortSignal.any` is called once for each wake, not for each sleep: before version 24, Node.js keeps a part of each signal that it
+ * returns for as long as one of the source signals lives.
  */
 export class WakeSignal {
   #waking = new AbortController();
   #ending: AbortSignal | undefined;
   #either = this.#waking.signal;
 
-  /** Aborts when the loop is woken, or `ending` aborts. */
+  /** Returns a signal that aborts when the loop is woken, or `ending` aborts. */
   or(ending: AbortSignal): AbortSignal {
     if (this.#ending !== ending) {
       this.#ending = ending;

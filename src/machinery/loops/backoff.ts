@@ -4,12 +4,12 @@ export interface Backoff {
   readonly longestMilliseconds: number;
 }
 
-/** The server is away, or answers with an error: it may be back in a moment. */
+/** For a server that cannot be reached, or answers with an error: it may work again in a moment. */
 export const unreachableBackoff: Backoff = { firstMilliseconds: 500, longestMilliseconds: 30_000 };
 
 /**
- * The wait after the n-th failure in a row (from 1): it doubles up to the longest. Half of it is random, so that many
- * machines that lost a server do not return as one. `random` is from 0 to 1.
+ * Returns how long to wait, in milliseconds, after the n-th failure in a row (from 1). The wait doubles up to the longest. Half of
+ * it is random, so that many machines that lost a server do not all return at the same moment. `random` is from 0 to 1.
  */
 export function backoffMilliseconds(
   { firstMilliseconds, longestMilliseconds }: Backoff,

@@ -18,7 +18,7 @@ export interface SharedControllerContext {
   readonly informers: InformerSet;
   /** The time of day. */
   readonly clock: Clock;
-  /** For how long something has lasted: setting the time of day does not change it. */
+  /** Measures durations: setting the time of day does not change it. */
   readonly monotonic: Clock;
   readonly schedule: Schedule;
   readonly log: Pick<Log, "info" | "error">;
@@ -42,7 +42,7 @@ export interface StartedController {
 }
 
 /**
- * One controller. `start` registers its event handlers. What it returns is stopped when the process ends or loses the
+ * One controller. `start` registers its event handlers. The queue that it returns is stopped when the process ends or loses the
  * lease.
  */
 export interface Controller {
@@ -55,13 +55,14 @@ interface ControllerQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
   readonly reconcile: (key: string) => Promise<string>;
 }
 
-/** While a CA is away, thousands of requests fail again and again; ten lines say why. */
+/** While a CA cannot be reached, thousands of requests fail again and again. Ten log lines are enough to say why. */
 const failureLines = 10;
 const failureIntervalMilliseconds = 10_000;
 
 /**
- * The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. `reconcile`
- * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
+ * Makes the work queue of a controller, which logs failures. Conflicts (409) and missing objects (404) are normal: their keys are
+ * retried without a log line. `reconcile` returns what it did, or why it did nothing, in a few words and without secrets: for
+ * `signet:loop` and the debug log.
  */
 export function controllerQueue(
   { name, log, clock, schedule, queueCounts }: ControllerContext,

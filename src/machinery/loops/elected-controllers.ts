@@ -20,21 +20,24 @@ interface ElectedControllersOptions extends Pick<
   readonly controllers: readonly Controller[];
   /** Default: informers that list and watch through the client. */
   readonly openInformer?: OpenInformer;
-  /** Where the loops' Lease is kept. */
+  /** The client for the Lease of the loops. */
   readonly leases: ResourceClient<ElectionLease>;
-  /** Only one of several processes runs the loops. False: this process runs them in any case. */
+  /** Whether only one of several processes runs the loops. False: this process runs them in any case. */
   readonly isElected: boolean;
   /** Default: the timers of the process. */
   readonly schedule?: Schedule;
 }
 
-/** Before a server that has sent too many objects is asked for them again. */
+/** The pause before the loops ask again a server that has sent too many objects. */
 const fullMilliseconds = 60_000;
 
 /** The name of the Lease of the process that runs the loops. */
 export const controllersLeaseName = "signet-controllers";
 
-/** standby: another process runs the loops. starting: this one reads all objects first. running: they run here. */
+/**
+ * The state of the loops in this process. `standby`: they do not run here. `starting`: this process reads all objects first. `running`:
+ * they run here.
+ */
 export type ElectedState = "standby" | "starting" | "running";
 
 export interface ElectedControllers {
@@ -68,7 +71,10 @@ export function startElectedControllers(given: ElectedControllersOptions): Elect
 
 type TermsOptions = ElectedControllersOptions & Required<Pick<ElectedControllersOptions, "schedule">>;
 
-/** The times in which the loops run here. They also begin anew when an informer has lost changes, or the memory for objects is full. */
+/**
+ * The terms in which the loops run in this process: from its election until it loses the lease. The loops also start anew within a term
+ * when an informer has lost changes, or when the objects take too much memory.
+ */
 class Terms {
   state: ElectedState = "standby";
   readonly #options: TermsOptions;
@@ -77,7 +83,7 @@ class Terms {
 
   constructor(options: TermsOptions) {
     this.#options = options;
-    // Each object that cannot be read is a failure.
+    // Limited, because each object that cannot be read is a failure.
     this.#reportFailure = rateLimitedReport((failure: object, failures) =>
       options.log.info({ ...failure, failures }, "an informer reports a failure, and continues"),
     );
@@ -94,7 +100,7 @@ class Terms {
         if (error instanceof ChangesLost) void this.#restart({ afterMilliseconds: 0 });
         if (error instanceof TooManyObjects) {
           log.error({ error: error.message }, "the loops stop for a minute");
-          // With what the informers keep, there would be no room for the right objects either.
+          // The informers must drop their objects: otherwise there would be no room when the server sends fewer again.
           void this.#restart({ afterMilliseconds: fullMilliseconds });
         }
       },
@@ -119,7 +125,7 @@ class Terms {
     if (ended === undefined) return;
     this.state = "starting";
     await ended.stop();
-    // Several informers may lose changes at once, and the process may stop meanwhile.
+    // Start only once, although several informers may lose changes at once, and not when the process has stopped in between.
     this.#options.schedule(() => {
       if (this.#running === ended) this.start();
     }, afterMilliseconds);
@@ -127,9 +133,9 @@ class Terms {
 }
 
 interface RunningControllers {
-  /** Resolves when the local caches have their first list, unless it was stopped before. */
+  /** Resolves when the local caches have their first list. Never resolves when `stop` was called before. */
   readonly synced: Promise<void>;
-  /** Resolves when the current work is done. */
+  /** Stops the controllers. Resolves when their running reconciliations are done. */
   stop(): Promise<void>;
 }
 

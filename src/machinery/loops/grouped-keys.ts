@@ -1,4 +1,4 @@
-/** Keys of objects, grouped by what they depend on: when that changes, a loop finds the objects to reconcile. */
+/** Keys of objects, grouped by what the objects depend on. When that changes, a loop finds here which objects to reconcile. */
 export class GroupedKeys {
   readonly #groups = new Map<string, Set<string>>();
 
@@ -20,7 +20,7 @@ export class GroupedKeys {
     return this.#groups.has(group);
   }
 
-  /** The keys of a group in the order in which they were added. A key that is added during the iteration comes too. */
+  /** The keys of a group in the order in which they were added. The iteration includes keys that are added meanwhile. */
   of(group: string): Iterable<string> {
     return this.#groups.get(group) ?? [];
   }

@@ -10,7 +10,7 @@ interface HourlyCleanerOptions<T extends ApiObject> {
   readonly name: string;
   /** A resource of the cluster scope. */
   readonly resource: NamedResourceType<T>;
-  /** Called when the loop starts. Returns the question whether an object is to be deleted. */
+  /** Called when the loop starts. Returns a function that says whether an object is to be deleted. */
   readonly isOver: (context: ControllerContext) => (object: T) => boolean;
   /** Which objects are deleted, for people. */
   readonly what: string;
@@ -19,8 +19,8 @@ interface HourlyCleanerOptions<T extends ApiObject> {
 const everything = "everything";
 
 /**
- * A loop that looks at all objects of a resource every hour, and deletes those that are over at two looks in a row: so a clock
- * that is wrong for a moment deletes nothing.
+ * A controller that checks all objects of a resource every hour, and deletes the objects for which `isOver` holds in two checks in a row.
+ * So a clock that is wrong for a moment deletes nothing.
  */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
   name: options.name,
@@ -29,7 +29,7 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     const type = options.resource(context.names);
     const objects = informers.of(type);
     const isOver = options.isOver(context);
-    /** The uids of those that were over at the last look. */
+    /** The uids of the objects that were over at the last check. */
     let overBefore: ReadonlySet<string> = new Set();
     const queue = controllerQueue(context, {
       reconcile: async () => {

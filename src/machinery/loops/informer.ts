@@ -19,8 +19,8 @@ export interface InformerHandler<T extends ApiObject> {
    */
   readonly fields?: readonly string[];
   /**
-   * Asked before an object is read. False: the handler has no use for objects now, so they need not be parsed, and `onAdd` and
-   * `onUpdate` need not be called for them. Absent: it always has.
+   * Called before an object is read. False: the handler does not need objects now, so they need not be parsed, and `onAdd` and
+   * `onUpdate` need not be called for them. Absent: it always needs them.
    */
   isInterested?(): boolean;
   onAdd?(object: T): void;
@@ -30,20 +30,19 @@ export interface InformerHandler<T extends ApiObject> {
 
 /**
  * A copy of the objects of a resource that is at most a moment old. All readers share the objects and must not change
- * them. The objects have no managedFields: no controller reads them, and an update without them leaves them
- * unchanged.
+ * them. The objects have no managedFields: no controller reads these, and an update without managedFields keeps the stored ones.
  */
 export interface FollowedObjects<T extends ApiObject> {
   /** Throws an ApiError for an object that cannot be read. */
   get(key: string): T | undefined;
   /**
-   * All objects, in no particular order. Reading an object may take its parsing. Throws an ApiError when one of them cannot be
-   * read.
+   * All objects, in no particular order. Each may be parsed only when the iteration reaches it. Throws an ApiError when an object
+   * cannot be read.
    */
   list(): IterableIterator<T>;
   /** Adds a handler. It first receives an event for each existing object. */
   addHandler(handler: InformerHandler<T>): void;
-  /** Starts following until `signal` aborts. Call it once. Resolves when handlers have heard of every existing object. */
+  /** Follows the resource until `signal` aborts. Call it once. Resolves when the handlers have got every existing object. */
   start(signal: AbortSignal): Promise<void>;
 }
 
@@ -51,7 +50,7 @@ export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
   /** Called for every failed list or watch, which the informer retries by itself, and for everything that a handler throws. */
   readonly onError?: (error: unknown) => void;
-  /** Called after each complete list, when a watch begins, and after each event of it: the server can be followed. */
+  /** Called after each complete list, when a watch begins, and after each of its events: each shows that the server works. */
   readonly onHeard?: () => void;
   /** The pauses between watches, which grow while watches fail. Default: from 100 ms to 10 s. */
   readonly backoff?: Backoff;
@@ -61,21 +60,22 @@ export interface InformerOptions {
   /** A clock that is never set. */
   readonly monotonic?: Clock;
   /**
-   * They are listed in one answer. While there are more objects, that is an error, and the copy stays as it was before. Default: no limit.
+   * The largest number of objects, which are then listed in one answer. While the server has more objects, that is an error, and the local
+   * copy keeps its state. Default: no limit.
    */
   readonly mostObjects?: number;
   /**
-   * After events of so many bytes it lists again, and keeps no object that is not in the list: the client bounds a list, and nothing
-   * else bounds the objects that a server could name in watches. Default: no limit.
+   * After events of so many bytes, the informer lists again and drops the objects that are not in the list. The client limits the size of a
+   * list, but nothing else limits the objects that a server could add with watch events. Default: no limit.
    */
   readonly mostWatchedBytes?: number;
-  /** What all objects are counted in. One that has no room fails the list or the watch with TooManyObjects. Default: no limit. */
+  /** The budget for the memory of all objects. When it is used up, the list or the watch fails with TooManyObjects. Default: no limit. */
   readonly budget?: ObjectBudget;
 }
 
 const defaultBackoff: Backoff = { firstMilliseconds: 100, longestMilliseconds: 10_000 };
 
-/** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
+/** A watch that ends sooner has failed, even if it sent events (client-go's `VeryShortWatch` is only a watch without events). */
 const shortestWatchMilliseconds = 1000;
 
 /** The key of an object in an informer: `namespace/name`, or only the name of a cluster-scoped object. */
@@ -92,9 +92,9 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   readonly #resource: ResourceClient<T>;
   readonly #options: InformerOptions;
   #synced: Promise<void> | undefined;
-  /** Where the next watch begins. "": after a new list. */
+  /** The resourceVersion after which the next watch begins. Empty: the informer must list first. */
   #version = "";
-  /** Since the last list. */
+  /** The bytes of all events since the last list. */
   #watchedBytes = 0;
 
   constructor(resource: ResourceClient<T>, options: InformerOptions = {}) {
@@ -128,7 +128,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     onSynced();
   }
 
-  /** Lists, if it has to, and watches until that watch ends. Returns whether it has heard something, and lasted. */
+  /** Lists if it must, then watches until the watch ends. Returns whether the watch sent an event and lasted long enough. */
   async #followOnce(signal: AbortSignal, onSynced: () => void): Promise<boolean> {
     const { selectors, monotonic = monotonicClock, mostWatchedBytes = Infinity, onHeard = () => {} } = this.#options;
     let isHeard = false;
@@ -182,7 +182,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     return version;
   }
 
-  /** Few objects are one answer, whose bound is that of all that is kept. */
+  /** The pages of the list. With `mostObjects`, one answer, whose size limit is then the limit of all that is kept. */
   #pages(signal: AbortSignal): AsyncIterable<ApiList<T>> | Iterable<Promise<ApiList<T>>> {
     const { selectors, mostObjects: limit } = this.#options;
     if (limit === undefined) return listPages(this.#resource, { ...selectors, signal });
@@ -249,7 +249,7 @@ export type OpenInformer = (type: ResourceType, onError: (error: unknown) => voi
 
 interface InformerSetOptions {
   readonly onError?: (error: unknown, type: ResourceType) => void;
-  /** Default: an Informer, which lists and watches through the client. They have one budget. */
+  /** Default: an Informer, which lists and watches through the client. All Informers of the set share one budget. */
   readonly open?: OpenInformer | undefined;
 }
 

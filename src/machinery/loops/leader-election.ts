@@ -22,9 +22,9 @@ export interface LeaderElectionOptions {
   readonly leaseName: string;
   /** Unique among all candidates, including earlier runs of the same process. */
   readonly identity: string;
-  /** The times in the Lease. */
+  /** Gives the times that are written into the Lease. */
   readonly clock: Clock;
-  /** Measures durations: it never jumps. A clock that is set back must not keep a lease held that nobody renews. */
+  /** Measures durations: it never jumps. With a clock that is set back, a lease that nobody renews would not expire. */
   readonly monotonic: Clock;
   readonly schedule: Schedule;
   readonly log: Pick<Log, "info" | "error">;
@@ -45,15 +45,15 @@ const leaseDurationSeconds = 15;
 const renewDeadlineMilliseconds = 10_000;
 const renewIntervalMilliseconds = 4_000;
 /**
- * A lease that has not changed for this long has no candidate: one sees the last change up to a turn late, and takes the lease up to
- * a turn after it has expired.
+ * A lease that has not changed for this long has no candidate. A candidate sees the last change up to one turn late, and takes the lease
+ * up to one turn after it has expired.
  */
 export const longestRestMilliseconds = leaseDurationSeconds * 1000 + renewDeadlineMilliseconds;
 
 /**
  * Uses a Lease to let one of several processes run the controllers (upstream: client-go's leader election). A free
- * lease is taken immediately. Clocks of different machines are never compared: a lease has expired when it did not
- * change for its duration, as this process measures it.
+ * lease is taken immediately. Clocks of different machines are never compared: a lease has expired when this process has seen
+ * no change of it for the lease's duration.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -99,7 +99,7 @@ export class LeaderElection {
     if (this.#isStopped) return;
     const { monotonic, schedule, log, leaseName, identity, onElected } = this.#options;
     try {
-      await this.#deposing; // a lease that is taken meanwhile would not be renewed
+      await this.#deposing; // a lease that is taken during this wait would not be renewed
       const startedAt = monotonic.now();
       if (await this.#takeOrRenew()) {
         await this.#deposing; // the deadline may have passed since the turn began
@@ -125,7 +125,7 @@ export class LeaderElection {
     this.#cancelNext = schedule(() => this.start(), renewIntervalMilliseconds);
   }
 
-  /** Whether this candidate holds the lease now. Rejects when the server does not answer. */
+  /** Takes or renews the lease. Resolves with whether this candidate holds it now. Rejects when the server does not answer. */
   async #takeOrRenew(): Promise<boolean> {
     const { leases, leaseName } = this.#options;
     // Try with the known lease first. If it has changed, read it again.

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import type { ApiObject } from "../api/object-meta.ts";
 
-/** There is no more room for the objects that a server sends. */
+/** The objects of a server take more memory than the budget allows. */
 export class TooManyObjects extends Error {
   override readonly name = "TooManyObjects";
 
@@ -13,21 +13,21 @@ export class TooManyObjects extends Error {
   }
 }
 
-/** What is left is for requests, and for what loops derive of the objects. */
+/** Half of the heap. The other half is for requests, and for what loops derive from the objects. */
 const defaultBytes = (): number => getHeapStatistics().heap_size_limit / 2;
 
-/** How much memory the informers of a process may fill: a broken or hostile server sends objects without end. */
+/** Limits the memory that the informers of a process may use, because a broken or hostile server may send objects without end. */
 export class ObjectBudget {
   readonly #bytes: number;
   #left: number;
 
-  /** Default: half of the memory that Node.js has for objects. */
+  /** Default: half of the largest heap that Node.js allows. */
   constructor(bytes = defaultBytes()) {
     this.#bytes = bytes;
     this.#left = bytes;
   }
 
-  /** Counts an object in place of another one. Throws TooManyObjects, and counts neither, when there is no room for it. */
+  /** Counts `next` in place of `previous`. Throws TooManyObjects when there is no room for `next`: then `previous` stays counted. */
   replace(previous: ApiObject | undefined, next: ApiObject | undefined): void {
     const left = this.#left + memoryOf(previous) - memoryOf(next);
     if (left < 0) throw new TooManyObjects(this.#bytes);
@@ -35,7 +35,7 @@ export class ObjectBudget {
   }
 }
 
-/** About as many bytes as V8 takes for a value of JSON whose names are all different, which V8 would else keep once. */
+/** About how many bytes V8 needs for a JSON value, if all its field names differ: V8 keeps equal names only once. */
 function memoryOf(value: unknown): number {
   if (typeof value === "string") return memoryOfText(value);
   if (typeof value !== "object" || value === null) return 16;
@@ -45,5 +45,5 @@ function memoryOf(value: unknown): number {
   return bytes;
 }
 
-/** V8 takes two bytes for each character of a text where one does not fit into a byte. */
+/** V8 stores each character of a text in two bytes when any character does not fit into one byte. */
 const memoryOfText = (text: string): number => 24 + (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length;

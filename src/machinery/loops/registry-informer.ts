@@ -11,7 +11,7 @@ import { notifyEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 import type { KeyRange } from "../storage/key-range.ts";
 
-/** More changes than this do not wait for a later turn. */
+/** When more changes than this wait, they are handled without a pause. */
 const maximumWaiting = 1000;
 
 type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous"> & {
@@ -19,15 +19,15 @@ type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous">
   readonly object: StoredObject<T> | undefined;
 };
 
-/** What the cache held before it was loaded again, and since. */
+/** The objects of the cache before it was loaded again, and after. */
 interface Reload<T extends ApiObject> {
   readonly before: Iterable<StoredObject<T>>;
   readonly now: Iterable<StoredObject<T>>;
 }
 
 /**
- * The texts of objects that were replaced or deleted are lost, because the store was compacted beyond what this process had seen.
- * Handlers were not told of the old objects: what they have derived from earlier events may be wrong. Start them anew.
+ * The old texts of replaced or deleted objects are lost, because the store was compacted beyond the revision that this process had seen.
+ * Handlers did not get these old objects, so what they have derived from earlier events may be wrong. Start the handlers anew.
  */
 export class ChangesLost extends Error {
   override readonly name = "ChangesLost";
@@ -52,7 +52,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   readonly #onError: (error: unknown) => void;
   readonly #range: KeyRange;
   readonly #handlers: InformerHandler<T>[] = [];
-  /** What the handlers have not heard of yet. */
+  /** The changes that the handlers have not got yet. */
   #changes: (Change<T> | Reload<T>)[] = [];
   #wake = (): void => {};
   #synced: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const stored of this.#registry.cache.snapshot(this.#range)) yield this.#objectOf(stored);
   }
 
-  /** Throws after `start`: the handler would miss what is there. */
+  /** Throws after `start`, because the handler would miss the existing objects. */
   addHandler(handler: InformerHandler<T>): void {
     if (this.#synced !== undefined) throw new TypeError("a handler is added before its informer starts");
     this.#handlers.push(handler);
@@ -101,7 +101,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const change of changes) {
       if (signal.aborted) return;
       if (change !== undefined) this.#notifyHandlers(change);
-      // Requests that write faster than handlers take changes have to wait.
+      // Without a pause, requests wait that write faster than the handlers work.
       const pause = this.#changes.length < maximumWaiting ? work.pause() : undefined;
       if (pause !== undefined) await pause;
     }
@@ -129,7 +129,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     signal.addEventListener("abort", stop, { once: true });
   }
 
-  /** Undefined stands for an object that has not changed. */
+  /** The changes one by one. Undefined stands for an object that a reload has not changed: the caller may pause there too. */
   *#changesOf(changes: Iterable<Change<T> | Reload<T>>): IterableIterator<Change<T> | undefined> {
     for (const change of changes) {
       if ("now" in change) yield* this.#changesOfReload(change);
@@ -151,7 +151,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
 
   #add(change: Change<T> | Reload<T>): void {
     this.#changes.push(change);
-    // Writers get their answers first.
+    // In a later turn, so that the writers get their answers first.
     if (this.#changes.length === 1) setImmediate(() => this.#wake());
   }
 
@@ -169,7 +169,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   }
 }
 
-/** One version of an object. It is read when the first handler needs it, for all of them. */
+/** One version of an object. It is parsed once for all handlers, when the first of them needs it. */
 class ReadVersion<T extends ApiObject> {
   readonly stored: StoredObject<T>;
   readonly #read: (stored: StoredObject<T>) => T;
@@ -185,7 +185,7 @@ class ReadVersion<T extends ApiObject> {
   }
 }
 
-/** `next` is undefined after a deletion. */
+/** Calls the handler for a change. `next` is undefined after a deletion. */
 function notifyHandler<T extends ApiObject>(
   handler: InformerHandler<T>,
   { next, previous }: { readonly next: ReadVersion<T> | undefined; readonly previous: ReadVersion<T> | undefined },
@@ -197,7 +197,7 @@ function notifyHandler<T extends ApiObject>(
   const { fields } = handler;
   if (handler.isInterested?.() === false) return;
   if (fields !== undefined && !next.stored.hasAnyField(fields) && previous?.stored.hasAnyField(fields) !== true) return;
-  // To handlers, an object that could not be read is new once it can be.
+  // An object that could not be read before is new for the handlers.
   if (previous === undefined || previous.stored.unreadable !== undefined) {
     if (handler.onAdd !== undefined) handler.onAdd(next.object);
   } else if (handler.onUpdate !== undefined) handler.onUpdate(next.object, previous.object);

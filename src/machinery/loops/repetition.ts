@@ -5,7 +5,7 @@ import type { Backoff } from "./backoff.ts";
 import { WakeSignal } from "../scheduling/wake-signal.ts";
 
 export interface RepeatOptions {
-  /** Between successes, at most: each is up to 4 % shorter. */
+  /** The longest pause after a success: each is up to 4 % shorter, by chance. */
   readonly intervalMilliseconds: number;
   readonly backoff?: Backoff;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
@@ -15,14 +15,14 @@ export interface RepeatOptions {
 }
 
 /**
- * As much of an interval is random (upstream: kubelet's Leases and statuses), so that machines that started together after a power
- * cut do not ask a server together for ever.
+ * The random part of an interval (upstream: kubelet's Leases and statuses). Without it, machines that started together after a power cut
+ * would always send their requests at the same moment.
  */
 const randomShare = 0.04;
 
 /**
- * Does something at intervals, and after failures with backoff: as late as the server asks for, but no later than the longest of it.
- * `now` makes it happen at once.
+ * Runs an action at intervals. After a failure it waits with backoff, or as long as the server asks for (Retry-After), but no longer than
+ * the longest backoff. `now` ends the wait.
  */
 export class Repetition {
   readonly #action: (signal: AbortSignal) => Promise<void>;

@@ -2,15 +2,15 @@ import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 
-/** What the queue of one loop had to do since the process started. The queue changes it. */
+/** Counts the work of one loop's queue since the process started. The queue changes it. */
 export interface QueueCount {
-  /** Keys that wait for their turn now, without those that wait for a time. */
+  /** The keys that wait for their turn now, without the delayed ones. */
   depth: number;
   adds: number;
   retries: number;
 }
 
-/** The counts of all loops, by their names. They continue when another term as leader makes new queues. */
+/** The counts of all loops, by name. They continue when the process becomes the leader again and makes new queues. */
 export class QueueCounts {
   readonly #byName = new Map<string, QueueCount>();
 
@@ -33,7 +33,7 @@ export interface WorkQueueOptions {
   /** How many keys are reconciled in parallel. Default 4. The same key never runs twice at once. */
   readonly concurrency?: number;
   readonly schedule?: Schedule;
-  /** Where the queue counts what it does. */
+  /** The counts that the queue updates. */
   readonly count?: QueueCount;
 }
 
@@ -53,14 +53,14 @@ export class WorkQueue {
   readonly #schedule: Schedule;
   readonly #count: QueueCount;
   readonly #waiting = new Set<string>();
-  /** Goes on with the waiting keys: one that began anew would search through all that were taken before. */
+  /** An iterator over the waiting keys. It is kept, because a new one would first search through all keys that were taken before. */
   #order = this.#waiting.values();
   readonly #working = new Set<string>();
   /** Keys that were added while they were reconciled. */
   readonly #again = new Set<string>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { readonly cancel: () => void; readonly dueAfter: number }>();
-  /** What was reconciled in this turn of the event loop. Undefined: nothing. */
+  /** Measures the reconciliations of this turn of the event loop. Undefined: none has begun in it. */
   #turn: LongWork | undefined;
   #isStopped = false;
   #idle: (() => void)[] = [];
@@ -81,10 +81,10 @@ export class WorkQueue {
   }
 
   /**
-   * Queues a key for reconciliation after a delay, or now if there is none. A shorter delay replaces a longer one that was given before,
-   * and starts now. After a day the key is reconciled in any case: timers hold no more than 2^31 ms. A delay of more than a minute is
-   * rounded up to whole seconds: Node.js keeps a list for each duration, and objects that are removed some day have as many as there are
-   * milliseconds.
+   * Queues a key for reconciliation after a delay; now, if the delay is 0 or negative. A shorter delay replaces a longer one that was given
+   * before, and is counted from now; a longer one is ignored. After a day the key is reconciled in any case, because timers hold no more
+   * than 2^31 ms. A delay of more than a minute is rounded up to whole seconds: Node.js keeps a list for each duration, and exact delays
+   * would make a list for each key.
    */
   addAfter(key: string, delayMilliseconds: number): void {
     if (this.#isStopped) return;
@@ -132,7 +132,7 @@ export class WorkQueue {
     if (this.#waiting.size === 0 && this.#working.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Reconciliations that wait for nothing must not keep requests and timers waiting, however many follow each other. */
+  /** Reconciliations that await nothing would block requests and timers while many follow each other, so they pause in between. */
   #pause(): Promise<void> | undefined {
     if (this.#turn === undefined) {
       this.#turn = new LongWork();

@@ -6,8 +6,8 @@ import type { SealingKey } from "./sealing-key.ts";
 import { storedEntry } from "../storage/stored-entries.ts";
 
 /**
- * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, even
- * with all permissions.
+ * The prefix of the records of keys in the store. It is outside of `/registry/`, so that no API request can reach them, even with all
+ * permissions.
  */
 const keyRecordPrefix = "/keys/";
 
@@ -27,7 +27,7 @@ export interface KeyRecord<T> {
   parse(text: string): T;
 }
 
-/** A record whose format has had one version so far. `content` is what messages call it, such as `the CAs`. */
+/** A record whose format has only version 1. `content` is its name in error messages, such as `the CAs`. */
 export const keyRecord = <T extends { readonly version: 1 }>(
   name: string,
   { content }: { readonly content: string },
@@ -40,7 +40,7 @@ export const keyRecord = <T extends { readonly version: 1 }>(
   },
 });
 
-/** What a record was, or is, after a write. A later write has a greater revision. */
+/** The value of a record after one of its writes. A later write has a greater revision. */
 export interface StoredRecord<T> {
   readonly value: T;
   readonly revision: number;
@@ -48,7 +48,7 @@ export interface StoredRecord<T> {
 
 const maximumAttempts = 20;
 
-/** The record as it is in the store now, and the revision of its last write (0: there is none). */
+/** Reads a record's value from the store, and the revision of its last write. Without a record: undefined and 0. */
 export async function readKeyRecord<T>(
   store: Store,
   { name, parse }: KeyRecord<T>,
@@ -59,9 +59,9 @@ export async function readKeyRecord<T>(
 }
 
 /**
- * Changes a record. `change` gets what is stored now, and returns what is to be stored, or what it was given when there
- * is nothing to change; it is called again when another process was faster. Resolves with what is stored then, and the
- * revision of its last write. Rejects with what `change` throws, and with what the store throws.
+ * Changes a record. `change` gets the stored value and returns the new one, or the same value to change nothing. It is called again
+ * when another process has written in between. Resolves with the value that is then stored, and the revision of its last write.
+ * Rejects with the errors of `change` and of the store, and after 20 attempts.
  */
 export async function changeKeyRecord<T extends object>(
   { store, record }: { readonly store: Store; readonly record: KeyRecord<T> },
@@ -82,8 +82,8 @@ export async function changeKeyRecord<T extends object>(
 }
 
 /**
- * Follows the records of keys: every worker and replica sees a change with the next look at the store that it takes for
- * anything else.
+ * Follows the records of keys with the change feed of the caches. So a worker or replica that waits for the store's newest revision, as
+ * its reads do, has the newest records too.
  */
 export class FollowedKeyRecords {
   #stored: Map<string, StoredRecord<string>> = new Map();
@@ -95,8 +95,8 @@ export class FollowedKeyRecords {
   }
 
   /**
-   * Resolves when everything is known that was written before. Rejects with StoreUnavailable when a record is damaged. Call it together
-   * with the start of the caches.
+   * Loads the records. Resolves when every write before the call is known. Rejects with StoreUnavailable when a record is damaged. Call
+   * it together with the start of the caches: they share one read of the store.
    */
   async start(): Promise<void> {
     await this.#feed.join({

@@ -1,7 +1,7 @@
 /** A key that is not in this process. */
 export interface OutsideKey {
   readonly provider: "externaljwt" | "pkcs11";
-  /** Which one, for people. Few, because settings name them, and without secrets: it is a label of metrics. */
+  /** The key's name for people, without secrets. It is a label of metrics: settings name the keys, so they are few. */
   readonly key: string;
 }
 
@@ -23,9 +23,9 @@ export interface SignerCall {
 export interface OutsideKeyObserver {
   onSignature(attempt: SignatureAttempt): void;
   onSignerCall(call: SignerCall): void;
-  /** The outcome of a request for a signature to an external signer, with all its tries and the check of the answer. */
+  /** Receives the outcome of one signature by an external signer: after all retries and the check of the answer. */
   onSignerSigned(code: string): void;
-  /** The outcome of a request for its keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
+  /** Receives the outcome of one fetch of an external signer's keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
   onKeysFetched(code: string, dataTimestampSeconds?: number): void;
 }
 

@@ -5,7 +5,7 @@ import { writePrivateFile } from "../files/atomic-file.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { UnusableFile } from "../files/unusable-file.ts";
 
-/** In the data directory: what the private keys in the store are sealed with. */
+/** The file in the data directory with the key that seals the private keys in the store. */
 export const sealingKeyFile = "sealing.key";
 
 const keyBytes = 32;
@@ -14,11 +14,11 @@ const tagBytes = 16;
 
 /**
  * Seals private keys, so that they can be in a store that others may read. AES-256-GCM (NIST SP 800-38D) with a random
- * nonce; few keys are sealed in the life of a server, so nonces don't repeat. The name of what is sealed is
- * authenticated too: one key can't be put in the place of another.
+ * nonce; few keys are sealed in the life of a server, so nonces don't repeat. The name of a sealed key is authenticated
+ * too, so that a key can't be put in the place of another one.
  */
 export class SealingKey {
-  /** Tells sealing keys apart, and nothing else about them. */
+  /** Identifies the sealing key, and says nothing else about it. */
   readonly id: string;
   readonly #key: Buffer;
   readonly #file: string;
@@ -30,8 +30,8 @@ export class SealingKey {
   }
 
   /**
-   * Reads the data directory's key (0600), and makes it on first use. `makesKey: false`: something is sealed already, or may be,
-   * which a new key would not open. Throws UnusableFile.
+   * Reads the data directory's key, and creates its file (0600) on first use. `makesKey: false`: does not create it, because keys are or
+   * may be sealed already, which a new key could not unseal. Throws UnusableFile.
    */
   static open(dataDirectory: string, { makesKey = true } = {}): SealingKey {
     const file = join(dataDirectory, sealingKeyFile);
@@ -56,7 +56,7 @@ export class SealingKey {
     return `${this.id}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString("base64")}`;
   }
 
-  /** Throws UnusableFile for what another key sealed, or what was changed. */
+  /** Throws UnusableFile when another key has sealed the text, or the text was changed. */
   unseal(sealed: string, name: string): string {
     const [id = "", text = ""] = sealed.split(":");
     if (!isSameText(id, this.id)) {

@@ -11,17 +11,20 @@ export interface ChangeFeedOptions {
    * How many writes of the log to read at start, roughly, so that watches can resume from before the start. Default 10,000.
    */
   readonly replayLength?: number;
-  /** Told when the store's changes do not come, and when they come again. */
+  /** Reports when the store's changes do not arrive, and when they arrive again. */
   readonly outage?: OutageReport;
   readonly sleep?: Sleep;
-  /** Told all changes after the load, also those below no member's prefix. Caches that start apart tell them again. */
+  /**
+   * Receives all changes after the load, also changes of keys that are below no member's prefix. Caches that do not start together have
+   * several watches, each of which reports every change.
+   */
   readonly onChanges?: FeedFollowerOptions["onChanges"];
 }
 
 const untold = (): OutageReport => new OutageReport({ onFailure: () => {}, onRecovery: () => {} });
 
 /**
- * The process's only watch of the store. Passes every change to the cache of its prefix. Caches that start in the same
+ * Watches the store for all caches of a process. Passes every change to the cache of its prefix. Caches that start in the same
  * event loop turn share one watch and one read of the log, so start them together.
  */
 export class ChangeFeed {

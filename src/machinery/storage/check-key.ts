@@ -8,7 +8,7 @@ export function checkKey(key: string): void {
   if (isTooLongKey(key)) throw new Error(`a key must be at most ${maximumKeyBytes} bytes`);
 }
 
-/** Does the same as `checkKey` for the keys of one transaction, which must differ. */
+/** As `checkKey`, for the keys of one transaction. Throws also when two of them are the same. */
 export function checkKeys(requests: readonly { readonly key: string }[]): void {
   for (const { key } of requests) checkKey(key);
   if (requests.length > 1 && new Set(requests.map(({ key }) => key)).size < requests.length) {

@@ -4,7 +4,7 @@ import { isTooLongKey } from "./check-key.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { everyKey } from "./key-range.ts";
 
-/** A key and its value, without revisions: another store gives it its own. */
+/** A key and its value, without revisions: the store that receives it assigns new ones. */
 export interface CopiedObject {
   readonly key: string;
   readonly value: Buffer;
@@ -17,21 +17,21 @@ export interface CopiedObject {
 /** Everything that a store holds at one revision. */
 export interface StoredState {
   readonly revision: number;
-  /** In byte order of the keys. Rejects with RevisionCompacted when the store forgets the revision meanwhile. */
+  /** The objects in byte order of their keys. Rejects with RevisionCompacted when the store compacts the revision during the reading. */
   objects(): AsyncIterable<CopiedObject>;
 }
 
-/** Few enough that a page of the largest objects fits in memory. */
+/** Small enough that a page of the largest objects fits into memory. */
 const pageLength = 100;
 const writesAtOnce = 500;
 const writtenBytesAtOnce = 8 * 2 ** 20;
 
-/** Whether a key is one that every backend can store, and that is copied. */
+/** Whether a key is copied: it is a key of an object, and every backend can store it. */
 export const isObjectKey = (key: string): boolean => key.startsWith("/") && key.isWellFormed() && !isTooLongKey(key);
 
 /**
- * The newest state of a store. Reading it takes no lock: others may write meanwhile. Unless damaged objects are shown as unreadable, one
- * ends the reading with StoreDamaged.
+ * The newest state of a store. Reading it takes no lock, so other processes may write at the same time. With `showsDamaged`, damaged
+ * objects are shown as unreadable; otherwise a damaged object ends the reading with StoreDamaged.
  */
 export async function stateOf(store: Store, { showsDamaged = false } = {}): Promise<StoredState> {
   const { revision } = await store.range({ ...everyKey, limit: 1, showsDamaged });
@@ -49,8 +49,8 @@ async function* objectsAt(
 }
 
 /**
- * Creates objects in a store that has none of them. Returns how many there are. Throws for a key that exists, UnreadableSource for an
- * object that can't be decrypted, and TooLargeToCopy for one that the store does not take.
+ * Creates objects in a store that has none of them. Returns how many it has created. Throws for a key that exists, UnreadableSource for an
+ * object that can't be decrypted, and TooLargeToCopy for an object that is too large for the store.
  */
 export async function createObjects(store: Store, objects: AsyncIterable<CopiedObject>): Promise<number> {
   let count = 0;
@@ -64,7 +64,7 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
   };
   for await (const object of objects) {
     const written = create(store, object);
-    written.catch(() => {}); // `settle` reports it, after the objects that are read until then
+    written.catch(() => {}); // `settle` reports the failure later, with the failures of other writes
     writes.push(written);
     count += 1;
     bytes += object.value.length;
@@ -74,7 +74,7 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
   return count;
 }
 
-/** An object can't be copied. The message says why, for people, and not what to do. */
+/** An object can't be copied. The message is for people: it says why, but not what to do. */
 export class UnreadableSource extends Error {
   override readonly name = "UnreadableSource";
   readonly key: string;
@@ -87,7 +87,7 @@ export class UnreadableSource extends Error {
   }
 }
 
-/** The store that takes the objects does not take one of this size. The message says which, for people, and not what to do. */
+/** An object is too large for the store that it is copied to. The message is for people: it names the object, but not what to do. */
 export class TooLargeToCopy extends Error {
   override readonly name = "TooLargeToCopy";
 

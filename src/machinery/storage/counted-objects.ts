@@ -6,11 +6,11 @@ import type { Cached, SortedObjects } from "./sorted-objects.ts";
 import type { IndexedChange } from "./watch-index.ts";
 
 export interface CountedSizes<T extends Cached> {
-  /** No version of an object is in another group. Not asked where `storedBytesOf` is 0. */
+  /** The group of an object, which must be the same for all its versions. Not called when `storedBytesOf` is 0. */
   groupOf(object: T): string;
-  /** The same. Undefined: only an object tells, so they are read in turns after the load. */
+  /** The group of the object with a key. Undefined: only the object tells its group, so all objects are read in turns after the load. */
   readonly groupOfKey?: ((key: string) => string) | undefined;
-  /** The length of the value that an object was made of. 0: it can't be read. */
+  /** The length of the stored value of an object. 0: the object can't be read. */
   storedBytesOf(object: T): number;
 }
 
@@ -20,10 +20,10 @@ export interface CountedObjectsOptions<T extends Cached> extends CountedSizes<T>
   keyOf(object: T): string;
 }
 
-/** How many objects are counted between two looks at the time. */
+/** How many objects are counted before the next possible pause. */
 const objectsAtOnce = 16;
 
-/** Adds up the stored values of a cache's objects by groups, from one load to the next. */
+/** Sums the lengths of the stored values of a cache's objects by group, from one load to the next. */
 export class CountedObjects<T extends Cached> {
   readonly sizes = new GroupSizes();
   readonly #options: CountedObjectsOptions<T>;
@@ -41,7 +41,7 @@ export class CountedObjects<T extends Cached> {
     if (groupOfKey !== undefined) this.sizes.add(groupOfKey(key), bytes);
   }
 
-  /** Call it when all are loaded. Those whose keys do not tell their group are counted from now on, in turns. */
+  /** Call it when all objects are loaded. If their keys do not tell their groups, counts the objects now, in turns. */
   async countLoaded(objects: Pick<SortedObjects<T>, "range">): Promise<void> {
     const { groupOf, storedBytesOf, keyOf } = this.#options;
     const work = new LongWork();

@@ -13,13 +13,13 @@ export interface EarlierEventsOptions<T extends Cached> {
   readonly prefix: string;
   /** See `firstByte` of LogRequest. */
   readonly firstByte: number | undefined;
-  /** The object of a version, whose text stays readable for as long as someone has it. Throws when it is gone. */
+  /** Makes the object of a version. Its text stays readable as long as the object is referenced. Throws when the text is lost already. */
   versionOf(stored: Entry | Head): T;
 }
 
 /**
  * Reads the events of a log from before the load of a cache, oldest first, a part in each turn of the event loop. Throws
- * RevisionCompacted, and what the store throws.
+ * RevisionCompacted, and the errors of the store.
  */
 export async function* earlierEvents<T extends Cached>({
   log,
@@ -27,7 +27,7 @@ export async function* earlierEvents<T extends Cached>({
   firstByte,
   versionOf,
 }: EarlierEventsOptions<T>): AsyncGenerator<CacheEvent<T>[]> {
-  /** What the log has shown of a key last. */
+  /** The newest version of each key that the log has shown so far. */
   const shown = new Map<string, T>();
   const { untilRevision } = log;
   for (let afterRevision = log.afterRevision; afterRevision < untilRevision;) {

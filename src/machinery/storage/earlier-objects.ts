@@ -3,7 +3,7 @@ import { byteOrdered } from "./byte-ordered.ts";
 interface EarlierObjectsOptions<T> {
   /** The objects as they are now, in the order of their keys. */
   readonly now: Iterable<T>;
-  /** What the keys had that were written since. Undefined: nothing. */
+  /** The earlier objects of the keys that were written since. Undefined: the key did not exist. */
   readonly before: ReadonlyMap<string, T | undefined>;
   keyOf(object: T): string;
 }

@@ -4,14 +4,14 @@ export interface EventHistoryOptions<E> {
   readonly maximumBytes: number;
   bytesOf(event: E): number;
   readonly oldestRevision: number;
-  /** Called for an event that is no longer kept. */
+  /** Called for each event that the history drops. */
   onForgotten?(event: E): void;
 }
 
 /** Keeps the newest events in revision order, limited in number and in total size. */
 export class EventHistory<E extends { readonly revision: number }> {
   readonly #options: EventHistoryOptions<E>;
-  /** The kept events start at #start. Earlier ones are dropped. */
+  /** The kept events start at index `#start`. Earlier entries are undefined. */
   #events: (E | undefined)[] = [];
   #start = 0;
   #bytes = 0;
@@ -22,7 +22,7 @@ export class EventHistory<E extends { readonly revision: number }> {
     this.#oldestRevision = options.oldestRevision;
   }
 
-  /** All events after this revision are kept. */
+  /** The revision after which all events are kept. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }
@@ -58,7 +58,7 @@ export class EventHistory<E extends { readonly revision: number }> {
     this.#events[this.#start] = undefined;
     this.#start += 1;
     this.#options.onForgotten?.(oldest);
-    // Compact when half of the entries are empty: each event is then moved once on average.
+    // Shorten the array when half of its entries are empty: then each event is moved once on average.
     if (this.#start * 2 < this.#events.length) return;
     this.#events = this.#events.slice(this.#start);
     this.#start = 0;

@@ -9,37 +9,37 @@ import { keyAfter, prefixEnd } from "./key-range.ts";
 const firstRetryMilliseconds = 50;
 const lastRetryMilliseconds = 5_000;
 const maximumLoads = 10;
-/** How long those who wait for a revision wait without any change. An election of etcd is over by then. */
+/** How long callers wait for a revision while no change arrives. An election of etcd's leader takes less. */
 const stallMilliseconds = 10_000;
 
 /** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
   readonly prefix: string;
-  /** A load needs no values that begin with this byte: it may get heads for them. Absent: it needs all. */
+  /** The load may get heads instead of entries whose values begin with this byte. Absent: it needs all values. */
   readonly unneededFirstByte?: number | undefined;
-  /** Collects a new state under the prefix, which counts only when its `finish` is called. It may be given up before. */
+  /** Begins to collect a new state under the prefix. The state takes effect when its `finish` is called, which may never happen. */
   beginLoad(): FeedLoad;
   apply(change: Change): void;
-  /** Every change up to the revision has been applied. */
+  /** Called when every change up to the revision is applied. */
   progress(revision: number): void;
-  /** No more changes will come. */
+  /** Called when no more changes will come. */
   end(error: Error): void;
 }
 
 export interface FeedLoad {
-  /** In byte order of the keys, over all calls. */
+  /** Adds entries, over all calls in byte order of the keys. */
   add(entries: readonly (Entry | Head)[]): void;
-  /** Replaces everything with this state, of a revision. Changes between the old state and this one are unknown. */
+  /** Replaces the old state with the collected one, which is of this revision. The changes in between are not known. */
   finish(revision: number): void;
 }
 
-/** Small enough to use little memory, and to let other readers and requests run in between. */
+/** The size of one read of a load: small enough to use little memory, and to let other readers and requests run in between. */
 const entriesAtOnce = 2000;
 const bytesAtOnce = 16 * 2 ** 20;
 
-/** The part of the store's log before the first load. It can be read later. */
+/** The part of the store's log before the first load, which can be read later. */
 export interface EarlierLog {
-  /** Nothing is known of the log up to here. */
+  /** The revision after which this part begins. */
   readonly afterRevision: number;
   /** The revision of the load. */
   readonly untilRevision: number;
@@ -55,7 +55,7 @@ interface Waiter {
 export interface FeedFollowerOptions {
   readonly store: Store;
   readonly replayLength: number;
-  /** Told when no changes come, and when they come again. A watch that ends once is no outage: the next one goes on. */
+  /** Reports when no changes arrive, and when they arrive again. A single watch that ends is no outage, because the next one continues. */
   readonly outage: OutageReport;
   readonly sleep: Sleep;
   readonly onChanges: (changes: readonly Change[]) => void;
@@ -68,7 +68,7 @@ export interface FeedFollowerOptions {
 export class FeedFollower {
   /** Every change up to this revision has been applied. */
   revision = 0;
-  /** Undefined before the load, and where a load begins with an earlier revision because the log cannot be read later. */
+  /** Undefined before the load. Undefined also if the log can't be read later: then the load reads an earlier revision instead. */
   earlierLog: EarlierLog | undefined;
   readonly started: Promise<void>;
   readonly #store: Store;
@@ -81,7 +81,7 @@ export class FeedFollower {
   #watch: { stop(): void } | undefined;
   /** When the newest watch began. */
   #followedAt = -Infinity;
-  /** The wait before the next watch. It grows as long as watches end soon after they began. */
+  /** The wait before the next watch. It grows while watches end soon after they begin. */
   #retryMilliseconds = 0;
   #stallTimer: NodeJS.Timeout | undefined;
   #lastMember: FeedMember | undefined;
@@ -104,8 +104,8 @@ export class FeedFollower {
   }
 
   /**
-   * Undefined when the revision is applied already. Rejects with the signal's reason, and with StoreUnavailable when no change at all has
-   * come for ten seconds.
+   * Resolves when the revision is applied; undefined when it is already. Rejects with the signal's reason, and with StoreUnavailable when
+   * no change at all has arrived for ten seconds.
    */
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (revision <= this.revision) return undefined;
@@ -143,13 +143,13 @@ export class FeedFollower {
     this.#stallTimer.unref();
   }
 
-  /** The watch works. */
+  /** Call it when the watch has brought a change or progress: the watch works. */
   #endOutage(): void {
     this.#outage.succeeded();
     if (this.#waiters.size > 0) this.#stallTimer?.refresh();
   }
 
-  /** Somebody has waited, and nothing has come. Nobody waits for ever, and another watch may work. */
+  /** Rejects the waiting callers and starts a new watch, because no change has arrived for ten seconds. */
   async #endStall(): Promise<void> {
     const { revision } = this;
     const reason = await this.#stallReason();
@@ -162,7 +162,7 @@ export class FeedFollower {
     void this.#recover(new StoreUnavailable(reason));
   }
 
-  /** Undefined: those who wait want revisions that the store does not have yet. */
+  /** Says why no change arrives. Undefined: the callers wait for revisions that the store does not have yet. */
   async #stallReason(): Promise<string | undefined> {
     try {
       const latestRevision = await this.#store.latestRevision();
@@ -179,12 +179,12 @@ export class FeedFollower {
     await this.waitFor(latestRevision, this.#stopping.signal);
   }
 
-  /** Loads every member at one revision, where the log then continues. Returns the latest revision. */
+  /** Loads every member at one revision, from which the watch then continues. Returns the latest revision. */
   async #load(): Promise<number> {
     for (let loads = 1; ; loads++) {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
-      // Clients list again after a later load. The next watch would end as the last one where it got the same changes.
+      // No replay at a later load: clients list again after it, and the same changes might end the next watch as they ended the last one.
       const replayed = this.revision === 0 ? this.#replayLength * (this.#store.revisionsPerWrite ?? 1) : 0;
       // The revision of an empty store belongs to no write, so the log never reports it.
       const afterRevision = Math.max(
@@ -255,8 +255,8 @@ export class FeedFollower {
   }
 
   /**
-   * Finds the member whose prefix the key starts with: the one of the last change, or one look-up per slash. Prefixes have two or
-   * three slashes, and none is the start of another one.
+   * Finds the member whose prefix the key starts with. It is often the member of the last change; otherwise this looks up the key's
+   * beginnings, one for each slash. Prefixes have two or three slashes, and no prefix is the start of another one.
    */
   #memberOf(key: string): FeedMember | undefined {
     if (this.#lastMember !== undefined && key.startsWith(this.#lastMember.prefix)) return this.#lastMember;
@@ -282,8 +282,8 @@ export class FeedFollower {
   }
 
   /**
-   * Resumes where the watch ended. When the store no longer has that history, loads all members again; also when it is damaged there: a
-   * load shows what is damaged as it shows it at a start.
+   * Starts a new watch where the last one ended. Loads all members again when the store no longer has the history since then, or when this
+   * history is damaged: a load shows damaged entries as unreadable.
    */
   async #recover(error: Error): Promise<void> {
     this.#watch = undefined;

@@ -1,4 +1,4 @@
-/** What writes of a key that are under way will add to a group. Another user's write of the same key counts for that user. */
+/** The bytes that running writes of a key will add to a group. Writes of one key may count for several groups, such as users. */
 export interface Reservation {
   readonly group: string;
   readonly key: string;
@@ -10,16 +10,16 @@ export interface Reservation {
 
 /** How many bytes the values of some keys take, by the group that a value belongs to. */
 export class GroupSizes {
-  /** The bytes of each group that has some, with what is reserved. */
+  /** The bytes of each group that is not empty, including its reservations. */
   readonly #bytes = new Map<string, number>();
-  /** By the key, and by the group: of several writes of one key, only the first succeeds. */
+  /** The reservations by key and group. Writes of one key in a group share one, because only the first of them can succeed. */
   readonly #reserved = new Map<string, Map<string, Reservation>>();
 
   of(group: string): number {
     return this.#bytes.get(group) ?? 0;
   }
 
-  /** Negative where a value has become smaller, or is gone. */
+  /** Adds bytes to a group. They are negative when a value has become smaller, or was deleted. */
   add(group: string, bytes: number): void {
     if (bytes === 0) return;
     const sum = this.of(group) + bytes;
@@ -27,7 +27,7 @@ export class GroupSizes {
     else this.#bytes.set(group, sum);
   }
 
-  /** Counts a write that begins, until `settle`. Give what it returns to `release` when nothing was written. */
+  /** Counts the bytes of a write that begins, until `settle`. Give the reservation to `release` when nothing was written. */
   reserve({ group, key, bytes }: Pick<Reservation, "group" | "key" | "bytes">): Reservation {
     let ofKey = this.#reserved.get(key);
     if (ofKey === undefined) this.#reserved.set(key, (ofKey = new Map()));
@@ -49,7 +49,7 @@ export class GroupSizes {
     this.add(group, -bytes);
   }
 
-  /** A write of the key has been applied: what it added is counted by `add` from now on. */
+  /** Removes the reservations of a key when a write of it is applied: `add` now counts the write's bytes. */
   settle(key: string): void {
     const ofKey = this.#reserved.get(key);
     if (ofKey === undefined) return;
@@ -57,7 +57,7 @@ export class GroupSizes {
     for (const { group, bytes } of ofKey.values()) this.add(group, -bytes);
   }
 
-  /** What a group's writes of a key will add. */
+  /** Returns the bytes that a group's running writes of a key will add. */
   reservedFor({ group, key }: Pick<Reservation, "group" | "key">): number {
     return this.#reserved.get(key)?.get(group)?.bytes ?? 0;
   }

@@ -6,12 +6,12 @@ export interface KeyRange {
   readonly end: string;
 }
 
-/** The next key in key order. Ranges and pages start and end there, so backends must accept it too. */
+/** Returns the next possible key in key order. Ranges and pages may start and end there, so backends must accept it. */
 export const keyAfter = (key: string): string => `${key}\0`;
 
 export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
 
-/** The keys of everything that a store holds: each begins with a slash. */
+/** The range of all keys of a store: each begins with a slash. */
 export const everyKey: KeyRange = { start: "/", end: "0" };
 
 /** All keys with a prefix. */
@@ -22,7 +22,7 @@ export function prefixEnd(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
-/** Makes the function that tells whether a key is in a range. */
+/** Returns a function that says whether a key is in the range. */
 export function inKeyRange({ start, end }: KeyRange): (key: string) => boolean {
   const [first, last] = [byteOrdered(start), byteOrdered(end)];
   return (key) => {

@@ -3,13 +3,13 @@ import { isTurnOver } from "../scheduling/request-turn.ts";
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
-/** The most that is delivered to a watch that lags in one turn of the event loop. */
+/** The most changes that a lagging watch gets in one turn of the event loop. */
 export const catchUpBounds: ChangeBounds = { count: 500, bytes: 4 * 2 ** 20 };
 
 export interface RevisionLog {
   latestRevision(): number;
   compactedRevision(): number;
-  /** The next changes after a revision: no more than `count`, and none after those whose values reach `bytes`. */
+  /** Reads the next changes after a revision: at most `count`, and no more once their values have `bytes`. */
   changesAfter(revision: number, bounds: ChangeBounds): Change[];
 }
 
@@ -30,7 +30,7 @@ export class LogWatches {
   readonly #watches = new Set<LogWatch>();
   #catchingUp: NodeJS.Immediate | undefined;
 
-  /** `isOver`: whether deliveries that began then, by `performance.now()`, have taken long enough for one turn. */
+  /** `isOver`: whether deliveries that began at a time (of `performance.now()`) have taken long enough for one turn. */
   constructor(log: RevisionLog, isOver = isTurnOver) {
     this.#log = log;
     this.#isTurnOver = isOver;
@@ -43,7 +43,7 @@ export class LogWatches {
     return { stop: () => void this.#watches.delete(watch) };
   }
 
-  /** Delivers changes that this process just wrote. A watch that lags behind reads the earlier changes first. */
+  /** Delivers changes that this process has just written. A lagging watch first gets the earlier changes from the log. */
   deliver(changes: readonly Change[]): void {
     const first = changes[0]?.revision;
     if (first === undefined) return;
@@ -54,7 +54,7 @@ export class LogWatches {
     }
   }
 
-  /** Starts to read what other processes wrote, from the next event loop turn on. */
+  /** Reads and delivers the writes of other processes, from the next event loop turn on. */
   catchUp(): void {
     if (this.#watches.size === 0) return;
     this.#catchingUp ??= setImmediate(() => {
@@ -86,8 +86,8 @@ export class LogWatches {
   }
 
   /**
-   * Delivers the next changes of the log to a watch, until the turn is over. The log does not say which of them another process wrote
-   * together: they may come in two turns, in their order. Returns false when the watch has ended.
+   * Delivers the next changes of the log to a watch, until the turn is over. The log does not say which changes are of one transaction of
+   * another process, so these may be delivered in two turns, in their order. Returns false when the watch has ended.
    */
   #advance(watch: LogWatch): boolean {
     let changes: Change[];
@@ -101,7 +101,7 @@ export class LogWatches {
       return false;
     }
     const startedAt = performance.now();
-    // One by one: each may be news for thousands of clients.
+    // One by one, because each change may concern thousands of clients.
     for (const change of changes) {
       if (!this.#deliverTo(watch, [change])) return false;
       if (this.#isTurnOver(startedAt)) break;

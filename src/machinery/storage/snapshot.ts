@@ -2,15 +2,15 @@ import type { SizedIterable } from "../api/sized-iterable.ts";
 import type { SortedPart } from "./sorted-map.ts";
 
 /**
- * Objects at one moment. It shares the arrays of the sorted map, and an object that rests is only made when it is read, anew each
- * time. So taking a snapshot of a million takes a millisecond.
+ * The objects of a range at one moment. It shares the arrays of the sorted map, and makes an evicted object only when it is read, anew
+ * each time. So a snapshot of a million objects takes a millisecond.
  */
 export class Snapshot<T extends object | string> implements SizedIterable<T> {
   readonly length: number;
   readonly #parts: readonly SortedPart<T | number>[];
   readonly #objectOf: (key: string, revision: number) => T;
 
-  /** `objectOf` makes the object of a part's key that has only its revision there. */
+  /** `objectOf` makes an object from its key and revision, when the part has only its revision. */
   constructor(parts: readonly SortedPart<T | number>[], objectOf: (key: string, revision: number) => T) {
     this.length = parts.reduce((sum, { from, to }) => sum + to - from, 0);
     this.#parts = parts;

@@ -1,7 +1,7 @@
 import { byteOrdered } from "./byte-ordered.ts";
 import type { KeyRange } from "./key-range.ts";
 
-/** Short, because a search has the first keys of the chunks in the processor's caches, and hardly ever those of one chunk. */
+/** Short, because a search finds the chunks' first keys in the processor's caches, but hardly ever the keys inside of a chunk. */
 const chunkLength = 128;
 
 export interface SortedRange extends KeyRange {
@@ -12,7 +12,7 @@ export interface SortedRange extends KeyRange {
 interface Chunk<V> {
   readonly keys: string[];
   readonly values: V[];
-  /** A reader has it: change a copy. */
+  /** Whether a snapshot has the arrays of the chunk, so that a change must copy them first. */
   isShared: boolean;
 }
 
@@ -23,7 +23,7 @@ interface ChunkPart<V> {
   readonly to: number;
 }
 
-/** Keys in their byte-ordered form with their values, from an index up to another. They never change. */
+/** Keys in their byte-ordered form with their values, from one index up to another. Immutable. */
 export interface SortedPart<V> {
   readonly keys: readonly string[];
   readonly values: readonly V[];
@@ -56,7 +56,7 @@ export class SortedMap<V> {
     if (this.#append(ordered, value)) return;
     const chunkIndex = Math.max(0, this.#chunkIndexOf(ordered));
     const found = this.#chunks[chunkIndex];
-    if (found === undefined) return; // there is a chunk, or the key was appended
+    if (found === undefined) return; // never: without a chunk, the key was appended
     const chunk = this.#changeable(found, chunkIndex);
     const index = lowerBound(chunk.keys, ordered);
     if (chunk.keys[index] === ordered) {
@@ -77,7 +77,7 @@ export class SortedMap<V> {
     this.#firstKeys.splice(chunkIndex + 1, 0, keys[0] ?? "");
   }
 
-  /** Keys often arrive in ascending order: then they need no search, and chunks are full. */
+  /** Appends a key that is larger than all others. Keys often arrive in ascending order: then no search is needed, and chunks are full. */
   #append(ordered: string, value: V): boolean {
     const last = this.#chunks.at(-1);
     const lastKey = last?.keys.at(-1);
@@ -121,7 +121,7 @@ export class SortedMap<V> {
     return values;
   }
 
-  /** Calls back for each of a range, with the key in its byte-ordered form. */
+  /** Calls `callback` for each entry of a range, with the key in its byte-ordered form. */
   forEach(request: SortedRange, callback: (ordered: string, value: V) => void): void {
     this.#visit(request, ({ chunk: { keys, values }, from, to }) => {
       // The index is below the lengths.
@@ -135,7 +135,7 @@ export class SortedMap<V> {
     return total;
   }
 
-  /** A range as it is now: its chunks, not a copy of them. Later changes copy the chunks that they meet. */
+  /** Returns a range as it is now, without copying its chunks. Later changes copy the chunks that they change. */
   share(request: SortedRange): SortedPart<V>[] {
     const parts: SortedPart<V>[] = [];
     this.#visit(request, ({ chunk, from, to }) => {

@@ -3,19 +3,19 @@ import { SortedMap } from "./sorted-map.ts";
 import type { SortedPart, SortedRange } from "./sorted-map.ts";
 import { byteOrdered } from "./byte-ordered.ts";
 
-/** What a cache holds. */
+/** A type of objects that a cache can hold. */
 export type Cached = object | string;
 
-/** How objects are evicted: only the key and the revision of one stay in memory, and it is loaded again when it is needed. */
+/** How objects are evicted: only an evicted object's key and revision stay in memory, and the object is loaded again when needed. */
 export interface Eviction<T extends Cached> {
   /** The first byte of the stored values of objects that are evicted from the start. */
   readonly firstByte: number;
-  /** The object with its text, which from now on is the only one of its version. */
+  /** Makes the object with its text. From now on, it is the only object of its version. */
   load(key: string, revision: number): T;
-  /** The object, without reading its text, for a reader that looks at many. Each call makes a new one. */
+  /** Makes a new object without reading its text, for a reader of many objects. */
   peek(key: string, revision: number): T;
   revisionOf(object: T): number;
-  /** Whether its text is not in memory, and can be read again. */
+  /** Whether the object's text is not in memory, but can be read again. */
   isTextEvicted(object: T): boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Eviction<T extends Cached> {
 export class SortedObjects<T extends Cached> {
   readonly #eviction: Eviction<T> | undefined;
   readonly #loaded = new Map<string, T>();
-  /** All of them. An object that is evicted, or may be, is its revision here: so it is evicted and loaded without a search. */
+  /** All objects. An evictable object is its revision here, even while it is loaded, so that evictions and loads do not change this map. */
   readonly #sorted = new SortedMap<T | number>();
 
   constructor(eviction?: Eviction<T>) {
@@ -44,7 +44,7 @@ export class SortedObjects<T extends Cached> {
     return object;
   }
 
-  /** Does the same as `get`, for a reader that looks at many: an evicted object stays evicted. */
+  /** As `get`, for a reader of many objects: an evicted object stays evicted. */
   peek(key: string): T | undefined {
     const loaded = this.#loaded.get(key);
     if (loaded !== undefined || this.#eviction === undefined) return loaded;
@@ -52,7 +52,7 @@ export class SortedObjects<T extends Cached> {
     return typeof revision === "number" ? this.#eviction.peek(key, revision) : undefined;
   }
 
-  /** What stands for an object that is there in a map that `snapshot` takes. */
+  /** Returns the entry of an existing key, for a map that is given to `snapshot`. Throws when the key does not exist. */
   entryOf(key: string): T | number {
     const entry = this.#sorted.get(key);
     if (entry === undefined) throw new Error(`nothing has the key ${key}`);
@@ -71,10 +71,10 @@ export class SortedObjects<T extends Cached> {
   setEvicted(key: string, revision: number): void {
     if (this.#eviction === undefined) throw new TypeError("these objects cannot be evicted");
     if (isEvictable(key)) this.#sorted.set(key, revision);
-    else this.set(key, this.#eviction.load(key, revision)); // it stays, so what is counted of it must be known
+    else this.set(key, this.#eviction.load(key, revision)); // this object stays in memory, so its size must be known
   }
 
-  /** Evicts an object, if it is still the one of its key. */
+  /** Evicts an object, unless its key has another object by now. */
   evict(key: string, object: T): void {
     if (this.#eviction !== undefined && this.#loaded.get(key) === object && isEvictable(key)) this.#loaded.delete(key);
   }
@@ -88,10 +88,10 @@ export class SortedObjects<T extends Cached> {
     return [...this.snapshot(request)];
   }
 
-  /** Does the same as `range`, for a reader that takes several turns of the event loop. `sorted`: only these objects. */
+  /** As `range`, for a reader that takes several turns of the event loop. `sorted`: only these objects. */
   snapshot(request: SortedRange, sorted: SortedMap<T | number> = this.#sorted): Snapshot<T> {
     const length = request.limit || sorted.count(request);
-    // A look at each key takes longer than a copy of the map: the strings are in no cache of the processor.
+    // Looking up each key takes longer than copying the map, because the strings are not in the processor's caches.
     const loaded = length > this.#loaded.size ? new Map(this.#loaded) : undefined;
     const parts = loaded === undefined ? [this.#copyOf(request, sorted)] : sorted.share(request);
     return new Snapshot(
@@ -100,7 +100,7 @@ export class SortedObjects<T extends Cached> {
     );
   }
 
-  /** A range in which only evicted objects are their revisions. */
+  /** Copies a range, with the loaded objects themselves, and the revisions of evicted objects. */
   #copyOf(request: SortedRange, sorted: SortedMap<T | number>): SortedPart<T | number> {
     const keys: string[] = [];
     const values: (T | number)[] = [];
@@ -116,5 +116,5 @@ export class SortedObjects<T extends Cached> {
   }
 }
 
-/** Whether a key may be evicted. The map has only the byte-ordered form of keys, and reading an object again needs its key. */
+/** Whether the object of a key may be evicted. Reading it again needs the key, and the map has only the key's byte-ordered form. */
 const isEvictable = (key: string): boolean => byteOrdered(key) === key;

@@ -3,7 +3,7 @@ import type { KeyRange } from "./key-range.ts";
 
 /**
  * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
- * larger than the previous write's; where etcd's API has only etcd's revisions, the writes of one transaction share theirs.
+ * larger than the previous write's; only with etcd's own revisions (`plainRevisions`), the writes of one transaction share one.
  * Several processes may use a store at once.
  */
 export interface Store {
@@ -18,8 +18,8 @@ export interface Store {
   latestRevision(): number | Promise<number>;
 
   /**
-   * Makes this process's watches look for what other processes wrote, up to the last `latestRevision`. Call it before
-   * waiting for a watch: otherwise a watch may get others' writes only after this process's next write.
+   * Makes this process's watches look for writes of other processes, up to the last result of `latestRevision`. Call it before
+   * waiting for a watch: otherwise the watch may get these writes only after this process's next write.
    */
   notify(): void;
 
@@ -31,9 +31,9 @@ export interface Store {
   write(request: WriteRequest): Promise<WriteResult>;
 
   /**
-   * Writes several keys by compare-and-swap in one transaction: all of them, in their order, or none when one has another
-   * revision. No failure can leave some of them written. The keys must differ. Resolves and rejects as `write` does, or
-   * rejects with TransactionsUnsupported.
+   * Writes several keys by compare-and-swap in one transaction: all of them, in their order, or none when a key does not have its
+   * expected revision. No failure can leave some of them written. The keys must differ. Resolves and rejects as `write` does,
+   * or rejects with TransactionsUnsupported.
    */
   writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]>;
 
@@ -44,15 +44,15 @@ export interface Store {
   range(request: RangeRequest): Promise<RangeResult>;
 
   /**
-   * Reads as `range` does, and leaves out the values that begin with a byte and that `valueAt` can read later. It looks
-   * only at keys, so it is much faster; where a value is not known to begin so, the whole entry is read. Absent: the
-   * backend can only read values.
+   * Reads as `range` does, but leaves out the values that begin with `firstByte`, which `valueAt` can read later. It is much faster,
+   * because it reads only keys. When the first byte of a value is not known, the whole entry is read. Absent: the backend can only
+   * read values.
    */
   readonly rangeOfHeads?: ((request: HeadsRequest) => Promise<HeadsResult>) | undefined;
 
   /**
-   * Reads writes from the history, oldest first, with what each of them replaced. Leaves out values as `rangeOfHeads` does.
-   * Rejects with RevisionCompacted. Absent: the backend does not know what a write replaced.
+   * Reads writes from the history, oldest first, each with the entry that it replaced. Leaves out values as `rangeOfHeads` does.
+   * Rejects with RevisionCompacted. Absent: the backend does not know what a write has replaced.
    */
   readonly readLog?: ((request: LogRequest) => Promise<LogResult>) | undefined;
 
@@ -65,14 +65,15 @@ export interface Store {
   watch(request: WatchRequest): { stop(): void };
 
   /**
-   * Removes the history before a revision: reads and watches from before it fail from now on. Does nothing when that
+   * Removes the history before a revision: reads and watches of earlier revisions fail from now on. Does nothing when that
    * history is already removed. Rejects with RevisionInFuture.
    */
   compact(revision: number): Promise<void>;
 
   /**
-   * Whether the store would write a key's value in another form now: encrypted, or with another key. It looks again, because
-   * an entry says what was so when it was read. False without a promise where no value is encrypted. Absent: it never would.
+   * Whether the store would now write a key's value in another form: encrypted, or with another key. Reads the value again, because
+   * an entry's `isStale` is from the time of its read. False without a promise when the key's values are not encrypted. Absent: the
+   * store has only one form.
    */
   isStale?(key: string): MaybePromise<boolean>;
 
@@ -80,16 +81,16 @@ export interface Store {
   compactedRevision(): number | Promise<number>;
 
   /**
-   * Reads the value that a key got at a revision. Undefined for a delete, for an old value that compaction has removed, and for one that is
-   * damaged, also where the revision is that of another key's write. Use the bytes before the next call, which overwrites them. Absent: the
-   * backend cannot read without waiting.
+   * Reads the value that a key got at a revision. Undefined for a delete, for an old value that compaction has removed, and for a damaged
+   * value; also when the revision belongs to another key's write. Use the bytes before the next call, which overwrites them. Absent: the
+   * backend cannot read synchronously.
    */
   readonly valueAt?: ((write: WriteOfKey) => Buffer | undefined) | undefined;
 
-  /** How large the backend's files are, where it is not a file of this machine. For metrics. */
+  /** The size of the backend's database, if that is not a file of this machine. For metrics. */
   sizeBytes?(): Promise<number | undefined>;
 
-  /** How long the write that is under way has taken by now. 0: none is. Absent: the backend ends slow writes itself. */
+  /** How long the running write has taken by now. 0: no write is running. Absent: the backend itself ends slow writes. */
   writingMilliseconds?(): number;
 
   close(): Promise<void>;
@@ -99,15 +100,15 @@ export interface WriteRequest {
   readonly key: string;
   /** The new value. Undefined deletes the key. */
   readonly value: Buffer | undefined;
-  /** The modRevision that the key must have now, as the store has told it of this key. 0: the key must not exist. */
+  /** The modRevision that the key must have now: one that the store has returned for this key. 0: the key must not exist. */
   readonly expectedRevision: number;
   /** When this is aborted, a write that has not started is not executed. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Whether a write happens where its key has a modRevision (0: the key does not exist): it is the expected one, and a delete has
- * something to delete.
+ * Whether a write succeeds when its key has this modRevision (0: the key does not exist). It must be the expected revision, and a delete
+ * needs an existing key.
  */
 export const isExpected = (
   { value, expectedRevision }: Pick<WriteRequest, "value" | "expectedRevision">,
@@ -117,29 +118,29 @@ export const isExpected = (
 export type WriteResult =
   | { readonly isWritten: true; readonly revision: number }
   /**
-   * The key has another revision, or another key of the transaction has. `current` is its entry now, or undefined when it
-   * does not exist.
+   * This key or another key of the transaction does not have its expected revision. `current` is this key's entry now, or undefined when
+   * it does not exist.
    */
   | { readonly isWritten: false; readonly current: Entry | undefined };
 
-/** One of the writes that a key has had. */
+/** Names one write of a key by its revision. */
 export interface WriteOfKey {
   readonly key: string;
   readonly revision: number;
 }
 
-/** A value where it is stored. */
+/** A stored value with its key. */
 export interface StoredValue {
   readonly key: string;
   /** Immutable. */
   readonly value: Buffer;
-  /** Why the value can't be decrypted, or what is damaged; it is empty then. */
+  /** Why the value can't be decrypted, or what is damaged; `value` is empty then. */
   readonly unreadable?: string | undefined;
   /** Whether an unreadable value can be read again when its KMS works. */
   readonly isKmsUnavailable?: boolean | undefined;
-  /** The store would now write the value in another form: encrypted, or with another key. Absent: it would not. */
+  /** Whether the store would now write the value in another form: encrypted, or with another key. Absent: false. */
   readonly isStale?: boolean | undefined;
-  /** `valueAt` returns another value: this one was decrypted. */
+  /** Whether the value was decrypted, so that `valueAt` returns other bytes. */
   readonly isDecrypted?: boolean | undefined;
 }
 
@@ -152,9 +153,9 @@ export interface RangeRequest extends KeyRange {
   readonly revision?: number;
   /** The maximum number of entries. 0 or absent: all. */
   readonly limit?: number;
-  /** No entry follows the one with which the values have this size. Absent: it does not matter. */
+  /** The result ends with the entry at which the values together reach this size. Absent: no limit. */
   readonly maximumBytes?: number;
-  /** Damaged entries are shown as unreadable. Absent: one fails the range with StoreDamaged, so nobody takes it for a value. */
+  /** Whether damaged entries are shown as unreadable. Absent: a damaged entry fails the whole range with StoreDamaged. */
   readonly showsDamaged?: boolean;
 }
 
@@ -184,27 +185,27 @@ export interface HeadsResult extends Omit<RangeResult, "entries"> {
 }
 
 export interface LogRequest {
-  /** The prefix of the keys. Writes of other keys are looked at, and left out. */
+  /** The prefix of the keys. Writes of other keys are left out, but count for `limit`. */
   readonly prefix: string;
   /** Exclusive. */
   readonly afterRevision: number;
   /** Inclusive. */
   readonly untilRevision: number;
-  /** How many writes to look at, at most. */
+  /** The largest number of writes to examine. */
   readonly limit: number;
-  /** No write follows the one with which the values have this size. */
+  /** The result ends with the write at which the values together reach this size. */
   readonly maximumBytes: number;
-  /** The first byte of the values that are left out. Absent: none is. */
+  /** The first byte of the values that are left out. Absent: no value is left out. */
   readonly firstByte?: number | undefined;
 }
 
 export interface LogResult {
   readonly writes: LoggedWrite[];
-  /** All writes up to this revision were looked at. */
+  /** All writes up to this revision were examined. */
   readonly revision: number;
 }
 
-/** A write, and what it replaced. */
+/** A write, and the entry that it replaced. */
 export interface LoggedWrite {
   readonly revision: number;
   readonly key: string;
@@ -227,14 +228,14 @@ export interface WatchRequest {
   readonly afterRevision: number;
   readonly onChanges: (changes: readonly Change[]) => void;
   /**
-   * Every change up to the revision has been delivered. Called when the revision grows without a change to the store's
-   * own keys: other programs may use the same backend.
+   * Called when the revision grows without a change to the store's own keys, because other programs may use the same backend.
+   * Every change up to the revision has been delivered.
    */
   readonly onProgress?: (revision: number) => void;
   readonly onEnd: (error: Error) => void;
 }
 
-/** Compaction has removed this revision, or changes up to it are not known; the cause then tells why. */
+/** Compaction has removed this revision, or changes up to it are not known: then the cause says why. */
 export class RevisionCompacted extends Error {
   override readonly name = "RevisionCompacted";
   readonly compactedRevision: number;
@@ -261,7 +262,7 @@ export class StoreUnavailable extends Error {
 
 export const storeClosed = (): StoreUnavailable => new StoreUnavailable("the store is closed");
 
-/** The store's file lacks what it must have. No attempt later helps, only a backup. */
+/** The store's file is damaged. A retry does not help, only a backup does. */
 export class StoreDamaged extends StoreUnavailable {
   override readonly name = "StoreDamaged";
   /** What is damaged. The message adds the advice. */
@@ -275,7 +276,7 @@ export class StoreDamaged extends StoreUnavailable {
   }
 }
 
-/** The server of etcd's API takes only one key in a transaction, as kine does. Nothing was written. */
+/** The server of etcd's API supports only one key in a transaction, as kine does. Nothing was written. */
 export class TransactionsUnsupported extends Error {
   override readonly name = "TransactionsUnsupported";
 

@@ -3,20 +3,20 @@ import { SortedMap } from "./sorted-map.ts";
 
 /** A value that objects can be looked up by. */
 export interface Lookup<T> {
-  /** Names `valueOf`. */
+  /** The name of the field that `valueOf` reads. */
   readonly field: string;
   readonly value: string;
-  /** Undefined: the object has none. */
+  /** Undefined: the object has no value in the field. */
   valueOf(object: T): string | undefined;
 }
 
-/** What has a value: the keys of few objects, or the entries of many. Read it in this turn of the event loop. */
+/** The objects that have a value: the keys of few objects, or the entries of many. Read them in this turn of the event loop. */
 export type Found<E> = readonly string[] | SortedMap<E>;
 
 /** Most values of some fields have one key. */
 type Entries<E> = string | SortedMap<E>;
 
-/** Instead of a value: the object cannot be read, so it may have any. */
+/** Stands for the value of an object that cannot be read, which may have any value. */
 export const unreadable = Symbol("unreadable");
 
 export function readValue<T>(
@@ -33,7 +33,7 @@ export function readValue<T>(
 interface ValueIndexOptions<T, E> {
   readonly objects: Iterable<T>;
   keyOf(object: T): string;
-  /** What the index keeps of the object that now has a key. */
+  /** Returns what the index keeps for the object that now has the key. */
   entryOf(key: string): E;
   valueOf(object: T): string | undefined;
 }
@@ -46,11 +46,11 @@ export class ValueIndex<T, E> {
   readonly #filling: Promise<void>;
   readonly #options: Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf" | "valueOf">;
   readonly #entries = new Map<string, Entries<E>>();
-  /** The keys of objects that cannot be read. They may have any value. */
+  /** The keys of objects that cannot be read, and so may have any value. */
   readonly #unreadable = new Set<string>();
-  /** An object that could be read before cannot be read now, so its entry was not found. The index finds nothing any more. */
+  /** Whether the index is useless: an object became unreadable, so that the value of its entry, which must be removed, is not known. */
   isOutdated = false;
-  /** While the index is being filled: keys whose objects of the initial list were replaced since, and must not be added. */
+  /** While the index is filled: the keys whose objects were replaced since, so that their old objects must not be added. Then undefined. */
   #replaced: Set<string> | undefined = new Set();
   #isDropped = false;
 
@@ -59,12 +59,12 @@ export class ValueIndex<T, E> {
     this.#filling = this.#fill(objects);
   }
 
-  /** Resolves when `find` knows. Undefined: it does. */
+  /** Resolves when the index is filled. Undefined: it is already. */
   get filled(): Promise<void> | undefined {
     return this.#replaced === undefined ? undefined : this.#filling;
   }
 
-  /** What has a value. Undefined: the index is not filled yet, or some objects cannot be read. */
+  /** Finds the objects with a value. Undefined: the index is not filled yet, or some objects cannot be read. */
   find(value: string): Found<E> | undefined {
     if (this.#replaced !== undefined || this.#unreadable.size > 0 || this.isOutdated) return undefined;
     const entries = this.#entries.get(value) ?? [];
@@ -136,7 +136,7 @@ export class ValueIndex<T, E> {
 /** Below this number, looking at every object is as fast. */
 const fewestObjects = 1000;
 const maximumIndexes = 4;
-/** Fields that were looked up once. Twice makes an index worth its cost. */
+/** How many fields that were looked up once are remembered. An index is made at the second look-up. */
 const maximumRemembered = 16;
 
 interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf"> {
@@ -144,10 +144,10 @@ interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "keyOf
   objects(): Iterable<T>;
 }
 
-/** The indexes of a cache: for the few fields that objects were last looked up by. */
+/** The indexes of a cache, for the few fields by which objects were last looked up. */
 export class ValueIndexes<T, E> {
   readonly #options: ValueIndexesOptions<T, E>;
-  /** The one that was used last is the last. */
+  /** By field. The index that was used last is the last one. */
   readonly #indexes = new Map<string, ValueIndex<T, E>>();
   readonly #askedOnce = new Set<string>();
 
@@ -155,14 +155,14 @@ export class ValueIndexes<T, E> {
     this.#options = options;
   }
 
-  /** What has a value. Undefined: no index knows. */
+  /** Finds the objects with a value. Undefined: no index can tell. */
   find({ field, value }: Lookup<T>): Found<E> | undefined {
     return this.#indexes.get(field)?.find(value);
   }
 
   /**
-   * Makes an index if the field was asked for before. Resolves when it is filled: looking at all objects would take as long.
-   * Undefined: there is nothing to wait for.
+   * Makes an index if the field was asked for before. Resolves when the index is filled: reading all objects instead would take as
+   * long. Undefined: there is nothing to wait for.
    */
   prepare({ field, valueOf }: Lookup<T>): Promise<void> | undefined {
     const known = this.#indexes.get(field);

@@ -34,31 +34,31 @@ export interface WatchCacheOptions<T extends Cached> {
   keyOf(object: T): string;
   /** Absent: all objects stay in memory. */
   readonly eviction?: Eviction<T> | undefined;
-  /** Called before an object is replaced or deleted. The history and readers may still have it. */
+  /** Called before an object is replaced or deleted. The history and readers may still use it. */
   onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
-  /** Adds up the stored values of the objects, by groups. Absent: nobody asks for that. */
+  /** How to sum the lengths of the stored values by group. Absent: they are not summed. */
   readonly sizes?: CountedSizes<T> | undefined;
 }
 
 const nothing = (): number => 0;
 
 /**
- * The approximate memory limit for the kept events of a cache. What an event wrote and what it replaced count both, so an object that is
- * written again and again counts twice.
+ * The approximate memory limit for the kept events of a cache. An event counts both the written and the replaced object, so each version
+ * of an object that is written again and again counts twice.
  */
 const maximumHistoryBytes = 32 * 2 ** 20;
 
 export interface CacheWatchRequest<T extends Cached> extends KeyRange {
-  /** Only objects that have, or had, this value are of interest. Events of others may come too: check each one. */
+  /** Only objects that have or had this value are of interest. Events of other objects may come too, so check each event. */
   readonly where?: Lookup<T> | undefined;
   /** May be in the future: events up to it are skipped. */
   readonly afterRevision: number;
   readonly onEvent: (event: CacheEvent<T>) => void;
   /**
    * Called once: with RevisionCompacted when events were missed, otherwise with the reason why the cache ended. Never
-   * called after stop(). `before`: what the cache held when the watch got its last event; absent when the cache ended.
+   * called after stop(). `before`: the objects of the cache when the watch got its last event; absent when the cache ended.
    */
   readonly onEnd: (error: Error, before?: CachedObjects<T>) => void;
 }
@@ -69,7 +69,7 @@ export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "snapshot">
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
   readonly request: CacheWatchRequest<T>;
   /**
-   * The last event that was delivered to it. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several
+   * The last event that was delivered to the watch. Its revision would not be enough: on an etcd prefix with etcd's own revisions, several
    * events may share one.
    */
   lastEvent: CacheEvent<T> | undefined;
@@ -85,12 +85,13 @@ export class WatchCache<T extends Cached> {
   #counted: CountedObjects<T> | undefined;
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
-   * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
+   * Watches that a reload has interrupted, with the objects before it. They end when the cache is at the new revision, where they can
+   * start again.
    */
   readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
   readonly #indexes: ValueIndexes<T, T | number>;
   #history: EventHistory<CacheEvent<T>>;
-  /** What `prepareHistory` has read so far. */
+  /** The events that `prepareHistory` has read so far. */
   #earlier: EventHistory<CacheEvent<T>> | undefined;
   #preparing: Promise<void> | undefined;
   #follower: FeedFollower | undefined;
@@ -150,8 +151,8 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Evicts an object that can be read again. One that the history has stays loaded until the history drops it: what a
-   * newer write does to the object, readers of the history must see.
+   * Evicts an object that can be read again. An object that the history has stays loaded until the history drops it, because a newer
+   * write changes the object (see `onReplaced`), and readers of the history must see that.
    */
   evict(object: T): void {
     const { eviction, keyOf } = this.#options;
@@ -165,13 +166,13 @@ export class WatchCache<T extends Cached> {
     return this.#objects.range(request);
   }
 
-  /** Does the same as `range`, for a reader that takes several turns of the event loop. */
+  /** As `range`, for a reader that takes several turns of the event loop. */
   snapshot(range: KeyRange): Snapshot<T> {
     return this.#objects.snapshot(range);
   }
 
   /**
-   * As `snapshot`, of the objects that have a value. Undefined: there is no index that knows them, so look at all objects.
+   * As `snapshot`, but only the objects that have a value. Undefined: no index has them, so the caller must look at all objects.
    */
   lookUp(range: KeyRange, lookup: Lookup<T>): SizedIterable<T> | undefined {
     const found = this.#indexes.find(lookup);
@@ -182,8 +183,8 @@ export class WatchCache<T extends Cached> {
 
   /**
    * The objects in a range as they were at a revision, in the order of their keys, for a reader that takes several turns of the event
-   * loop. `lookup`: objects without the value may be left out. `limit`: later ones may be left out. Undefined: the history does not
-   * reach back so far.
+   * loop. `lookup`: objects without the value may be left out. `limit`: objects after so many may be left out. Undefined: the history
+   * does not reach back to the revision.
    */
   objectsAt(
     revision: number,
@@ -193,12 +194,12 @@ export class WatchCache<T extends Cached> {
     const before = this.#before(revision, range);
     const { keyOf } = this.#options;
     const found = lookup && this.lookUp(range, lookup);
-    // No more than these are not there, or not the same, at the revision.
+    // At most `before.size` of the objects did not exist at the revision, or were different.
     const now = found ?? this.#objects.snapshot({ ...range, limit: limit === 0 ? 0 : limit + before.size });
     return before.size === 0 ? now : earlierObjects({ now, before, keyOf });
   }
 
-  /** What the keys of a range had at a revision, if they were written since. */
+  /** The objects that the keys of a range had at a revision, for the keys that were written since. Undefined: the key did not exist. */
   #before(revision: number, range: KeyRange): Map<string, T | undefined> {
     const isInRange = inKeyRange(range);
     const before = new Map<string, T | undefined>();
@@ -227,8 +228,8 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Returns undefined when `revision` is already applied. Otherwise resolves once it is. Rejects with the signal's
-   * reason.
+   * Returns undefined when `revision` is already applied. Otherwise resolves once it is. Rejects as `FeedFollower.waitFor`
+   * does.
    */
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (this.#follower === undefined) return this.start().then(() => this.waitFor(revision, signal));
@@ -236,14 +237,14 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Call it before a watch or a list from a revision. The first one from before this process started lets the history be read from
-   * the store's log, unless it is damaged. Undefined: there is nothing to wait for. Rejects with what the store throws.
+   * Call it before a watch or a list from a revision. The first call with a revision from before this process's start reads the history
+   * from the store's log, unless that is damaged. Undefined: there is nothing to wait for. Rejects with the errors of the store.
    */
   prepareHistory(afterRevision: number): Promise<void> | undefined {
     const log = this.#follower?.earlierLog;
     if (log === undefined || afterRevision >= this.oldestRevision || afterRevision < log.afterRevision)
       return undefined;
-    // Where events after it are forgotten already, the log's would not continue in the history.
+    // When the history has dropped events after the load, the log's events would not continue in it without a gap.
     if (this.oldestRevision !== log.untilRevision) return undefined;
     this.#preparing ??= this.#readEarlier(log).finally(() => (this.#preparing = undefined));
     return this.#preparing;
@@ -263,14 +264,14 @@ export class WatchCache<T extends Cached> {
       for (const event of loaded.after(log.untilRevision)) earlier.push(event);
       this.#history = earlier;
     } catch (error) {
-      // Then there is no history: the watch that waits is told to begin again.
+      // Without this history, the waiting watch fails with RevisionCompacted, and its client lists again.
       if (!(error instanceof RevisionCompacted || error instanceof StoreDamaged)) throw error;
     } finally {
       this.#earlier = undefined;
     }
   }
 
-  /** An object of the log: the cache's own, or one that keeps its text, because the store may forget it. */
+  /** The object of a version in the log: the cache's own, or a new one that keeps its text, because the store may compact the version. */
   #versionOf(stored: Entry | Head): T {
     const { eviction, decode, onReplaced } = this.#options;
     const { key, modRevision } = stored;
@@ -328,7 +329,7 @@ export class WatchCache<T extends Cached> {
         this.#counted = counted;
         this.#replaceAll(objects, revision);
         void counted?.countLoaded(objects);
-        // They could not be evicted before they were in the cache.
+        // Only now, because objects can be evicted only when they are in the cache.
         for (const object of loaded) if (eviction?.isTextEvicted(object) === true) this.evict(object);
       },
     };
@@ -336,10 +337,10 @@ export class WatchCache<T extends Cached> {
 
   #replaceAll(objects: SortedObjects<T>, revision: number): void {
     if (this.revision > 0) {
-      // The same state again has values that could not be decrypted before: it is news to all who have seen it.
+      // A load of the same revision is made because values can now be decrypted. So it is new also for watches that are at this revision.
       const seenRevision = this.revision < revision ? revision - 1 : revision;
       for (const watch of this.#watches) {
-        if (watch.request.afterRevision > seenRevision) continue; // it waits for the future
+        if (watch.request.afterRevision > seenRevision) continue; // this watch waits for a future revision
         this.#watches.delete(watch);
         this.#interruptedWatches.set(watch, this.#objects);
       }
@@ -397,7 +398,7 @@ export class WatchCache<T extends Cached> {
     this.#deliver(watch, event);
 
   #deliver(watch: CacheWatch<T>, event: CacheEvent<T>): void {
-    // A watch that started during this event has it from the history already.
+    // A watch that started during this event has already got it from the history.
     if (event.revision <= watch.request.afterRevision || event === watch.lastEvent || !this.#watches.has(watch)) return;
     watch.lastEvent = event;
     try {
@@ -416,7 +417,7 @@ export class WatchCache<T extends Cached> {
   }
 
   #endWatches(error: Error): void {
-    // Copy the set: a watcher that starts a new watch when the old one ends must not be ended again and again.
+    // Iterate over a copy of the set: otherwise a new watch that a watcher starts when its old one ends would be ended too, endlessly.
     for (const watch of [...this.#watches]) if (this.#watches.delete(watch)) watch.request.onEnd(error);
   }
 }

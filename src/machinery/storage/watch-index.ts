@@ -4,7 +4,7 @@ import { byteOrdered } from "./byte-ordered.ts";
 import { keyAfter, prefixEnd } from "./key-range.ts";
 import type { KeyRange } from "./key-range.ts";
 
-/** The objects that a watch asks for. It gets no event of others. */
+/** The objects that a watch asks for. It gets no events of other objects. */
 export interface WatchScope<T> extends KeyRange {
   /** A value that the object must have, now or before the event. Absent: any object. */
   readonly where?: Lookup<T> | undefined;
@@ -32,7 +32,7 @@ interface ValueWatches<T, W> {
 }
 
 /**
- * Finds the watches that a change concerns without a look at the others: thousands of clients watch one object or one
+ * Finds the watches that a change concerns without looking at all others, because thousands of clients watch one object or one
  * namespace each. Watches of one key, of a prefix that ends with "/" and of a required value are looked up; watches of any
  * other range are compared one by one.
  */
@@ -61,7 +61,7 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     else setOf(entryOf(place, { key: watch.start, make: newGroup<T, W> }), watch).add(watch);
   }
 
-  /** Returns whether it was there. */
+  /** Removes a watch. Returns whether it was in the index. */
   delete(watch: W): boolean {
     if (!this.#all.delete(watch)) return false;
     const place = this.#placeOf(watch);
@@ -75,8 +75,8 @@ export class WatchIndex<T, W extends WatchScope<T>> {
   }
 
   /**
-   * Calls `visit` with each watch that the change concerns, and the change. Watches may be added and deleted meanwhile. Give it the same
-   * function for every change: V8 would lose the machine code of one that is made for a change.
+   * Calls `visit` with each watch that the change concerns, and with the change. `visit` may add and delete watches. Pass the same function
+   * for every change: V8 would lose the machine code of a function that is made for one change.
    */
   visit<C extends IndexedChange<T>>(change: C, visit: (watch: W, change: C) => void): void {
     const { key } = change;
@@ -113,7 +113,7 @@ function visitGroup<T, W, C extends IndexedChange<T>>(group: Group<T, W> | undef
   for (const { where, byValue } of group.byField.values()) {
     const now = object && readValue(where, object);
     const before = previous && readValue(where, previous);
-    // The watches learn why it cannot be read when they look at it.
+    // Then visit all: the watches find out why the object cannot be read when they read it.
     if (now === unreadable || before === unreadable) for (const watches of byValue.values()) visitAll(watches, visited);
     else {
       if (now !== undefined) visitAll(byValue.get(now), visited);

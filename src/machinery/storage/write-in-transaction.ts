@@ -5,9 +5,9 @@ import { TransactionsUnsupported, isExpected } from "./store.ts";
 import type { Store, WriteRequest, WriteResult } from "./store.ts";
 
 /**
- * Writes with the other members of a transaction, or not at all. Resolves and rejects as `Store.write` does, or rejects with
- * TransactionRefused when another write is at fault. A store that takes only one key in a transaction is given the writes one
- * after the other, and none after one that failed.
+ * Writes together with the other members of a transaction, or not at all. Resolves and rejects as `Store.write` does, or rejects
+ * with TransactionRefused when another member's write was refused. For a store that supports only one key in a transaction, makes
+ * the writes one after the other, until one fails.
  */
 export async function writeInTransaction(
   member: TransactionMember,

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { processLimit } from "../../files/process-limit.ts";
 
 /**
- * Throws when this process may not map so many bytes more. LMDB fails to open a file that it cannot map, and then ends the process with
- * SIGSEGV.
+ * Throws when this process may not map so many more bytes of address space. LMDB would fail to map the file, and then end the process
+ * with SIGSEGV.
  */
 export function checkAddressSpace(neededBytes: number): void {
   const limit = processLimit("Max address space");

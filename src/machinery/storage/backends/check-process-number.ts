@@ -4,9 +4,9 @@ import type { RootDatabase } from "lmdb";
 type ReaderList = Pick<RootDatabase<Buffer, Buffer>, "readerList">;
 
 /**
- * Throws when another process with this one's number has the store open: one in another container. LMDB tells processes apart by their
- * numbers, so it would not let this one read: it tries for ten seconds, meanwhile no process can write, and then it throws from a timer.
- * Call it before this process reads.
+ * Throws when another process with the same process number has the store open, which must be a process in another container. LMDB tells
+ * processes apart by these numbers, so this process could not read: LMDB tries for ten seconds, in which no process can write, and then
+ * throws from a timer. Call it before this process reads.
  */
 export function checkProcessNumber(root: ReaderList, file: string): void {
   if (!isTaken(root)) return;
@@ -24,7 +24,10 @@ function isTaken(root: ReaderList): boolean {
   return numbers.includes(process.pid);
 }
 
-/** LMDB does so at each opening, but not for the number of the process that opens: a server in a container has always 1. */
+/**
+ * Frees the reader slots of processes that were killed. LMDB does so at each opening, but not for the number of the opening process. A
+ * server in a container always has the number 1, so a restarted server would find the slot of its predecessor.
+ */
 function forgetKilledProcesses(file: string): void {
   const openStore =
     "const { open } = await import(process.argv[1]);" +

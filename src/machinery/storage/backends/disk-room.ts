@@ -2,38 +2,37 @@ import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { storeBytes } from "./lmdb-files.ts";
 
-/** The disk has no room for what a commit may take. Nothing was written. */
+/** The disk does not have enough free space for a commit. Nothing was written. */
 export class NoRoomOnDisk extends Error {
   override readonly name = "NoRoomOnDisk";
 }
 
-/** What a commit may take at most. */
+/** The most disk space that a commit may take: the bytes and the pages together. */
 export interface CommitSize {
   readonly bytes: number;
-  /** Besides the bytes. */
   readonly pages: number;
 }
 
 const pageBytes = 4096;
-/** In each commit: the upper pages of the tables, the counters, and the list of free pages. */
+/** The pages that each commit writes besides: the upper pages of the tables, the counters, and the list of free pages. */
 const otherPages = 64;
 
 /**
- * Keeps commits away from a disk where they might not fit. Where the system refuses to write a page, LMDB may write its message beyond
- * the memory that it has for it, and the process ends by a signal (lmdb 3.5.6, `mdb_page_flush`). A disk that fills up during a commit
- * does no harm: the system then writes a part, and for that LMDB has no message.
+ * Refuses commits that might not fit on the disk. When the system refuses to write a page, LMDB may overflow the buffer of its error
+ * message, and the process ends by a signal (lmdb 3.5.6, `mdb_page_flush`). A disk that fills up during a commit does no harm: the
+ * system then writes a part of the pages, for which LMDB makes no message.
  */
 export class DiskRoom {
   readonly #directory: string;
-  /** A commit has failed: there may be a quota or a limit, of which the file system does not tell. */
+  /** Whether a commit has failed since the last check: there may be a quota or a limit that the file system does not report. */
   #isInDoubt = false;
 
-  /** The directory is the store's. */
+  /** `directory`: the store's. */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Throws NoRoomOnDisk, or what the system says where a commit has failed before. Call it before each commit. */
+  /** Throws NoRoomOnDisk; after a failed commit, also the system's error for a test write. Call it before each commit. */
   check({ bytes, pages }: CommitSize): void {
     const needed = bytes + (pages + otherPages) * pageBytes;
     const free = freeBytesIn(this.#directory);
@@ -44,12 +43,12 @@ export class DiskRoom {
     this.#isInDoubt = false;
   }
 
-  /** Call it after a commit that failed: the next one waits until the system takes as much from this process. */
+  /** Call it after a failed commit: the next commit is refused until the system lets this process write as many bytes to a test file. */
   doubt(): void {
     this.#isInDoubt = true;
   }
 
-  /** Writes where the store's file ends, but to another file. */
+  /** Writes so many bytes to a test file, from the position at which the store's file ends: there a limit of the file size would apply. */
   #try(bytes: number): void {
     const file = join(this.#directory, `room-${process.pid}`);
     rmSync(file, { force: true });
@@ -72,7 +71,7 @@ export class DiskRoom {
 const zeros = Buffer.alloc(16 * pageBytes);
 const kibibytes = (bytes: number): number => Math.floor(bytes / 1024);
 
-/** The free bytes of the file system below a directory. Undefined where it does not say. */
+/** Returns the free bytes of the file system that a directory is on. Undefined when the file system does not report them. */
 export function freeBytesIn(directory: string): number | undefined {
   try {
     const { bavail, blocks, bsize } = statfsSync(directory);

@@ -49,7 +49,7 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
 }
 
 const abandonedAtOnce = 1_000;
-/** How long a write waits until this process's watches have delivered it. */
+/** The longest time that a write waits until this process's watches have delivered it. */
 const deliveryMilliseconds = 2_000;
 /** How often a create is retried while others create and delete the same key. */
 const maximumCreateAttempts = 16;
@@ -70,7 +70,7 @@ export class EtcdStore implements Store {
   readonly #latest: SharedRead<number>;
   #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined, importedAt: 0 };
   #writer: EtcdWriter;
-  /** The newest compacted revision that this process knows, or the end of the import: etcd's. */
+  /** etcd's newest compacted revision that this process knows, or etcd's revision at the end of the import if that is newer. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
@@ -102,7 +102,7 @@ export class EtcdStore implements Store {
 
   #use(opened: OpenedPrefix): number {
     this.#opened = opened;
-    // Clients that know revisions from before the import miss what was deleted there: they begin again.
+    // A client with a revision from before the import would miss the deletes in between, so it must list again.
     this.#compactedRevision = Math.max(this.#compactedRevision, opened.importedAt);
     this.#writer = this.#writerFor(opened);
     return opened.shift;
@@ -113,7 +113,7 @@ export class EtcdStore implements Store {
     return this.#use(await this.#prefix.open(options));
   }
 
-  /** Does the same as `open` for an empty prefix (see EtcdPrefix). */
+  /** As `open`, for an import into an empty prefix (see EtcdPrefix). */
   async startImport(revision: number): Promise<number> {
     return this.#use(await this.#prefix.startImport(revision));
   }
@@ -122,7 +122,7 @@ export class EtcdStore implements Store {
     await this.#prefix.finishImport(this.#opened);
   }
 
-  /** Removes all that an import has made. */
+  /** Removes the objects and the state that an import has written. */
   async abandonImport(): Promise<void> {
     for (;;) {
       const { entries, hasMore } = await this.range({ ...everyKey, limit: abandonedAtOnce });
@@ -134,7 +134,7 @@ export class EtcdStore implements Store {
     await this.#prefix.write(undefined);
   }
 
-  /** No server uses the prefix any more. */
+  /** Marks the prefix, so that no server uses it any more. */
   async markMoved(): Promise<void> {
     await this.#prefix.write({ type: "moved" });
   }
@@ -201,7 +201,7 @@ export class EtcdStore implements Store {
       range: this.#keys.watchedRange,
       storeKey: (key) => this.#keys.storeKey(key),
       form: this.#form,
-      // kine has other counts.
+      // Not for kine, which counts keys differently.
       ...(this.#opened.guard !== undefined && {
         check: this.#checkAfter(this.#form.etcdRevision(request.afterRevision)),
       }),
@@ -209,7 +209,7 @@ export class EtcdStore implements Store {
       onClosed: (closed) => this.#leave(closed),
     });
     this.#watches.add(watch);
-    // Those who wait for a revision did not wait for this watch.
+    // Callers that already wait for a revision must now wait for this watch too.
     this.#requestProgressSoon(this.#wantedRevision);
     if (request.afterRevision < this.#compacted) {
       const error = new RevisionCompacted(this.#compacted);
@@ -224,7 +224,7 @@ export class EtcdStore implements Store {
     this.#leftCheck = watch.check;
   }
 
-  /** Goes on with that of the last watch, which may have lost an event after its last look. */
+  /** The check for a new watch. Continues the last watch's check where possible: that watch may have lost an event after the last check. */
   #checkAfter(afterRevision: number): WatchCheck {
     const left = this.#leftCheck;
     this.#leftCheck = undefined;
@@ -238,7 +238,7 @@ export class EtcdStore implements Store {
   }
 
   async compact(storeRevision: number): Promise<void> {
-    // The other writes of its transaction are still read.
+    // Rounded down: the other writes of the same transaction must stay readable.
     const revision = Math.floor(storeRevision / this.#form.step);
     if (revision <= this.#compactedRevision) return;
     const message = encodeCompaction(revision);
@@ -256,7 +256,7 @@ export class EtcdStore implements Store {
     return (await this.#client.status()).databaseBytes;
   }
 
-  /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
+  /** Searches for the oldest readable revision, because etcd does not report which revision was compacted. */
   async compactedRevision(): Promise<number> {
     let forgotten = Math.max(1, this.#compactedRevision);
     if (await this.#isReadable(forgotten)) return this.#compacted;
@@ -292,9 +292,9 @@ export class EtcdStore implements Store {
     const known = this.#form.etcdRevision(this.#knownRevision());
     const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
     if (revision === 0) throw new StoreUnavailable(withoutRevision);
-    // What is there then has other revisions than this server's.
+    // The server's keys were removed or replaced: the revisions of new objects there do not continue this server's revisions.
     if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) guardLost(guard);
-    // kine's may lag. New writes get the revisions that etcd has lost, so it stays lost when it has as many again.
+    // Not for kine, whose revision may lag. New writes reuse the lost revisions, so the loss remains when etcd has reached `known` again.
     if (guard !== undefined && revision < known) this.#lostRevision ??= known;
     if (this.#lostRevision !== undefined) throw wentBack(this.#lostRevision);
     return revision;
@@ -360,7 +360,7 @@ export class EtcdStore implements Store {
     if (waiting.length > 0) await waitAtMost(deliveryMilliseconds, Promise.all(waiting));
   }
 
-  /** Makes watches reach a revision, even when its key is outside their range. */
+  /** Makes the watches reach a revision soon, even when its key is outside of their range. */
   #requestProgressSoon(revision: number): void {
     this.#wantedRevision = Math.max(this.#wantedRevision, revision);
     if (this.#progressTimer === undefined && this.#isBehind()) this.#requestProgressIn(firstProgressMilliseconds);
@@ -372,7 +372,7 @@ export class EtcdStore implements Store {
       if (this.#isBehind() && !this.#isClosed)
         this.#requestProgressIn(Math.min(lastProgressMilliseconds, milliseconds * 2));
     };
-    // Such as an etcd that takes no writes: without a word, readers would wait for as long.
+    // For instance etcd takes no writes. The watches end, because their readers would wait without an error until etcd works again.
     const fail = (error: unknown): void => {
       for (const watch of this.#behind()) watch.end(asError(error));
       again();
@@ -393,8 +393,8 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * Where etcd's progress answer could come before the events, or does not come, write the fence key instead: its event comes
-   * after them.
+   * Asks etcd for the progress of the watches. Where etcd's answer might come before earlier events, or not at all, writes the fence key
+   * instead, whose event comes after them.
    */
   async #askForProgress(): Promise<void> {
     const watches = [...this.#watches];
@@ -410,7 +410,7 @@ export class EtcdStore implements Store {
 /** For answers without content. */
 const unread = (): void => {};
 
-/** A failure of etcd, not a refusal. */
+/** Whether etcd may have executed the call: it failed, and did not refuse. */
 const mayHaveBeenDone = (error: GrpcError): boolean =>
   error.code === grpcStatus.unknown || error.code === grpcStatus.internal || isOutOfSpace(error);
 

@@ -1,23 +1,23 @@
 import { statSync } from "node:fs";
 
-/** A file of the store is not the one any more that this process has open. Nothing was written. */
+/** The store's path now has another file than the one that this process has open. Nothing was written. */
 class FileReplaced extends Error {
   override readonly name = "FileReplaced";
 }
 
 /**
- * Sees when files that this process has open are removed, replaced or moved. The system lets it go on with the old ones: what it
- * writes to them is lost with its end, and locks on them keep nobody out who opens the new ones.
+ * Detects that files which this process has open were removed, replaced or moved. The system would let the process continue with the old
+ * files: its writes to them are lost when it ends, and its locks on them do not stop a process that opens the new files.
  */
 export class FilesInPlace {
   readonly #opened: readonly { readonly file: string; readonly identity: string }[];
 
-  /** Throws when one is not there. */
+  /** Throws when a file does not exist. */
   constructor(files: readonly string[]) {
     this.#opened = files.map((file) => ({ file, identity: identityOf(file) ?? missing(file) }));
   }
 
-  /** Throws FileReplaced. */
+  /** Throws FileReplaced when a path does not have the opened file any more. */
   check(): void {
     for (const { file, identity } of this.#opened) {
       if (identityOf(file) !== identity) {

@@ -16,20 +16,20 @@ interface Meta {
 /** A file that other processes may write to between any two calls. */
 export interface FileToCheck {
   bytes(): number;
-  /** Fills the target from the position on. Returns how many bytes there were. */
+  /** Reads from the position on into the target. Returns how many bytes were read. */
   read(target: Buffer, position: number): number;
 }
 
 /**
- * Whether LMDB can use the file: it is not another program's, and not truncated. Pages at the end may be missing if they were
- * never written. The roots are always written.
+ * Whether LMDB can use the file: it is a file of LMDB, and not truncated. Pages at the end may be missing if they were never
+ * written. The root pages are always written.
  */
 export function isWholeLmdbFile(file: FileToCheck): boolean {
   const first = readMeta(file, 0);
   const second = first && readMeta(file, first.pageBytes);
   if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return false;
   const { roots, pageBytes } = first.transaction > second.transaction ? first : second;
-  // The size last: a server that writes meanwhile has made the file longer before it names new roots.
+  // Read the size last: a server that writes at the same time makes the file longer before it writes new roots into the meta data.
   const bytes = BigInt(file.bytes());
   return roots.every((root) => root === noPage || (root + 1n) * BigInt(pageBytes) <= bytes);
 }

@@ -37,7 +37,7 @@ function withoutPrinting(call: () => unknown): unknown {
 
 const causeWaitMilliseconds = 100;
 
-/** The part of an environment that a failure is about. */
+/** The parts of an environment that are needed to explain a failed commit. */
 interface FailedEnvironment {
   readonly directory: string;
   readonly room: DiskRoom;
@@ -47,8 +47,8 @@ interface FailedEnvironment {
 }
 
 /**
- * Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written, except for
- * WriteOutcomeUnknown: then the environment is broken, and has been told so.
+ * Converts the rejection of a commit, mostly an error of lmdb, to an error for clients. Nothing of the transaction was written, except for
+ * WriteOutcomeUnknown: then the environment is broken, and its `onBroken` was called.
  */
 export async function commitFailure(environment: FailedEnvironment, rejection: unknown): Promise<StoreUnavailable> {
   const { directory, room } = environment;
@@ -78,7 +78,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
 
 const noSpace = "no space is left on the server's disk; make room";
 
-/** Why the system refuses to write, and what to do. LMDB gives EIO also where the system has written a part: where a quota ends. */
+/** Why the system refuses to write, and what to do. LMDB reports EIO also when the system has written only a part, because a quota ends. */
 const reasons: Readonly<Record<string, string>> = {
   EIO: "the disk fails, or a quota is used up (i/o error)",
   ENOSPC: noSpace,
@@ -87,8 +87,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * The system's code for a failure, such as `EROFS`; empty if there is none. LMDB's errors have its number, and a message with positions
- * and sizes of pages that help nobody.
+ * The system's code for a failure, such as `EROFS`; empty if there is none. LMDB's errors have the code's number, and a message with
+ * positions and sizes of pages, which does not help an administrator.
  */
 function systemCode(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
@@ -97,8 +97,8 @@ function systemCode(error: unknown): string {
 }
 
 /**
- * Where the system does not write the page that names a transaction's roots, LMDB does not know which roots the file has, and
- * refuses everything from then on (MDB_PANIC), reads too.
+ * Whether LMDB refuses everything from now on, also reads (MDB_PANIC). It does so when the system did not write the page with a
+ * transaction's roots, because LMDB then does not know which roots the file has.
  */
 function isBroken(environment: Pick<FailedEnvironment, "root" | "meta">): boolean {
   try {
@@ -110,8 +110,8 @@ function isBroken(environment: Pick<FailedEnvironment, "root" | "meta">): boolea
   }
 }
 
-/** Less than a transaction may take. */
+/** With less free space than this, a failed commit is taken for a full disk: a transaction may need more. */
 const fewFreeBytes = 16 * 2 ** 20;
 
-/** LMDB takes what did not fit for an I/O error. */
+/** Whether the disk is full. LMDB reports an I/O error for pages that did not fit. */
 const isFull = (directory: string): boolean => (freeBytesIn(directory) ?? Infinity) < fewFreeBytes;

@@ -6,14 +6,14 @@ import { encodeRevision, isIntact } from "./lmdb-records.ts";
 /** LMDB's errors for pages that do not match the pages that point to them. */
 const damageErrors = ["MDB_CORRUPTED", "MDB_PAGE_NOTFOUND"];
 
-/** What an error of LMDB says of the file. Undefined: not that it is damaged. */
+/** Converts an error of LMDB that reports a damaged file. Undefined for other errors. */
 export function damageOf(cause: unknown): StoreDamaged | undefined {
   if (cause instanceof StoreDamaged) return cause;
   const message = messageOf(cause);
   return damageErrors.some((error) => message.startsWith(error)) ? new StoreDamaged(message, { cause }) : undefined;
 }
 
-/** Reads. Throws StoreDamaged where LMDB finds the file damaged. */
+/** Calls `read`. Throws StoreDamaged when LMDB finds the file damaged. */
 export function orDamaged<T>(read: () => T): T {
   try {
     return read();
@@ -23,8 +23,8 @@ export function orDamaged<T>(read: () => T): T {
 }
 
 /**
- * The record of a write, in lmdb's own buffer, which the next read overwrites. Undefined: the log does not have it. Throws StoreDamaged
- * where it is not as it was written; `key` is what the message then names.
+ * Returns the record of a write, in lmdb's own buffer, which the next read overwrites. Undefined when the log does not have it. Throws
+ * StoreDamaged, with the key in the message, when the record does not match its checksum.
  */
 export function recordAt(
   log: Pick<Database<Buffer, Buffer>, "getBinaryFast">,
@@ -35,6 +35,6 @@ export function recordAt(
   throw changedWrite(key);
 }
 
-/** The checksum of a record is not that of its bytes. */
+/** The error for a record that does not match its checksum. */
 export const changedWrite = (of: string): StoreDamaged =>
   new StoreDamaged(`the write of ${of} is not as it was written`);

@@ -19,9 +19,9 @@ const mapBytes = 64 * 2 ** 30;
 
 export interface LmdbEnvironment {
   readonly directory: string;
-  /** Commit with it. */
+  /** Make each commit with its `commit`. */
   readonly opening: OpeningLock;
-  /** Ask them before each commit. */
+  /** Call the `check` of `room` and of `files` before each commit. */
   readonly room: DiskRoom;
   readonly files: FilesInPlace;
   /** See LmdbEnvironmentOptions. */
@@ -45,7 +45,7 @@ const readOnly = (): never => {
   throw new TypeError("this handle only reads");
 };
 
-/** lmdb would give each key and each value a memory block of its own: that takes longer than reading them. */
+/** Decodes keys and values from lmdb's buffer. lmdb would allocate memory for each of them, which takes longer than the read. */
 const logScan = {
   keyEncoder: {
     // oxlint-disable-next-line max-params -- lmdb's form
@@ -66,7 +66,7 @@ const headScan = {
   encoder: { encode: readOnly, decode: decodeHead },
 };
 
-/** A counter; 0 before it is first written. Every read asks for one, so it does not copy the value as `getEntry` does. */
+/** Returns a counter; 0 before it is first written. Every read needs a counter, so this does not copy the value as `getEntry` does. */
 export const counterOf = ({ meta }: Pick<LmdbEnvironment, "meta">, name: "revision" | "compacted" | "swept"): number =>
   meta.getBinaryFast(name) === undefined ? 0 : getLastVersion();
 
@@ -75,17 +75,20 @@ export interface LmdbEnvironmentOptions {
   readonly profile: string;
   /** The revision of a new store. Default 1, as an empty etcd's: 0 is not a valid resourceVersion. */
   readonly firstRevision?: number;
-  /** Called when every read and write of this process fails from now on: only a restart helps. Of the first that opens it. */
+  /**
+   * Called when every read and write of this process fails from now on, and only a restart helps. Of several openings of the same
+   * directory, only the callback of the first is called.
+   */
   readonly onBroken?: (error: Error) => void;
 }
 
-/** An environment that this process has open, by the real path of its directory. */
+/** The environments that this process has open, by the real paths of their directories. */
 const opened = new Map<string, { readonly environment: LmdbEnvironment; users: number }>();
 
 /**
- * Opens or creates the environment. A directory that this process has open already gives the same environment: LMDB would lose its
- * locks if it opened a file twice. Close it once for each time. Throws when it has another format version or belongs to another
- * naming profile, and when other processes do not let it be opened.
+ * Opens or creates the environment. For a directory that this process has open already, returns the same environment: LMDB would lose its
+ * locks if it opened a file twice. Close the environment once for each opening. Throws when it has another format version or belongs to
+ * another naming profile, and when other processes hold the opening lock too long.
  */
 export function openEnvironment({
   directory,
@@ -109,11 +112,11 @@ export function openEnvironment({
     const files = new FilesInPlace(storeFilesIn(directory));
     const environment = { directory, opening, room, files, onBroken, root, ...openTables(root) };
     checkFormat(environment, { profile, firstRevision });
-    counterOf(environment, "revision"); // the first read takes a place for readers, and there may be none
+    counterOf(environment, "revision"); // the first read takes a reader slot: fails now if none is free
     return environment;
   };
   const openFile = (): LmdbEnvironment => {
-    // Before LMDB does, which would create them with mode 0664.
+    // Create them here: LMDB would create them with mode 0664.
     makeStoreFiles(directory);
     checkAddressSpace(mapBytes);
     const root = openRoot(storeFileIn(directory));
@@ -130,14 +133,14 @@ export function openEnvironment({
   return environment;
 }
 
-/** Closes it when nobody else in this process uses it. Nothing may be written any more. */
+/** Closes the environment when no other store in this process uses it. The caller must not write any more. */
 export async function closeEnvironment(environment: LmdbEnvironment): Promise<void> {
   for (const [path, shared] of opened) {
     if (shared.environment !== environment) continue;
     shared.users -= 1;
     if (shared.users > 0) return;
     await environment.opening.close(async () => {
-      if (shared.users > 0) return; // opened again meanwhile
+      if (shared.users > 0) return; // this process has opened it again
       opened.delete(path);
       await environment.root.close();
     });
@@ -164,8 +167,8 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
 }
 
 /**
- * Frees the slots of processes that were killed while they read: all pages of that time would stay, and the file would grow with
- * each write.
+ * Frees the reader slots of processes that were killed while they read. LMDB would keep all pages since then for these readers, and the
+ * file would grow with each write.
  */
 export const freeReaders = (root: RootDatabase<Buffer, Buffer>): void => void root.readerCheck();
 
@@ -183,7 +186,7 @@ function openTables(
   };
 }
 
-/** Undoes what was done before when `use` throws. */
+/** Calls `use`. When it throws, calls `undo`. */
 function orUndo<T>(use: () => T, undo: () => void): T {
   try {
     return use();
@@ -193,7 +196,7 @@ function orUndo<T>(use: () => T, undo: () => void): T {
   }
 }
 
-/** Opens, and says what to do about what is no fault of the store. */
+/** Opens with the opening lock. Converts errors that are no fault of the store to messages that say what to do. */
 function orExplain<T>(opening: OpeningLock, open: () => T): T {
   try {
     return opening.open(() => orDamaged(open));
@@ -204,8 +207,8 @@ function orExplain<T>(opening: OpeningLock, open: () => T): T {
 }
 
 /**
- * The naming profile that a store belongs to; undefined when there is no store, or an empty file. Changes nothing, also while a server
- * uses it. Throws when the file is damaged or has another format.
+ * Returns the naming profile that a store belongs to; undefined when there is no store, or an empty file. Changes nothing, so a server may
+ * use the store at the same time. Throws when the file is damaged or has another format.
  */
 export function storedProfile(directory: string): string | undefined {
   // LMDB ends the process when it opens an empty file to read.
@@ -220,15 +223,15 @@ function formatIn(directory: string): string | undefined {
   const opening = new OpeningLock(openingLockIn(directory));
   try {
     return orExplain(opening, () => {
-      makeStoreFiles(directory); // checks the store's: LMDB would end the process
+      makeStoreFiles(directory); // checks the store's file: with a bad one, LMDB would end the process
       checkAddressSpace(mapBytes);
-      // Not `readOnly`: then opening is a read, which comes before the check.
+      // Not `readOnly`: then the opening itself reads, before `checkProcessNumber`.
       const root = openRoot(storeFileIn(directory));
       try {
         checkProcessNumber(root, storeFileIn(directory));
         return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
       } finally {
-        void root.close(); // at once: nothing was written
+        void root.close(); // closes at once, because nothing was written
       }
     });
   } finally {

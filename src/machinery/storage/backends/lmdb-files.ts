@@ -22,7 +22,7 @@ const lockFileIn = (directory: string): string => join(directory, `${fileName}-l
 /** See OpeningLock. */
 export const openingLockIn = (directory: string): string => join(directory, "opening.lock");
 
-/** All files that a process that uses the store has open. */
+/** All files that a process has open while it uses the store. */
 export const storeFilesIn = (directory: string): string[] => [
   storeFileIn(directory),
   lockFileIn(directory),
@@ -45,7 +45,7 @@ export function makeStoreFolder(directory: string): void {
   }
 }
 
-/** Removes a lock file with holes, which LMDB has created itself. Call it only when no process has the store open. */
+/** Removes a lock file with holes, which LMDB itself has created (see `makeLockFile`). Call it only when no process has the store open. */
 export function removeUnsafeLock(directory: string): void {
   const file = lockFileIn(directory);
   const status = statSync(file, { throwIfNoEntry: false });
@@ -54,8 +54,8 @@ export function removeUnsafeLock(directory: string): void {
 
 /**
  * Creates the files that LMDB opens (0600) unless they exist. Throws when the store's file is damaged, when the disk is full, and when
- * one of them cannot be opened: where LMDB fails to open a file, the process ends with SIGSEGV. Call it only while this process
- * does not have the store open: LMDB would lose its locks.
+ * a file cannot be opened: if LMDB failed to open a file, the process would end with SIGSEGV. Call it only while this process does not
+ * have the store open, because LMDB would lose its locks.
  */
 export function makeStoreFiles(directory: string): void {
   const [store, lock] = [storeFileIn(directory), lockFileIn(directory)];

@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { jsonFields } from "../../api/json-object.ts";
 import { noBytes } from "../../api/no-bytes.ts";
 
-/** Format 1 has no checksums. The first write into such a store makes it one of format 2. */
+/** Format 1 has no checksums. The first write into a store of format 1 converts it to format 2. */
 const formatVersion = 2;
 const readableVersions: readonly unknown[] = [1, formatVersion];
 
@@ -14,7 +14,7 @@ interface FormatTables {
   readonly meta: Database<Buffer, string>;
 }
 
-/** What a store says of itself; undefined before it is first opened. */
+/** The format that a store records, as JSON; undefined before the store is first opened. */
 export const storedFormat = ({ meta }: Pick<FormatTables, "meta">): string | undefined =>
   meta.get("format")?.toString();
 
@@ -59,8 +59,8 @@ export function profileOf(stored: string): unknown {
 const encodeFormat = (profile: unknown): Buffer => Buffer.from(JSON.stringify({ version: formatVersion, profile }));
 
 /**
- * The format to write beside the first records that a store of format 1 gets: versions that know only that format then refuse the store.
- * Undefined: the store has it.
+ * Returns the format to write with the first records that this version adds to a store of format 1: older versions, which know only format
+ * 1, then refuse the store. Undefined: the store has the newest format already.
  */
 export function newFormat({ meta }: Pick<FormatTables, "meta">): FormatRecord | undefined {
   const stored = meta.getBinaryFast("format");

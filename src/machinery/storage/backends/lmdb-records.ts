@@ -9,7 +9,7 @@ const kindOffset = 2 * revisionBytes;
 const headerBytes = kindOffset + 3;
 const checksumBytes = 4;
 
-/** What a record is. Several bits would have to change to make another kind of it. */
+/** The kinds of records. Several bits must change before a damaged kind looks like another one. */
 const recordKinds = { value: 0xa5, delete: 0x5a, valueWithoutChecksum: 1, deleteWithoutChecksum: 0 } as const;
 
 /** One write in the revision log. */
@@ -46,7 +46,7 @@ export function encodeLogRecord({ key, value, createRevision, previousRevision }
   return encoded;
 }
 
-/** Whether a record is as it was written, as far as its checksum tells. Its decoders do not ask. */
+/** Whether a record matches its checksum. The functions that decode a record do not check this. */
 export function isIntact(encoded: Buffer, length = encoded.length): boolean {
   // No key is empty: a record of zeros would be a delete without a checksum.
   if (!hasChecksum(encoded)) return isKindWithoutChecksum(encoded[kindOffset]) && valueStartOf(encoded) > headerBytes;
@@ -71,7 +71,7 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
   };
 }
 
-/** Whether it is a write of this key. Makes a text of it only where it is not ASCII: lists ask for each object. */
+/** Whether a record is a write of this key. Fast, because lists call it for each object: decodes the key only if it is not ASCII. */
 export function isOfKey(encoded: Buffer, key: string): boolean {
   for (let at = 0; at < key.length; at += 1) {
     const code = key.charCodeAt(at);
@@ -118,23 +118,20 @@ const revisionOffset = 2 + revisionBytes + 4;
 const headBytes = revisionOffset + revisionBytes;
 const headOfDelete = Buffer.from([0]);
 
-/** What is known of a key's newest write without a look at the log. */
+/** What the head of a key tells about its newest write, so that no read of the log is needed. */
 export interface WriteHead {
   readonly isDeleted: boolean;
-  /**
-   * The first byte of the value, previousRevision, and the value's length. They are undefined for a delete, and for what an earlier
-   * version wrote.
-   */
+  /** The first byte of the value. This and the next two fields are undefined for a delete, and for heads that an earlier version wrote. */
   readonly firstByte: number | undefined;
   readonly previousRevision: number | undefined;
   readonly valueBytes: number | undefined;
-  /** The revision of the write, which LMDB's version of the head is too: where they differ, one of them is damaged. */
+  /** The revision of the write. LMDB's version of the head is the same: when they differ, one of them is damaged. */
   readonly revision: number | undefined;
 }
 
 /**
  * Layout: 1, the value's first byte, previousRevision, the value's length in 4 bytes, the revision; or 0 for a delete. Earlier versions
- * wrote less of it, and read no more.
+ * wrote fewer fields, and ignore the ones that they do not know.
  */
 export function encodeHead(
   value: Buffer | undefined,
@@ -171,7 +168,7 @@ export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead 
   };
 }
 
-/** A copy of a record that lmdb shows in its own buffer, which is longer. */
+/** Copies a record out of lmdb's own buffer, which is longer than the record. */
 export function copied(shared: Buffer, length = shared.length): Buffer {
   const record = Buffer.allocUnsafe(length);
   shared.copy(record, 0, 0, length);

@@ -22,24 +22,24 @@ import {
 const maximumBatchWrites = 1000;
 const maximumBatchBytes = 8 * 2 ** 20;
 
-/** The rest of a value's last page, a page of the log, and two of the heads: the one with the key may be split. */
+/** Per write: the rest of the value's last page, a page of the log, and two pages of the heads, because the key's page may be split. */
 const pagesOfAWrite = 4;
 
 /** After so many losses to other processes' commits, a batch pauses before it is planned again. */
 const lossesBeforePauses = 10;
 const maximumPauseMilliseconds = 10;
-/** A batch that has lost this many times is refused: its writers would wait endlessly. */
+/** After so many losses a batch is refused, because its writers would wait endlessly. */
 const maximumLosses = 1000;
 
 export interface WriteQueueOptions {
   readonly environment: LmdbEnvironment;
-  /** Reads the newest write of a key, which is of this revision. Throws StoreDamaged. */
+  /** Reads the newest write of a key, whose revision is given. Throws StoreDamaged. */
   readonly entryOf: (key: string, revision: number) => Entry | undefined;
-  /** Called with the changes of each transaction when all are on disk. Their writes resolve when it resolves. */
+  /** Called with the changes of each transaction of a batch when all are on disk. Their writes resolve when the returned promise does. */
   readonly onCommitted: (transactions: readonly (readonly Change[])[]) => Promise<void>;
-  /** Called when a batch was not written. The revision that it was planned for may be another process's. */
+  /** Called when a batch was not written: another process may have written the revisions for which it was planned. */
   readonly onNotWritten: () => void;
-  /** Waits before a batch that keeps losing to other processes is planned again. Default: up to 10 ms, by chance. */
+  /** Waits before a batch that has lost to other processes again and again is planned anew. Default: a random time up to 10 ms. */
   readonly pause?: () => Promise<void>;
 }
 
@@ -52,13 +52,13 @@ interface PendingTransaction {
   readonly reject: (error: Error) => void;
 }
 
-/** A key as the writes of the batch so far leave it. */
+/** The state of a key after the earlier writes of the batch. */
 interface KeyState {
-  /** Of its newest write. 0: the key was never written, or compaction removed its history. */
+  /** The revision of the key's newest write. 0: the key was never written, or compaction removed its history. */
   readonly revision: number;
   /** 0: the key does not exist. */
   readonly modRevision: number;
-  /** 0: it has none, or it was not read yet. */
+  /** 0: the key does not exist, or the createRevision was not read yet. */
   readonly createRevision: number;
 }
 
@@ -86,7 +86,7 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   /** When the batch that is being written was taken. */
   #batchTakenAt: number | undefined;
-  /** The revision that the store has when the batch that is being written is committed. `onCommitted` comes soon after that. */
+  /** The store's revision after the commit of the batch that is being written. `onCommitted` is called soon after the commit. */
   committingRevision: number | undefined;
 
   constructor(options: WriteQueueOptions) {
@@ -100,12 +100,12 @@ export class WriteQueue {
     });
   }
 
-  /** How long the batch that is being written has taken by now. 0: none is. */
+  /** Returns how long the current batch has been written by now. 0: no batch is being written. */
   writingMilliseconds(): number {
     return this.#batchTakenAt === undefined ? 0 : performance.now() - this.#batchTakenAt;
   }
 
-  /** Resolves when no write is waiting. */
+  /** Resolves when no write waits or runs. */
   async drained(): Promise<void> {
     await this.#running;
   }
@@ -183,7 +183,7 @@ export class WriteQueue {
     const changes: Change[][] = [];
     let revision = latestRevision;
     for (const requests of transactions) {
-      // The keys of a transaction differ, so none of its writes changes what was found of another.
+      // The keys of a transaction differ, so no write changes the state that another one finds.
       const found = requests.map((request) => ({
         request,
         state: states.get(request.key) ?? this.#stateOf(request.key),
@@ -210,7 +210,7 @@ export class WriteQueue {
     return { results, writes: [...planned.values()], changes };
   }
 
-  /** The results of a transaction that is not written, or the damage of an entry that they would have to show. */
+  /** The results of a transaction that is refused; StoreDamaged when an entry that they would have to show is damaged. */
   #refused(
     found: readonly { readonly request: WriteRequest; readonly state: KeyState }[],
     planned: ReadonlyMap<number, PlannedWrite>,
@@ -238,7 +238,7 @@ export class WriteQueue {
   #createRevisionOf({ modRevision, createRevision }: KeyState): number {
     if (modRevision === 0 || createRevision !== 0) return createRevision;
     const record = this.#options.environment.log.getBinaryFast(encodeRevision(modRevision));
-    // A damaged record does not say. A write over it makes the key sound again.
+    // A damaged record does not tell it: take the record's own revision, so that the new write makes the key readable again.
     return record === undefined || !isIntact(record) ? modRevision : decodeCreateRevision(record);
   }
 
@@ -266,12 +266,12 @@ export class WriteQueue {
   }
 }
 
-/** Puts the writes into the transaction that is being made, and the last one's revision as the store's. */
+/** Puts the writes into the current transaction, and the revision of the last write as the store's revision. */
 function putAll(environment: LmdbEnvironment, writes: readonly PlannedWrite[]): void {
   const { meta, log, heads } = environment;
   let last = 0;
-  // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts, often one and the
-  // same, only must not become unhandled rejections.
+  // The transaction succeeds or fails as a whole, and ifVersion's promise reports that. The promises of the puts are often the same
+  // object. Their rejections are ignored, so that they do not become unhandled rejections.
   let put: Promise<unknown> | undefined;
   for (const { change, previousRevision } of writes) {
     const { revision, key, value, createRevision } = change;
@@ -304,5 +304,5 @@ const shortPause = (): Promise<void> => delay(Math.random() * maximumPauseMillis
 const isAbandoned = ({ requests }: PendingTransaction): boolean =>
   requests.some(({ signal }) => signal?.aborted === true);
 
-/** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
+/** A new revision is always the largest key. With this option, LMDB fills the pages, which would otherwise stay half empty. */
 const atTheEnd = { append: true } as unknown as number; // put takes options, which lmdb's types leave out

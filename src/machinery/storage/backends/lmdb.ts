@@ -38,12 +38,12 @@ import { WriteQueue } from "./lmdb-write-queue.ts";
 import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
-/** The revision of a new store, which no write has. Each later revision is of one write. */
+/** The revision of a new store, which belongs to no write. Each later revision belongs to one write. */
 const newStoreRevision = 1;
 
 interface FoundHead {
   readonly key: string;
-  /** The newest write that may be old enough. 0: none is. */
+  /** The revision of the newest write that may be old enough for the read. 0: no write is. */
   readonly from: number;
   /** The first byte of the value that this write stored. Undefined: it is not known. */
   readonly firstByte: number | undefined;
@@ -66,7 +66,7 @@ export class LmdbStore implements Store {
   readonly #environment: LmdbEnvironment;
   readonly #watches: LogWatches;
   readonly #writes: WriteQueue;
-  /** What this process wrote is being delivered. */
+  /** Whether changes that this process wrote are being delivered to its watches. */
   #isDelivering = false;
   #sweeping: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -100,10 +100,10 @@ export class LmdbStore implements Store {
   }
 
   notify(): void {
-    // It would deliver the rest at once.
+    // A catch-up would deliver the remaining changes all at once.
     if (this.#isDelivering) return;
     const latest = this.latestRevision();
-    // What this process has just committed is delivered without a look at the log.
+    // The writes that this process has just committed are delivered without a read of the log.
     if (latest !== this.#writes.committingRevision && this.#watches.isBehind(latest)) this.#watches.catchUp();
   }
 
@@ -180,7 +180,7 @@ export class LmdbStore implements Store {
     return this.#orDamaged(() => {
       let encoded = log.getBinaryFast(logKey);
       if (encoded === undefined) {
-        // It may be newer than this turn's snapshot.
+        // The write may be newer than this turn's snapshot.
         this.#refresh();
         encoded = log.getBinaryFast(logKey);
       }
@@ -209,7 +209,7 @@ export class LmdbStore implements Store {
     for (const { key: revision, value: head } of heads) {
       expected += 1;
       if (revision !== expected) throw this.#goneWrite(expected);
-      // Its key may be changed too.
+      // The key of a damaged record may be wrong too.
       if (!head.isIntact) throw changedWrite(`revision ${revision}`);
       const { key, isDelete, createRevision, previousRevision } = head;
       if (key.startsWith(prefix)) {
@@ -225,7 +225,7 @@ export class LmdbStore implements Store {
     return { writes, revision: untilRevision };
   }
 
-  /** What a write put into a key. Throws when compaction has removed it. */
+  /** Returns what a write stored for a key. Throws when compaction has removed the write. */
   #writtenAt(
     revision: number,
     { key, leftOut }: { readonly key: string; readonly leftOut: number | undefined },
@@ -249,7 +249,7 @@ export class LmdbStore implements Store {
     const latest = this.#counter("revision");
     if (revision > latest) throw new RevisionInFuture(latest);
     if (this.#isClosed) throw storeClosed();
-    // Run one sweep after the other: the next sweep finishes one that was interrupted.
+    // Sweeps run one after the other. Each also finishes an interrupted earlier one.
     const sweep = this.#sweeping.then(() =>
       sweepHistory({
         environment: this.#environment,
@@ -262,7 +262,10 @@ export class LmdbStore implements Store {
     await sweep;
   }
 
-  /** In turns of the event loop: each change may be news for thousands of watches. Those of a transaction stay together. */
+  /**
+   * Delivers changes to the watches, in turns of the event loop because each change may concern thousands of watches. The changes of one
+   * transaction are delivered together.
+   */
   async #deliver(transactions: readonly (readonly Change[])[]): Promise<void> {
     const startedAt = performance.now();
     let turnStartedAt = startedAt;
@@ -278,7 +281,7 @@ export class LmdbStore implements Store {
     } finally {
       this.#isDelivering = false;
     }
-    // What other processes wrote in between.
+    // Other processes may have written in between.
     if (turnStartedAt > startedAt && !this.#isClosed) this.notify();
   }
 
@@ -301,7 +304,7 @@ export class LmdbStore implements Store {
     this.#environment.root.resetReadTxn();
   }
 
-  /** Reads, as `orDamaged` does. After an error of LMDB, its snapshot refuses all reads: drop it. */
+  /** As `orDamaged`. After an error, LMDB's snapshot refuses all reads, so this drops the snapshot. */
   #orDamaged<T>(read: () => T): T {
     try {
       return read();
@@ -317,8 +320,8 @@ export class LmdbStore implements Store {
   }
 
   /**
-   * Returns the entry of a key at a revision (default: that of the given write): the given write, or its newest predecessor that is old
-   * enough. Throws StoreDamaged where that is of another key.
+   * Returns the entry of a key at a revision (default: the given write's): the given write, or its newest predecessor that is old enough.
+   * Undefined when the key did not exist then. Throws StoreDamaged when a record is damaged, missing, or a write of another key.
    */
   #entryAt({ key, from, revision = from }: Pick<FoundHead, "key" | "from"> & Partial<FoundHead>): Entry | undefined {
     const { log } = this.#environment;
@@ -352,7 +355,7 @@ export class LmdbStore implements Store {
       if (revision !== expected) throw this.#goneWrite(expected);
       if (!isIntact(encoded)) throw changedWrite(`revision ${revision}`);
       const { key, value, createRevision } = decodeLogRecord(encoded);
-      // Earlier versions wrote it for deletes too.
+      // Earlier versions stored a createRevision for deletes too.
       changes.push({ revision, key, value, createRevision: value === undefined ? 0 : createRevision });
       bytes += value?.length ?? 0;
       if (bytes >= bounds.bytes) break;
@@ -360,7 +363,7 @@ export class LmdbStore implements Store {
     return changes;
   }
 
-  /** Why the log does not have a write: another process has just compacted it, or it is lost. */
+  /** The error for a write that the log does not have: another process has just compacted it, or it is lost. */
   #goneWrite(revision: number): Error {
     const compacted = this.compactedRevision();
     return revision <= compacted
@@ -369,7 +372,7 @@ export class LmdbStore implements Store {
   }
 }
 
-/** The log does not have the write that the head of a key names. */
+/** Throws StoreDamaged: the log does not have the write that the head of a key names. */
 function lost(key: string): never {
   throw new StoreDamaged(`a write of ${key} is missing`);
 }

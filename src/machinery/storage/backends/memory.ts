@@ -14,7 +14,7 @@ import { SortedMap } from "../sorted-map.ts";
 import { answerAt } from "../answer-at.ts";
 import { checkKeys } from "../check-key.ts";
 
-/** A store for tests: those of this repository, and those that use `signet/testing`. */
+/** A store in memory for tests of this repository, and for tests that use `signet/testing`. */
 export class MemoryStore implements Store {
   /** Starts with the change after #compactedRevision. */
   #log: Change[] = [];

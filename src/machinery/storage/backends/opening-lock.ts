@@ -1,22 +1,25 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SqliteLock } from "../../files/sqlite-lock.ts";
 
-/** A process that opens the store waits so long for the commits of others, and a commit for their openings. */
+/** How long an opening of the store waits for the commits of other processes, and a commit for their openings. */
 const defaultWaitMilliseconds = 10_000;
-/** Commits that come soon after another one share its lock. No longer than this: somebody may be waiting to open the store. */
+/** How long commits that follow each other share one lock. Short, because another process may wait to open the store. */
 const sharedMilliseconds = 5;
 /** How often to try while another process opens or closes the store. */
 const retryMilliseconds = 1;
-/** A close waits so long. Then it closes all the same: a process that ends may not wait for others. */
+/** How long a close waits for the lock. Afterwards it closes without the lock, because a process that ends must not wait for others. */
 const closingMilliseconds = 1_000;
-/** Meanwhile no commit begins: with shorter tries, commits of several processes would leave a close no gap. Blocks the process. */
+/**
+ * How long one attempt of a close to get the lock takes. It blocks the process, and no other process begins a commit in this time. Between
+ * shorter attempts, the commits of several processes would leave no gap.
+ */
 const closingTryMilliseconds = 100;
 
 /**
- * Keeps commits of the store and its openings apart, in all processes. LMDB's open writes into the memory that the processes share
- * which transaction was the last when it read the file. When another process commits in between, the next transaction takes that one's
- * place: it is lost, and the file is damaged (OpenLDAP's ITS#9496; the package lmdb 3.5.6 still has it). A close takes the
- * mutexes of the last process apart, which another one may have just opened.
+ * Prevents that one process opens or closes the store while another one commits. LMDB's open reads the last transaction from the file,
+ * and then writes its number into the memory that the processes share. When another process commits in between, the next transaction
+ * overwrites that commit: it is lost, and the file is damaged (OpenLDAP's ITS#9496, which the package lmdb 3.5.6 still has). A close of
+ * the last process destroys the mutexes, which another process may have just opened.
  *
  * Commits hold the shared lock. A process that opens or closes the store holds the exclusive one.
  */
@@ -25,7 +28,7 @@ export class OpeningLock {
   readonly #waitMilliseconds: number;
   #commits = 0;
   #isHeld = false;
-  /** Held long enough: it is unlocked as soon as no commit runs, and no other commit begins before. */
+  /** Whether the lock was held long enough: no further commit begins, and the lock is released when the running commits have ended. */
   #isDue = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,7 +41,7 @@ export class OpeningLock {
     this.#waitMilliseconds = waitMilliseconds;
   }
 
-  /** Runs while no process commits. Blocks the process until then. Throws when the others do not end. */
+  /** Calls `run` while no process commits. Blocks this process until then. Throws when other processes hold the lock too long. */
   open<T>(run: () => T): T {
     if (!this.#lock.lockExclusive({ waitMilliseconds: this.#waitMilliseconds })) throw this.#late();
     try {
@@ -48,11 +51,11 @@ export class OpeningLock {
     }
   }
 
-  /** Runs as a commit. Waits while a process opens or closes the store. Rejects when the others do not end. */
+  /** Waits until no process opens or closes the store, and then calls `write`. Rejects when other processes hold the lock too long. */
   async commit<T>(write: () => Promise<T>): Promise<T> {
     const end = performance.now() + this.#waitMilliseconds;
     while (!this.#take()) {
-      // A process may be suspended while it opens the store: writers would wait endlessly.
+      // A process may be suspended while it opens the store. Without a limit, writers would wait endlessly.
       if (performance.now() >= end) throw this.#late();
       await delay(retryMilliseconds);
     }
@@ -65,12 +68,12 @@ export class OpeningLock {
     }
   }
 
-  /** Runs while no process commits, as far as the others end soon. This one must have no commit under way. */
+  /** Calls `run` while no process commits, or after a second in any case. This process must have no commit under way. */
   async close(run: () => Promise<void>): Promise<void> {
     if (this.#isHeld) this.#unlock();
     const end = performance.now() + closingMilliseconds;
     let isTaken = false;
-    // Held: this process has opened the store again meanwhile, and writes to it.
+    // `#isHeld`: this process has opened the store again, and writes to it.
     while (!isTaken && !this.#isHeld && performance.now() < end) {
       isTaken = this.#lock.lockExclusive({ waitMilliseconds: closingTryMilliseconds });
       if (!isTaken) await delay(retryMilliseconds);
@@ -82,7 +85,7 @@ export class OpeningLock {
     }
   }
 
-  /** Unlocks, and closes the file. */
+  /** Releases the lock, and closes its file. */
   release(): void {
     clearTimeout(this.#timer);
     this.#lock.release();

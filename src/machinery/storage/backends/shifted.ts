@@ -13,8 +13,8 @@ import type {
 import { storedEntry } from "../stored-entries.ts";
 
 /**
- * A store whose revisions are those of another one plus a constant. Objects that move to an etcd whose own revisions are
- * lower go on with higher ones, so that no client sees a revision that it knows come again with other contents.
+ * A store whose revisions are the revisions of an inner store plus a constant. Objects may move to an etcd whose own revisions are lower
+ * than theirs: with the constant, revisions continue to grow, so that no revision that a client knows comes again with other contents.
  */
 export class ShiftedStore implements Store {
   readonly #store: Store;
@@ -55,7 +55,7 @@ export class ShiftedStore implements Store {
     return Promise.all(requests.map(async ({ key }) => ({ isWritten: false, current: await storedEntry(this, key) })));
   }
 
-  /** Undefined when it expects a revision that the inner store has never had. */
+  /** The request for the inner store. Undefined when it expects a revision that the inner store has never had. */
   #inner(request: WriteRequest): WriteRequest | undefined {
     const { expectedRevision } = request;
     if (expectedRevision === 0) return request;

@@ -9,7 +9,7 @@ import type { LogHead } from "./lmdb-records.ts";
 /** How many log records one transaction examines. */
 const stepLength = 500;
 
-/** How many pages the removal of a record changes: one of the log, one of the heads. */
+/** The pages that the removal of a record changes: one of the log, and one of the heads. */
 const pagesOfARemoval = 2;
 
 /** A record of the log without its value, by its revision. */
@@ -21,7 +21,7 @@ interface LoggedHead {
 export interface SweepOptions {
   readonly environment: LmdbEnvironment;
   readonly revision: number;
-  /** Called when reads before the revision start to fail, before space is freed. */
+  /** Called when the revision is marked, so that reads before it fail, and before space is freed. */
   readonly onMarked: () => void;
   readonly isStopped: () => boolean;
 }
@@ -34,7 +34,7 @@ export interface SweepOptions {
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
   const { root } = environment;
-  // A command may have been killed since the store was opened.
+  // A process, such as a command, may have been killed since the store was opened.
   freeReaders(root);
   const marked = await raiseCompacted(environment, revision);
   onMarked();
@@ -72,12 +72,12 @@ async function sweepStep(
   }
 }
 
-/** Removes what a write makes unreachable, in the transaction that is being made. */
+/** Removes the records that a write makes unreachable, in the current transaction. */
 function removeUnreachable(
   { log, heads }: LmdbEnvironment,
   { key: revision, value: { key, previousRevision, isDelete, isIntact } }: LoggedHead,
 ): Promise<unknown>[] {
-  if (!isIntact) return []; // what it names may be another key's
+  if (!isIntact) return []; // its previousRevision may be a write of another key
   const removals: Promise<unknown>[] = [];
   if (previousRevision > 0) removals.push(log.remove(encodeRevision(previousRevision)));
   if (!isDelete) return removals;
@@ -86,9 +86,7 @@ function removeUnreachable(
   return removals;
 }
 
-/**
- * Raises the compacted revision to this one if it is lower, safely with other processes. Returns what it is afterwards.
- */
+/** Raises the store's compacted revision if it is lower, also while other processes do so. Returns the compacted revision afterwards. */
 async function raiseCompacted(environment: LmdbEnvironment, revision: number): Promise<number> {
   const { root, meta, opening } = environment;
   for (;;) {

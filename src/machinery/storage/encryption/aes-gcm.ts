@@ -6,13 +6,13 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const infoBytes = 32;
 
-/** A secret of a configuration, with the name that says which one a value was written with. */
+/** A secret of a configuration, with its name. Stored values contain the name, so that the right secret decrypts them. */
 export interface NamedKey {
   readonly name: string;
   readonly secret: Buffer;
 }
 
-/** A cipher without the prefix of its values. */
+/** Encrypts and decrypts values, without the prefix that names the key. */
 export interface Cipher {
   seal(plain: Buffer, storageKey: string): readonly Buffer[];
   /** Throws UndecryptableValue. */
@@ -48,8 +48,8 @@ export function gcm(key: Buffer): Cipher {
 }
 
 /**
- * Each value gets a key of its own: HKDF-Expand-SHA256(seed, 32 random bytes), which are stored in front. No number of writes
- * wears out the seed, where random nonces under one key would repeat in the end (NIST SP 800-38D: 2^32 values). The
+ * Each value gets a key of its own: HKDF-Expand-SHA256(seed, 32 random bytes). The random bytes are stored before the value. So the seed
+ * is good for any number of writes; with one key for all, random nonces would repeat in the end (NIST SP 800-38D: 2^32 values). The
  * same construction and the same bytes as upstream's extended nonce (`NewHKDFExtendedNonceGCMTransformer`).
  */
 export const derivedGcm = (seed: Buffer): Cipher => ({
@@ -62,7 +62,7 @@ export const derivedGcm = (seed: Buffer): Cipher => ({
   },
 });
 
-/** The first block of HKDF-Expand (RFC 5869, section 2.3), which is as long as the key. */
+/** The first block of HKDF-Expand (RFC 5869, section 2.3), which is exactly as long as the key. */
 const derivedKey = (seed: Buffer, info: Buffer): Buffer =>
   createHmac("sha256", seed).update(info).update(Buffer.of(1)).digest();
 

@@ -27,18 +27,21 @@ import { storedEntry } from "../stored-entries.ts";
 import { OrderedWatch } from "./ordered-watch.ts";
 import { KmsUnavailable, UndecryptableValue } from "./value-transformer.ts";
 
-/** Where the rules come from: a file that may change. */
+/** The source of the rules: a configuration file that may change. */
 export interface EncryptionSource {
   current(): EncryptionRules;
-  /** The same, after a look at the file. Before a write, and when a value can't be decrypted: others may know a newer key. */
+  /**
+   * The rules after a look at the file. Called before a write, and when a value can't be decrypted: other processes may already use a
+   * newer key.
+   */
   refreshed(): EncryptionRules;
-  /** Calls back when values may be readable that were not: a KMS is back, or there is a new key. */
+  /** Calls `listener` when unreadable values may have become readable: a KMS works again, or there is a new key. */
   onReadable(listener: () => void): void;
 }
 
 /**
- * A store that keeps some values encrypted. Plain values of kinds without encryption pass as they are. A value that can't be
- * decrypted is shown as unreadable, with the reason: it takes nothing else with it.
+ * A store that keeps some values encrypted. Values of kinds without encryption are stored as they are. A value that can't be decrypted
+ * is shown as unreadable, with the reason, and does not affect other values.
  */
 export class EncryptedStore implements Store {
   readonly valueAt: Store["valueAt"];
@@ -47,9 +50,9 @@ export class EncryptedStore implements Store {
   readonly #store: Store;
   readonly #source: EncryptionSource;
   readonly #watches = new Set<OrderedWatch>();
-  /** Whether a value was shown as unreadable that may become readable. */
+  /** Whether values were shown as unreadable, which may become readable. */
   #hasUnreadable = false;
-  /** Values became readable while no watch could be told: the next one is. */
+  /** Whether values became readable while there was no watch. The next watch ends at once, so that its follower loads again. */
   #isReloadDue = false;
 
   constructor(store: Store, source: EncryptionSource) {
@@ -94,14 +97,14 @@ export class EncryptedStore implements Store {
     return this.#readRange(await this.#store.range(request));
   }
 
-  /** Values that look plain may be left out, but not below a prefix with a rule, where plain ones are stale. */
+  /** Reads heads. Below a prefix with a rule, reads whole entries: a plain value there is stale, and must be known as such. */
   async #rangeOfHeads(request: HeadsRequest): Promise<HeadsResult> {
     const { rangeOfHeads } = this.#store;
     if (rangeOfHeads === undefined || !this.#source.current().hasNone(request)) return this.range(request);
     return this.#readRange(await rangeOfHeads.call(this.#store, request));
   }
 
-  /** Reads the log, and decrypts its values as those of a range. */
+  /** Reads the log, and decrypts its values as `range` does. */
   async #readLog(read: NonNullable<Store["readLog"]>, { firstByte, ...request }: LogRequest): Promise<LogResult> {
     const { prefix } = request;
     const mayLeaveOut = this.#source.current().hasNone(prefixRange(prefix));
@@ -176,7 +179,7 @@ export class EncryptedStore implements Store {
     return this.#store.close();
   }
 
-  /** Whether a key may be encrypted. For others, a look at the files of the keys would cost system calls for nothing. */
+  /** Whether values of a key are encrypted. For other keys, a look at the configuration file would waste system calls. */
   #hasRule({ key }: WriteRequest): boolean {
     return this.#source.current().writerFor(key) !== undefined;
   }
@@ -199,7 +202,7 @@ export class EncryptedStore implements Store {
     }
   }
 
-  /** Resolves once the watches have what was written: an earlier change may still wait for a KMS. */
+  /** Resolves when the watches have received what was written. They may still wait, because a KMS must decrypt an earlier change. */
   async #delivered(): Promise<void> {
     for (const watch of this.#watches) await watch.delivered();
   }
@@ -256,7 +259,7 @@ export class EncryptedStore implements Store {
     }
   }
 
-  /** The entry without its stored bytes, so that nothing can take them for the object. */
+  /** The entry as unreadable, without its stored bytes, so that no reader takes these for the object. */
   #unreadable<T extends StoredValue>(stored: T, error: UndecryptableValue): T {
     this.#hasUnreadable = true;
     return {
@@ -267,11 +270,11 @@ export class EncryptedStore implements Store {
     };
   }
 
-  /** Lets followers load everything anew: a value has no second change that would bring it again. */
+  /** Ends the watches, so that their followers load everything anew: a value that became readable is not sent again by a change. */
   #reload(): void {
     if (!this.#hasUnreadable) return;
     this.#hasUnreadable = false;
-    // During a load there is no watch yet, and the load has read some values already.
+    // Without a watch, a load may be running that has read some of the values already.
     this.#isReloadDue = this.#watches.size === 0;
     for (const watch of this.#watches) watch.end(new RevisionCompacted(0));
   }

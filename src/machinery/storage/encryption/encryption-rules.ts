@@ -13,9 +13,9 @@ export interface EncryptionRule {
 }
 
 export interface EncryptionRulesOptions {
-  /** The first one with a key's prefix counts. */
+  /** Of several rules for a key, the first one counts. */
   readonly rules: readonly EncryptionRule[];
-  /** Read values of every key, after those of the rules: what the data directory's key has written. */
+  /** Transformers that read values of every key, after those of the rules. They read what the data directory's key has encrypted. */
   readonly readers?: readonly ValueTransformer[];
 }
 
@@ -29,18 +29,18 @@ export class EncryptionRules {
     this.#others = [identity, ...readers];
   }
 
-  /** What values of the key are written with. Undefined: they are written as they are. */
+  /** The transformer that writes the values of a key. Undefined: they are written as they are. */
   writerFor(storageKey: string): ValueTransformer | undefined {
     const first = this.#transformersFor(storageKey)?.[0];
     return first === identity ? undefined : first;
   }
 
-  /** Whether a stored value is what clients get. Allocates nothing: every value of every kind is asked. */
+  /** Whether a stored value is plain, so that clients get it as it is. Allocates nothing, because it is called for every value. */
   isPlain(storageKey: string, stored: Buffer): boolean {
     return stored[0] === openBrace && this.#transformersFor(storageKey) === undefined;
   }
 
-  /** Whether no rule is about any key of a range. */
+  /** Whether no rule applies to any key of a range. */
   hasNone({ start, end }: { readonly start: string; readonly end: string }): boolean {
     return this.#rules.every(({ prefix }) => prefixEnd(prefix) <= start || prefix >= end);
   }
@@ -62,13 +62,13 @@ interface StoredAt {
   readonly storageKey: string;
   readonly stored: Buffer;
   readonly writer: ValueTransformer | undefined;
-  /** What the first reader that failed said. */
+  /** The error of the first reader that failed. */
   readonly failure?: UndecryptableValue;
 }
 
 /**
- * Several may have the prefix: two keys of one name, or the identity at last. As upstream, the first that can decrypt the
- * value does.
+ * Decrypts with the first reader that can, as upstream does. Several readers may have the value's prefix: two keys with one name, or the
+ * identity as the last one.
  */
 function decryptWithFirst(readers: readonly ValueTransformer[], at: StoredAt): MaybePromise<DecryptedValue> {
   const [reader, ...others] = readers;

@@ -10,7 +10,7 @@ interface OrderedWatchOptions {
   onStopped(): void;
 }
 
-/** Passes on the changes of a watch in their order, while some of them wait to be decrypted. */
+/** Passes on the changes of a watch in their order, although some of them wait for their decryption. */
 export class OrderedWatch {
   readonly #options: OrderedWatchOptions;
   readonly #inner: { stop(): void };
@@ -45,7 +45,7 @@ export class OrderedWatch {
     this.#options.request.onEnd(error);
   }
 
-  /** Undefined: everything that came was handed on. */
+  /** Resolves when all received changes are passed on. Undefined: they are already. */
   delivered(): Promise<void> | undefined {
     return this.#waiting;
   }
@@ -61,7 +61,7 @@ export class OrderedWatch {
   #wait(done: Promise<void>): void {
     const settled = done.then(
       () => {},
-      // The follower threw, or a value could not even be called unreadable: it has lost changes.
+      // The follower threw, or reading a value failed with another error than UndecryptableValue. Either way, changes are lost.
       (error: unknown) => this.end(asError(error)),
     );
     this.#waiting = settled;

@@ -3,7 +3,7 @@ import type { MaybePromise } from "../../api/maybe-promise.ts";
 
 /** Encrypts and decrypts values with one key, or leaves them as they are. */
 export interface ValueTransformer {
-  /** Every value that it writes starts with it, such as `k8s:enc:aesgcm:v1:key1:`. Empty: values are plain. */
+  /** The prefix of every value that the transformer writes, such as `k8s:enc:aesgcm:v1:key1:`. Empty: values are plain. */
   readonly prefix: string;
   /** Returns the stored form, with the prefix. Throws or rejects when it can't encrypt now. */
   encrypt(plain: Buffer, storageKey: string): MaybePromise<Buffer>;
@@ -22,7 +22,7 @@ export class UndecryptableValue extends Error {
   override readonly name = "UndecryptableValue";
 }
 
-/** The key of a value is not there now, and may come back: its KMS does not work. */
+/** A value can't be read now, because its KMS does not give the key. It may become readable again. */
 export class KmsUnavailable extends UndecryptableValue {}
 
 /** A value was changed, cut, moved to another key, or encrypted with another key of the same name. */
@@ -31,12 +31,12 @@ export const notAuthentic = (): UndecryptableValue =>
 
 export const tooShort = (): UndecryptableValue => new UndecryptableValue("it was cut: it is too short");
 
-/** Who writes encrypted values: upstream's providers, and Signet's own. */
+/** The prefix of an encrypted value: of upstream's providers, or of Signet's own. */
 const encryptedPrefix = /^(?:k8s|signet):enc:([a-z0-9]+):(v\d+):([^:]*):/;
-/** The longest prefix that is looked for. Names of keys are shorter. */
+/** How many bytes are searched for a prefix, which is shorter because names of keys are. */
 const longestPrefixBytes = 512;
 
-/** What a stored value was written with, such as `aesgcm:v1:key1`. Undefined: it is plain. */
+/** Names the provider, version and key with which a stored value was encrypted, such as `aesgcm:v1:key1`. Undefined: the value is plain. */
 export function writtenWith(stored: Buffer): string | undefined {
   if (stored[0] === openBrace) return undefined; // every plain value is a JSON object
   const found = encryptedPrefix.exec(stored.toString("latin1", 0, longestPrefixBytes));

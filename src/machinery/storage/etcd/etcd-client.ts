@@ -15,9 +15,9 @@ import { AnswerTooLong, GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
   readonly servers: readonly string[];
-  /** Called for each connection, so that renewed files are used. Default: none. */
+  /** Returns the TLS files. Called for each connection, so that renewed files are used. Default: none. */
   tls?(): TlsFiles;
-  /** How long to retry a call. Default 5,000: longer than an election takes. */
+  /** How long to retry a call, in milliseconds. Default 5,000, which is longer than an election of a leader takes. */
   readonly callMilliseconds?: number;
 }
 
@@ -25,12 +25,12 @@ export interface EtcdCall<Answer> {
   /** One of `etcdMethods`. */
   readonly path: string;
   readonly message: Uint8Array;
-  /** Whether a second execution changes nothing more (idempotent). */
+  /** Whether the call is idempotent: a second execution changes nothing more. */
   readonly isRepeatable: boolean;
   decode(answer: Buffer): Answer;
   /**
-   * Called after each answer that was too late or too long: asks for less in the next try. Undefined: there is nothing less
-   * to ask for.
+   * Called after each answer that was too late or too long. Returns a message that asks for less; undefined when that is not
+   * possible.
    */
   smaller?(): Uint8Array | undefined;
 }
@@ -42,9 +42,9 @@ const defaultCallMilliseconds = 5_000;
 const readBounds: CallBounds = {
   /** After this time without a part of the answer, the client tries another member. */
   silenceMilliseconds: 1_500,
-  /** An answer that keeps arriving has this much: 16 MiB, which a page of a range has at most, come over 3 Mbit/s. */
+  /** The limit for an answer that keeps arriving. In this time, 16 MiB arrive over 3 Mbit/s: about the largest page of a range. */
   timeoutMilliseconds: 60_000,
-  /** A page of a range has one object at least, and that is never so long. */
+  /** A page of a range has at least one object, and no object is so long. */
   maximumMessageBytes: 64 * 2 ** 20,
 };
 const connectMilliseconds = 1_500;
@@ -64,7 +64,7 @@ interface MemberConnection {
 }
 
 /**
- * Calls one member of an etcd cluster, and switches to another when that one is gone, stopped or without a leader.
+ * Calls one member of an etcd cluster, and switches to another one when that member is unreachable, stopped or without a leader.
  * Throws StoreUnavailable when no member can be reached, WriteOutcomeUnknown when a call that is not repeatable may
  * have been executed, and GrpcError when etcd refuses the call or its answer can't be read.
  */
@@ -73,7 +73,7 @@ export class EtcdClient {
   #connection: MemberConnection | undefined;
   #connecting: Promise<MemberConnection> | undefined;
   #leftServer = "";
-  /** The cluster of the first connection: any other cluster has other objects and revisions. */
+  /** The id of the first connection's cluster. Members of another cluster are refused: they have other objects and revisions. */
   #clusterId: number | undefined;
   #isClosed = false;
 
@@ -86,7 +86,7 @@ export class EtcdClient {
     return this.#connection?.serverVersion ?? "";
   }
 
-  /** What the member that this process talks to says of itself. */
+  /** Asks the current member for its status. */
   status(): Promise<EtcdStatus> {
     return this.call({ path: etcdMethods.status, message: noBytes, isRepeatable: true, decode: decodeStatus });
   }
@@ -96,7 +96,7 @@ export class EtcdClient {
     try {
       return decode(answer);
     } catch (cause) {
-      // Another program listens there, or something in between changes answers. What was asked may have been done.
+      // Another program listens at this address, or a proxy changes answers. The call may have been executed.
       const code = grpcStatus.internal;
       throw new GrpcError(`${url} sent an answer that can't be read: ${messageOf(cause)}`, {
         code,
@@ -127,12 +127,12 @@ export class EtcdClient {
         message = less ?? message;
         if (error instanceof AnswerTooLong) {
           if (less === undefined) throw error;
-          // The member answers, so the retries begin anew. Their number is bounded: each asks for less.
+          // The member answers, so the time for retries begins anew. Their number is bounded, because each asks for less.
           deadline = performance.now() + callMilliseconds;
           continue;
         }
         if (!isTransient(error)) throw error;
-        // A member that sends something else meanwhile works: other calls and watches need the connection.
+        // A member that has sent other data since the call works: other calls and watches need the connection.
         const isAlive = isTooLate(error) && channel.receivedBytes > receivedBytes;
         if (!isAlive && !keepsConnection(error)) this.#leave(channel);
         if (!isRepeatable && error.mayHaveRun && !hadNoEffect(error)) {
@@ -202,7 +202,7 @@ export class EtcdClient {
       url,
       tls: this.#options.tls(),
       timeoutMilliseconds: connectMilliseconds,
-      // A member without quorum then fails immediately, instead of not answering or returning old data.
+      // With this header, a member without quorum fails immediately, instead of not answering or returning old data.
       headers: { hasleader: "true" },
     });
     try {
@@ -223,7 +223,7 @@ export class EtcdClient {
 
   #leave(channel: GrpcChannel): void {
     this.#leftServer = channel.url;
-    // One that takes no more calls (GOAWAY) ends by itself, after those that are under way: a write among them may have been made.
+    // A channel that takes no new calls (GOAWAY) closes by itself after its running calls: their writes may succeed.
     if (channel.isOpen) channel.close();
   }
 }

@@ -7,31 +7,31 @@ import { etcdMethods } from "./etcd-methods.ts";
  * not distinguish enough cases.
  */
 
-/** The member refused the call before the cluster did anything, and may take it in the next moment. */
+/** Whether the member refused the call before the cluster did anything. A retry may succeed a moment later. */
 const isNotTaken = ({ message }: GrpcError): boolean =>
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped" ||
-  // Somebody has changed users or roles meanwhile.
+  // An administrator has just changed users or roles.
   message === "etcdserver: revision of auth store is old";
 
-/** The member was removed from its cluster, or ends. What it was told before may have reached the others. */
+/** Whether the member was removed from its cluster, or ends. The call may still have reached the other members. */
 const isStopped = ({ message }: GrpcError): boolean => message === "raft: stopped";
 
-/** A retry, or another member, may succeed. */
+/** Whether a retry, or another member, may succeed. */
 export const isTransient = (error: GrpcError): boolean =>
   error.code === grpcStatus.unavailable ||
   error.code === grpcStatus.deadlineExceeded ||
   isNotTaken(error) ||
   isStopped(error);
 
-/** No answer came in time. */
+/** Whether no answer came in time. */
 export const isTooLate = ({ code }: GrpcError): boolean => code === grpcStatus.deadlineExceeded;
 
-/** The call has done nothing. */
+/** Whether the call has certainly changed nothing. */
 export const hadNoEffect = (error: GrpcError): boolean =>
   error.message === "etcdserver: no leader" || isNotTaken(error);
 
-/** The member still works after this error, so the connection to it stays open. */
+/** Whether the member still works after this error, so that the connection to it stays open. */
 export const keepsConnection = (error: GrpcError): boolean =>
   error.message === "etcdserver: leader changed" || isNotTaken(error);
 
@@ -41,7 +41,7 @@ export const isCompacted = ({ message }: GrpcError): boolean =>
 export const isInFuture = ({ message }: GrpcError): boolean =>
   message === "etcdserver: mvcc: required revision is a future revision";
 
-/** The request exceeds etcd's `--max-request-bytes`, as reported by etcd or by its gRPC server. */
+/** Whether the request exceeds etcd's `--max-request-bytes`, as reported by etcd or by its gRPC server. */
 export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
@@ -49,10 +49,10 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
 const outOfSpace = "etcdserver: mvcc: database space exceeded";
 const denied = "etcdserver: permission denied";
 
-/** The quota of etcd is used up. It also says so of a write that it has made, where another one has just used up the rest. */
+/** Whether etcd's quota is used up. etcd also answers so to a write that it has made, when another write has just used up the rest. */
 export const isOutOfSpace = ({ message }: GrpcError): boolean => message === outOfSpace;
 
-/** What an operator does about the alarms of a cluster, by their names. With each of them, etcd takes no writes. */
+/** What an operator does about each alarm of a cluster, by its name. With any of these alarms, etcd takes no writes. */
 export const alarmAdvice = {
   NOSPACE:
     "delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl alarm disarm",
@@ -76,7 +76,7 @@ const explanations: ReadonlyMap<string, string> = new Map([
       "get NAME, then etcdctl user add, or etcdctl role grant-permission",
   ],
   [
-    // Since 3.5.35, 3.6.16 or somewhat before.
+    // etcd requires the role root for compactions since 3.5.35 and 3.6.16, or a few patches earlier.
     `${etcdMethods.compaction}: ${denied}`,
     "etcd lets only users with the role root forget old revisions, and without that it grows until its space quota is used up: etcdctl " +
       "user grant-role NAME root, for the user whom --etcd-certfile names; or set etcd's --auto-compaction-retention, and " +
@@ -84,14 +84,14 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** etcd's message to a call of this path, or what it means where that is not clear. */
+/** The message for an error of a call to this path: etcd's own, or an explanation where etcd's is not clear. */
 export const explained = ({ message }: GrpcError, path: string): string =>
   explanations.get(`${path}: ${message}`) ?? explanations.get(message) ?? message;
 
-/** The answer to a write whose guard is refused, when the fence key does not exist either: see `encodeSwaps`. */
+/** Whether a write was refused because its guard has changed and the fence key does not exist: see `encodeGuarded`. */
 export const isWithoutFence = ({ message }: GrpcError): boolean => message === "etcdserver: key not found";
 
-/** kine's answer to a transaction of several keys, and that of an etcd with a low `--max-txn-ops`. */
+/** Whether the server does not take a transaction of several keys: kine, or an etcd with a low `--max-txn-ops`. */
 export const isUnsupportedTransaction = ({ message }: GrpcError): boolean =>
   message === "etcdserver: unsupported operations in txn request" ||
   message === "etcdserver: too many operations in txn request";

@@ -79,7 +79,7 @@ export interface SwapAnswer extends Omit<TransactionAnswer, "current"> {
 
 /**
  * Encodes a transaction in one of the two forms that kube-apiserver uses: create and compare-and-swap. Every server of
- * this API supports these.
+ * etcd's API supports these.
  */
 export function encodeSwap(swap: SwapMessage): Buffer {
   const writer = new ProtobufWriter();
@@ -109,17 +109,17 @@ function writeTransaction(writer: ProtobufWriter, swaps: readonly SwapMessage[])
   for (const swap of lastFirst) writer.messageField(1, () => writeComparison(writer, swap));
 }
 
-/** A key that must have a revision, or nothing of the transaction happens. */
+/** A condition of a transaction: nothing is written unless the key has this revision. */
 export interface GuardMessage {
   readonly key: string;
   readonly revision: number;
-  /** A key without a value, which need not exist. */
+  /** A key whose value is always empty, and which need not exist. */
   readonly fenceKey: string;
 }
 
 /**
- * Encodes several swaps of different keys, each of which is made or refused by itself, as transactions in one transaction. A
- * refused one reads its key, also when the key must not exist. Only etcd supports it.
+ * Encodes several swaps of different keys as transactions inside one transaction. Each swap is made or refused independently of the others.
+ * A refused swap reads its key, also when the key must not exist. Only etcd supports it.
  */
 export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
   encodeGuarded(
@@ -127,20 +127,20 @@ export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage):
     swaps.map((swap) => (writer) => writeTransaction(writer, [swap])),
   );
 
-/** Does the same as `encodeTransaction`, with a guard. Only etcd supports guards. */
+/** As `encodeTransaction`, with a guard. Only etcd supports guards. */
 export const encodeGuardedTransaction = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
   encodeGuarded({ guard, swaps }, [(writer) => writeTransaction(writer, swaps)]);
 
-/** A transaction of transactions. */
+/** Encodes transactions inside one transaction, all of which depend on the guard. */
 function encodeGuarded(
   { guard, swaps }: { readonly guard: GuardMessage; readonly swaps: readonly SwapMessage[] },
   inner: readonly ((writer: ProtobufWriter) => void)[],
 ): Buffer {
   const { key, revision, fenceKey } = guard;
   const writer = new ProtobufWriter();
-  // Older versions of etcd look for values in the outer transaction alone. Without one they take values beyond their quota, until the
-  // disk is full.
-  // This one is for a guard that refuses: it keeps the value that the key has, and is refused where there is no key.
+  // Older versions of etcd check their quota only when the outer transaction itself writes a value. Otherwise they accept values beyond the
+  // quota, until the disk is full. So the outer transaction has a put, in the branch for a refused guard. This put keeps the key's value,
+  // and fails when the key does not exist.
   if (swaps.some(({ value }) => value !== undefined)) {
     writer.messageField(3, () =>
       writer.messageField(2, () => {
@@ -154,7 +154,7 @@ function encodeGuarded(
   return writer.finish();
 }
 
-/** The answers to the transactions in a transaction, in their order. Undefined: its guard refused it. */
+/** Reads the answers to the inner transactions, in their order. Undefined: the guard did not have its revision. */
 function decodeGuarded<Answer extends { readonly revision: number }>(
   message: Uint8Array,
   readInner: (reader: ProtobufReader) => Answer,
@@ -171,7 +171,7 @@ function decodeGuarded<Answer extends { readonly revision: number }>(
       while (response.nextField()) if (response.field === 4) answers.push(readInner(response.message()));
     }
   }
-  // Only the whole transaction tells the revision, which all in it share.
+  // Only the outer answer has the revision, which all inner transactions share.
   return isKept ? answers.map((answer) => ({ ...answer, revision })) : undefined;
 }
 
@@ -181,8 +181,8 @@ export const decodeGuardedTransaction = (message: Uint8Array): TransactionAnswer
   decodeGuarded(message, readTransaction)?.[0];
 
 /**
- * Encodes a transaction that writes the first key of a range, unless the range has one. It is in the form of `encodeSwaps`: a server
- * that does not support that refuses it.
+ * Encodes a transaction that writes a key into a range, if the range has no key yet. It has the form of `encodeSwaps`, so that a server
+ * which does not support that form refuses it.
  */
 export function encodeFirst({
   key,
@@ -290,8 +290,9 @@ export interface WatchMessage {
 }
 
 /**
- * Creates a watch with progress reports when idle. Without previous values: etcd reads each of them from its database, for each watch,
- * which doubled the cost of an update. Without fragments of long answers: to cut an answer of 120,000 events, etcd takes minutes.
+ * Encodes the creation of a watch with progress reports when idle. It does not ask for previous values, because etcd reads each of them
+ * from its database for each watch, which doubles the cost of an update. It does not ask for fragments of long answers, because etcd takes
+ * minutes to divide an answer of 120,000 events.
  */
 export function encodeWatchCreate({ key, rangeEnd, startRevision }: WatchMessage): Buffer {
   const writer = new ProtobufWriter();
@@ -312,7 +313,7 @@ export function encodeProgressRequest(): Buffer {
 
 export interface WatchEvent {
   readonly isDelete: boolean;
-  /** Its value is a view of the message. Without value and createRevision when the key was deleted. */
+  /** The value is a view of the message. When the key was deleted, value and createRevision are empty. */
   readonly keyValue: KeyValue;
 }
 
@@ -321,7 +322,7 @@ export interface WatchAnswer {
   readonly isCreated: boolean;
   readonly isCanceled: boolean;
   readonly cancelReason: string;
-  /** When not 0, the watch tried to start before this revision. */
+  /** Not 0: the watch tried to start before this revision, to which etcd is compacted. */
   readonly compactRevision: number;
   readonly events: readonly WatchEvent[];
 }
@@ -355,15 +356,15 @@ function readEvent(reader: ProtobufReader): WatchEvent {
   return { isDelete, keyValue };
 }
 
-/** What a member says of itself. */
+/** The status of a member. */
 export interface EtcdStatus {
   /** Such as `3.5.16`. Empty when it does not report one. */
   readonly version: string;
   /** The size of its database's file. */
   readonly databaseBytes: number;
-  /** The same for all members of a cluster, and another one after a restore. 0: the server has none, as kine. */
+  /** The same for all members of a cluster. A restored cluster has a new id. 0: the server has none, as kine. */
   readonly clusterId: number;
-  /** It copies what the others have, and takes neither reads nor writes. */
+  /** Whether the member is a learner: it copies the data of the other members, and accepts neither reads nor writes. */
   readonly isLearner: boolean;
   /** What is wrong with its cluster, such as `memberID:1 alarm:NOSPACE`. */
   readonly faults: readonly string[];
@@ -386,16 +387,16 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
   return { version, databaseBytes, clusterId, isLearner, faults };
 }
 
-/** The cluster's id in a `ResponseHeader`: of its 64 bits, 53 tell clusters apart well enough. */
+/** The cluster's id in a `ResponseHeader`. Of its 64 bits, 53 are enough to distinguish clusters. */
 const clusterIn = (header: ProtobufReader): number => header.int64At(1);
 
 /** The revision in a `ResponseHeader`. */
 const revisionIn = (header: ProtobufReader): number => possible(header.int64At(3));
 
-/** At a million writes a second, etcd has made so many after nine years. */
+/** The largest revision that is taken for a real one: at a million writes a second, etcd reaches it after nine years. */
 const largestRevision = 2 ** 48;
 
-/** Throws for a revision that no etcd has: this process would wait for it until it is restarted. */
+/** Throws for a revision that no etcd has, because this process would wait for that revision until it is restarted. */
 function possible(revision: number): number {
   if (revision >= 0 && revision <= largestRevision) return revision;
   throw new ProtobufError(
@@ -405,7 +406,7 @@ function possible(revision: number): number {
 
 const nothing: KeyValue = { key: "", value: noBytes, createRevision: 0, modRevision: 0 };
 
-/** A view would keep the whole response in memory as long as one of its values. */
+/** Copies the value: a view would keep the whole response in memory as long as one of its values. */
 const copied = (keyValue: KeyValue): KeyValue => ({ ...keyValue, value: Buffer.from(keyValue.value) });
 
 /** The value is a view of the message. */

@@ -5,6 +5,6 @@ export const etcdMethods = {
   transaction: "/etcdserverpb.KV/Txn",
   compaction: "/etcdserverpb.KV/Compact",
   watch: "/etcdserverpb.Watch/Watch",
-  /** The only one that a member answers by itself, without its cluster. */
+  /** The only call that a member answers without its cluster. */
   status: "/etcdserverpb.Maintenance/Status",
 } as const;

@@ -11,12 +11,12 @@ import { groupedRevisions, isMarkedObject, plainRevisions } from "./revision-for
 import type { RevisionForm } from "./revision-form.ts";
 
 /**
- * What happened to everything below a prefix of etcd at once. A prefix without a state is an ordinary one.
+ * The state of everything below a prefix of etcd. A prefix without a state has etcd's own revisions.
  *
- * - `importing`: objects are being created there, or that broke off. No server may use it.
- * - `imported`: objects came from elsewhere. Clients see etcd's revisions plus `shift`.
- * - `grouped`: each write has a revision of its own (see RevisionForm). Clients see these plus `shift`.
- * - `moved`: its objects are served from elsewhere since.
+ * - `importing`: an import creates objects there, or did not finish. No server may use the prefix.
+ * - `imported`: the objects came from another store. Clients see etcd's revisions plus `shift`.
+ * - `grouped`: each write has a revision of its own (see RevisionForm). Clients see these revisions plus `shift`.
+ * - `moved`: the objects were moved to another store. No server may use the prefix.
  */
 export type EtcdPrefixState =
   | { readonly type: "importing" }
@@ -27,17 +27,17 @@ export type EtcdPrefixState =
 /** How a server uses a prefix. */
 export interface OpenedPrefix {
   readonly form: RevisionForm;
-  /** To be added to the revisions of the form (see ShiftedStore). */
+  /** The number to add to the revisions of `form` (see ShiftedStore). */
   readonly shift: number;
-  /** The key of the state, as long as it says this. Undefined for plain revisions. */
+  /** The condition of each write: the state's key is unchanged. Undefined for plain revisions. */
   readonly guard: GuardMessage | undefined;
-  /** etcd's revision at the end of the import: those before it are not of the server. 0: nothing was imported. */
+  /** etcd's revision at the end of the import: the server has served no earlier revision. 0: nothing was imported. */
   readonly importedAt: number;
 }
 
 interface ReadState {
   readonly state: EtcdPrefixState;
-  /** etcd's. */
+  /** etcd's revision of the state's last write. */
   readonly modRevision: number;
   readonly importedAt: number;
 }
@@ -47,7 +47,7 @@ interface EtcdPrefixOptions {
   readonly call: MakeEtcdCall;
 }
 
-/** What one key says of all keys of a store in etcd. */
+/** Reads and writes the state of a store's prefix in etcd, which is stored in one key. */
 export class EtcdPrefix {
   readonly #keys: KeySpace;
   readonly #call: MakeEtcdCall;
@@ -58,8 +58,9 @@ export class EtcdPrefix {
   }
 
   /**
-   * Checks the prefix, and tells how it is used. Begins an empty one where it may. Rejects with UnusablePrefix when it
-   * belongs to another naming profile, its objects are elsewhere or its state is lost, and with StoreUnavailable.
+   * Checks the prefix, and resolves with how to use it. With `mayBegin`, writes the state of an empty prefix. Rejects with
+   * UnusablePrefix when another program or naming profile uses the prefix, when an import did not finish, or when its objects
+   * were moved or its state is lost. Rejects also with StoreUnavailable.
    */
   async open({ mayBegin }: { readonly mayBegin: boolean }): Promise<OpenedPrefix> {
     await this.#refuseForeign();
@@ -90,8 +91,8 @@ export class EtcdPrefix {
   }
 
   /**
-   * Takes an empty prefix for objects from elsewhere, whose newest revision is given: no server uses it until `finishImport`. The
-   * shift makes all new revisions higher. Rejects with UnusablePrefix when it is not empty.
+   * Reserves an empty prefix for objects of another store: no server uses it until `finishImport`. `revision` is the newest revision of the
+   * other store, and the returned shift makes all new revisions higher. Rejects with UnusablePrefix when the prefix is not empty.
    */
   async startImport(revision: number): Promise<OpenedPrefix> {
     await this.#refuseForeign();
@@ -127,20 +128,23 @@ export class EtcdPrefix {
     return answer.revision;
   }
 
-  /** Groups writes from the beginning, where the server can. Returns the state then: other replicas may begin too. */
+  /**
+   * Writes the state `grouped` if the server supports it. Returns the state afterwards, which another replica may have written at the same
+   * time.
+   */
   async #begin(): Promise<ReadState | undefined> {
     const state: EtcdPrefixState = { type: "grouped", shift: 0 };
     const written = await this.#writeFirst(state);
     return typeof written === "number" ? { state, modRevision: written, importedAt: 0 } : this.#read();
   }
 
-  /** The state of a prefix that had none a moment ago. A server that begins an empty one meanwhile groups its writes. */
+  /** Reads the state again, which was not there a moment ago. Without any key, returns the state that a server is going to write. */
   async #readAgain(): Promise<ReadState | undefined> {
     if ((await this.#firstOf(this.#keys.watchedRange)) !== undefined) return this.#read();
     return { state: { type: "grouped", shift: 0 }, modRevision: 0, importedAt: 0 };
   }
 
-  /** Writes the state where the store has no key at all. Returns etcd's revision; undefined when it has one. */
+  /** Writes the state if the store has no key at all. Returns etcd's revision; undefined when the store has a key. */
   async #writeFirst(state: EtcdPrefixState): Promise<number | undefined | "unsupported"> {
     const { stateKey: key, watchedRange: range } = this.#keys;
     const message = encodeFirst({ key, value: formatState(state), range });
@@ -158,7 +162,7 @@ export class EtcdPrefix {
     }
   }
 
-  /** Does the same as `#writeFirst`, in two steps. */
+  /** As `#writeFirst`, with two calls instead of one transaction. */
   async #writeWhereNothingIs(state: EtcdPrefixState): Promise<number | undefined> {
     return (await this.#firstOf(this.#keys.watchedRange)) === undefined ? this.write(state) : undefined;
   }
@@ -178,7 +182,7 @@ export class EtcdPrefix {
     }
   }
 
-  /** Throws where the state is gone and objects are there: without it, grouped revisions would be read as plain ones, and go back. */
+  /** Throws when the state was removed but objects are there: grouped revisions would be read as plain ones, which are lower. */
   async #refuseLostState(): Promise<void> {
     const { root, stateKey } = this.#keys;
     const first = await this.#firstObject();
@@ -193,7 +197,7 @@ export class EtcdPrefix {
     const found = await this.#firstOf({ key: this.#keys.stateKey, rangeEnd: "" });
     if (found === undefined) return undefined;
     const { createRevision, modRevision } = found;
-    // The first state of an import is another one.
+    // After an import, the key was written twice: `importing` was its first value.
     return { state: parseState(found), modRevision, importedAt: createRevision === modRevision ? 0 : modRevision };
   }
 
@@ -215,7 +219,7 @@ export class EtcdPrefix {
 
 const formatState = (state: EtcdPrefixState): Buffer => Buffer.from(JSON.stringify(state));
 
-/** Throws UnusablePrefix for a state that a later version wrote, or another program. */
+/** Throws UnusablePrefix for a state that a later version or another program has written. */
 function parseState({ key, value }: KeyValue): EtcdPrefixState {
   const { type, shift } = parseJsonObject(value.toString("utf8")) ?? {};
   if (type === "importing" || type === "moved") return { type };

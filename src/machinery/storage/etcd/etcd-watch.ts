@@ -19,7 +19,7 @@ export interface EtcdWatchOptions {
   /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
   storeKey(key: string): string | undefined;
   readonly form: RevisionForm;
-  /** Finds out whether changes were lost, and is stopped when they were. Absent: nobody looks. */
+  /** Detects lost changes. The watch stops the check when changes are lost. Absent: lost changes are not detected. */
   readonly check?: WatchCheck | undefined;
   readonly request: WatchRequest;
   /** Called once, for any reason. */
@@ -31,12 +31,12 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** The store asks for these in two seconds. */
+/** After so many unanswered requests for progress, which the store sends in two seconds, etcd is taken not to answer any. */
 const maximumUnanswered = 8;
 
 /** One watch of the store, on its own stream. It ends when its connection ends; the follower then starts a new one. */
 export class EtcdWatch {
-  /** Every change up to this revision has been delivered, or was not requested. */
+  /** All changes up to this revision are delivered, or come before the first one that the request wants. */
   position: number;
   readonly #options: EtcdWatchOptions;
   readonly #waiters = new Set<Waiter>();
@@ -46,16 +46,16 @@ export class EtcdWatch {
     pause: () => this.#call?.pause(),
     resume: () => this.#call?.resume(),
   });
-  /** Every change up to this revision has come. */
+  /** All changes up to this revision are received. */
   #received: number;
   /** etcd's revision of the last event. */
   #last = 0;
   #call: Call | undefined;
-  /** Goes on with the next watch. Undefined when all is loaded again first. */
+  /** The check, which the next watch continues. Undefined when everything is loaded again before the next watch. */
   check: WatchCheck | undefined;
-  /** False as long as requests for its progress stay without any answer: etcd's gRPC proxy takes none. */
+  /** Whether etcd answers requests for the watch's progress. False after several without an answer: etcd's gRPC proxy ignores them. */
   tellsProgress = true;
-  /** Requests for progress since the last message. */
+  /** The number of requests for progress since the last message. */
   #unanswered = 0;
   #isClosed = false;
 
@@ -114,8 +114,8 @@ export class EtcdWatch {
       });
       if (this.#isClosed) return call.cancel();
       this.#call = call;
-      // Start at this revision and not the next: etcd would otherwise start exactly at the compacted revision, whose
-      // deletes it may have forgotten. And later writes of its transaction may be new.
+      // Start at `afterRevision`, not at the next revision, which may be exactly the compacted one: etcd accepts that, although it may have
+      // forgotten deletes of that revision. Also, later writes of the same transaction may be new.
       const startRevision = Math.max(1, form.etcdRevision(request.afterRevision));
       call.send(encodeWatchCreate({ ...range, startRevision }));
     } catch (error) {
@@ -124,7 +124,7 @@ export class EtcdWatch {
   }
 
   #reasonOf(error: GrpcError | undefined): Error {
-    // Another program has changed a great many keys at once, or etcd tells a thousand changes of large objects: loading is less.
+    // Another program has changed very many keys at once, or etcd sends a thousand changes of large objects. A new load is shorter.
     if (error instanceof AnswerTooLong) return new RevisionCompacted(this.#received);
     return new StoreUnavailable(`the watch ended: ${error?.message ?? "etcd closed it"}`, { cause: error });
   }
@@ -141,18 +141,18 @@ export class EtcdWatch {
     if (answer.isCreated) return;
     const { events } = answer;
     if (events.length === 0) this.tellsProgress = true;
-    // An older change would replace a newer one, and be there until a reload.
+    // An older change would replace a newer one, and remain until everything is loaded again.
     if (!areInOrder(events)) return this.end(new RevisionCompacted(this.#received));
     this.#receive(events, events.at(-1)?.keyValue.modRevision ?? answer.revision);
   }
 
-  /** All events of etcd's revisions up to one. */
+  /** Takes all events up to one of etcd's revisions. */
   #receive(events: readonly WatchEvent[], etcdRevision: number): void {
     const { storeKey, form, request } = this.#options;
     const received = form.storeRevision(etcdRevision);
     if (received <= this.#received) {
-      // Events of the first revision come again, and the last one may come twice. Any other one should have come before newer events
-      // or a progress report: its change is missing, and only a reload finds it.
+      // The events of the first revision are sent although they are known, and the events of the last one may come twice. Any other old
+      // event is late: newer events or a progress report came before it. Its change was missed, so everything must be loaded again.
       const isFirst = etcdRevision <= form.etcdRevision(request.afterRevision);
       if (events.length > 0 && !isFirst && etcdRevision !== this.#last) this.end(new RevisionCompacted(this.#received));
       return;
@@ -177,7 +177,7 @@ export class EtcdWatch {
     else this.#progress(revision);
   }
 
-  /** The revision grew without a change to the store's own keys. */
+  /** Reports that the revision grew without a change to the store's own keys. */
   #progress(revision: number): void {
     if (this.#isClosed || revision <= this.position) return;
     this.#advance(revision);

@@ -19,12 +19,12 @@ import type { GroupedWrite } from "./write-groups.ts";
 
 export type SwapOutcome =
   | { readonly isWritten: true; readonly revision: number }
-  /** `current` is undefined when the key does not exist, and for a create where etcd's API does not tell. */
+  /** `current` is undefined when the key does not exist, and for a refused create whose answer does not include the entry. */
   | { readonly isWritten: false; readonly current: KeyValue | undefined };
 
 export interface EtcdWriterOptions {
   readonly form: RevisionForm;
-  /** Writes happen only as long as this key has this revision. Absent: always; for plain revisions only. */
+  /** The condition of every write. Undefined, only for plain revisions: no condition. */
   readonly guard: GuardMessage | undefined;
   readonly call: MakeEtcdCall;
   /** Resolves when this process's watches have delivered everything up to the store's revision. */
@@ -32,13 +32,13 @@ export interface EtcdWriterOptions {
 }
 
 /**
- * Writes to etcd. With grouped revisions, writes that begin together are one transaction, and a server whose keys were removed or
- * moved away writes nothing more.
+ * Writes to etcd. With grouped revisions, writes that begin in one turn of the event loop are one transaction, and a server whose keys
+ * were removed or moved away can't write any more.
  */
 export class EtcdWriter {
   readonly #options: EtcdWriterOptions;
   readonly #groups = new WriteGroups<SwapOutcome>((swaps) => this.#sendGroup(swaps));
-  /** This etcd takes shorter requests, or fewer operations in one, than a group needs. */
+  /** Whether this etcd has refused a group: its limits for the bytes or the operations of a request are too low. */
   #hasRefusedGroup = false;
 
   constructor(options: EtcdWriterOptions) {
@@ -49,12 +49,12 @@ export class EtcdWriter {
   async swap(write: GroupedWrite): Promise<SwapOutcome> {
     const { guard } = this.#options;
     if (guard === undefined) return this.#sendPlain(write.swap);
-    // A delete goes by itself: it has no value that could tell its place in a transaction.
+    // A delete is sent alone, because it has no value that could hold its place in a transaction.
     if (write.swap.value !== undefined && !this.#hasRefusedGroup) return this.#groups.write(write);
     return this.#sendOne(write.swap, guard);
   }
 
-  /** Writes all or none, in one transaction. Of the outcomes, all are written or none is. Rejects as `call` does. */
+  /** Makes all writes in one transaction, or none of them. Rejects as `call` does. */
   async swapTogether(swaps: readonly SwapMessage[]): Promise<readonly SwapOutcome[]> {
     const { guard, form } = this.#options;
     if (guard !== undefined && swaps.length > form.step)
@@ -128,13 +128,13 @@ export class EtcdWriter {
   }
 }
 
-/** The guard is not what it was: the server's keys were removed or moved away. Throws StoreUnavailable. */
+/** Throws StoreUnavailable: the guard has changed, because the server's keys were removed or moved away. */
 export function guardLost({ key }: GuardMessage): never {
   throw new StoreUnavailable(
     `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
   );
 }
 
-/** An etcd that was restored from a snapshot has one, which is older: this is another fault, which may be over soon. */
+/** The message for an answer without a revision. This is not a restored etcd, whose answers have an older one. The fault may pass. */
 export const withoutRevision =
   "etcd's answer can't be right: it has no revision; check what is between this server and etcd";

@@ -5,7 +5,7 @@ import { keyAfter } from "../key-range.ts";
 
 export interface EtcdRange {
   readonly key: string;
-  /** Exclusive. Empty: only the one key. */
+  /** The end, exclusive. Empty: the range contains only `key`. */
   readonly rangeEnd: string;
 }
 
@@ -13,7 +13,7 @@ const slash = 0x2f;
 const profiles = ["platform", "kubernetes"] as const satisfies readonly Profile[];
 const isProfile = (name: string): boolean => profiles.some((profile) => profile === name);
 
-/** The fence or the state of any store, and its prefix. */
+/** Matches the fence key or the state key of any store, and captures the store's prefix. */
 const fenceOrState = new RegExp(`^(.+)/(?:${profiles.join("|")})[.](?:state)?$`);
 
 /**
@@ -31,17 +31,17 @@ export class KeySpace {
     this.#root = `${prefix}/${profile}`;
   }
 
-  /** Writing this key makes etcd send an event. Used where etcd cannot report a watch's progress on request. */
+  /** A key that is written so that etcd sends an event to the watches, where etcd cannot report their progress on request. */
   get fenceKey(): string {
     return `${this.#root}.`;
   }
 
-  /** Says what happened to the prefix as a whole: see EtcdPrefix. */
+  /** The key of the prefix's state: see EtcdPrefix. */
   get stateKey(): string {
     return `${this.#root}.state`;
   }
 
-  /** What the names of all keys of the store begin with, for people. */
+  /** The beginning of all keys of the store, for messages. */
   get root(): string {
     return this.#root;
   }
@@ -62,14 +62,14 @@ export class KeySpace {
     return this.#root + key;
   }
 
-  /** Undefined for a key that does not hold an object. */
+  /** Returns the store's key of an etcd key. Undefined for a key that does not hold an object. */
   storeKey(etcdKey: string): string | undefined {
     const { length } = this.#root;
     return etcdKey.charCodeAt(length) === slash && etcdKey.startsWith(this.#root) ? etcdKey.slice(length) : undefined;
   }
 
   etcdRange(start: string, end: string): EtcdRange {
-    // A single key must have its own form: kine on PostgreSQL accepts no other.
+    // A single key has no `rangeEnd`: kine on PostgreSQL accepts no other form.
     if (end === keyAfter(start)) return { key: this.etcdKey(start), rangeEnd: "" };
     return {
       key: this.#root + (byteOrdered(start) < "/" ? "/" : start),
@@ -77,7 +77,7 @@ export class KeySpace {
     };
   }
 
-  /** What a server with the same prefix and another naming profile has, and then everything else below the prefix. */
+  /** The keys of a server with the same prefix and another naming profile, and then all other keys below the prefix. */
   foreignRanges(): EtcdRange[] {
     return [
       ...profiles.filter((profile) => profile !== this.#profile).map((profile) => this.#rangeOf(profile)),
@@ -86,7 +86,7 @@ export class KeySpace {
     ];
   }
 
-  /** Why the prefix may not be used beside a key of `foreignRanges`. Undefined for one of a server with a longer prefix. */
+  /** Says why a key of `foreignRanges` forbids the prefix. Undefined for a key of a server with a longer prefix. */
   foreignFault(etcdKey: string): UnusablePrefix | undefined {
     const [first = "", ...names] = etcdKey.slice(this.#prefix.length + 1).split(/[./]/);
     if (isProfile(first)) {
@@ -100,7 +100,7 @@ export class KeySpace {
     );
   }
 
-  /** Where the fence and the state are of each store, of either profile, among whose objects the keys of this prefix would be. */
+  /** The ranges of the fence and state keys of all stores, of either profile, within which this prefix would lie, like their objects. */
   enclosingRanges(): EtcdRange[] {
     const names = this.#prefix.split("/"); // the first is empty: a prefix begins with a slash
     const shorter = names.flatMap((name, index) =>
@@ -111,7 +111,7 @@ export class KeySpace {
     );
   }
 
-  /** Why the prefix may not be used when this is the first key of its store's objects: undefined unless another server begins there. */
+  /** Says why the first key below this prefix forbids the prefix: it belongs to another server. Undefined for any other first key. */
   enclosedFault(etcdKey: string): UnusablePrefix | undefined {
     const enclosed = fenceOrState.exec(etcdKey)?.[1];
     if (enclosed === undefined) return undefined;

@@ -1,38 +1,38 @@
 import { isTurnOver } from "../../scheduling/request-turn.ts";
 import type { Change } from "../store.ts";
 
-/** When more than this waits, etcd is not read any more. */
+/** When changes of more bytes than this wait, the reading from etcd pauses. */
 const maximumWaitingBytes = 16 * 2 ** 20;
 
-/** More changes that are delivered are not kept, also while others always wait. */
+/** After so many delivered changes, the array is shortened, even if changes always wait. */
 const maximumDelivered = 1000;
 
 export interface PacedChangesOptions {
-  /** Changes of one transaction stay together: those whose revisions give the same number. */
+  /** Returns the number of the transaction that a revision belongs to. Changes of one transaction are delivered together. */
   readonly transactionOf: (revision: number) => number;
-  /** Receives changes, and the revision up to which all changes are delivered then. */
+  /** Receives changes, and the revision up to which all changes are then delivered. */
   readonly deliver: (changes: readonly Change[], revision: number) => void;
-  /** Stops what brings changes. */
+  /** Pauses the source of the changes. */
   readonly pause: () => void;
-  /** Continues it. */
+  /** Continues the source. */
   readonly resume: () => void;
-  /** Whether deliveries that began then, by `performance.now()`, have taken long enough for one turn. */
+  /** Whether deliveries that began at `startedAt` (of `performance.now()`) have taken long enough for one turn. */
   readonly isTurnOver?: (startedAt: number) => boolean;
 }
 
 /**
- * Delivers changes in turns of the event loop, so that those who receive them can pass them on in between: etcd sends up to a
- * thousand transactions at once, and each may be news for thousands of clients. Those of one transaction stay together.
+ * Delivers changes in turns of the event loop, so that the receivers can pass them on in between: etcd sends up to a thousand
+ * transactions at once, and each may concern thousands of clients. The changes of one transaction are delivered together.
  */
 export class PacedChanges {
   readonly #options: Required<PacedChangesOptions>;
   #waiting: Change[] = [];
-  /** The first in `#waiting` that is not delivered. */
+  /** The index of the first change in `#waiting` that is not delivered. */
   #next = 0;
   #waitingBytes = 0;
   #revision = 0;
   #isPaused = false;
-  /** The end of the turn that deliveries have begun. */
+  /** Ends the current turn of deliveries. Undefined: no turn has begun. */
   #immediate: NodeJS.Immediate | undefined;
   #turnStartedAt = 0;
 
@@ -40,7 +40,7 @@ export class PacedChanges {
     this.#options = { isTurnOver, ...options };
   }
 
-  /** Nothing else comes up to the revision, which may be higher than that of the last change. */
+  /** Adds all changes up to a revision, which may be higher than the last change's revision. */
   add(changes: readonly Change[], revision: number): void {
     this.#revision = revision;
     for (const change of changes) {
@@ -51,13 +51,13 @@ export class PacedChanges {
     this.#deliver();
   }
 
-  /** Delivers nothing more. */
+  /** Drops the waiting changes. */
   end(): void {
     clearImmediate(this.#immediate);
     this.#waiting = [];
   }
 
-  /** Delivers what waits, until the turn is over. */
+  /** Delivers the waiting changes, until the turn is over. */
   #deliver(): void {
     let isFirst = this.#immediate === undefined;
     while (this.#waiting.length > 0 && (isFirst || !this.#options.isTurnOver(this.#turnStartedAt))) {
@@ -70,7 +70,7 @@ export class PacedChanges {
     this.#pace();
   }
 
-  /** Begins a turn. The next turn delivers what is left. */
+  /** Begins a turn. The next turn delivers the remaining changes. */
   #beginTurn(): void {
     this.#turnStartedAt = performance.now();
     this.#immediate = setImmediate(() => {

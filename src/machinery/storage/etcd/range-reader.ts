@@ -10,7 +10,7 @@ import type { RevisionForm } from "./revision-form.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 import { keyAfter } from "../key-range.ts";
 
-/** Its entries are in byte order of their keys. */
+/** A page of a range, with its entries in byte order of their keys. */
 interface Page extends Omit<RangeAnswer, "count"> {
   /** The range whose keys are all in the page. */
   readonly range: EtcdRange;
@@ -39,7 +39,7 @@ export class RangeReader {
     this.#call = call;
   }
 
-  /** All pages are of the revision of the first one. Rejects as `call` does. */
+  /** Reads a range, with all pages at the revision of the first one. Rejects as `call` does. */
   async read(request: RangeRequest, form: RevisionForm): Promise<RangeResult> {
     const { start, end, revision: wanted, limit = 0, maximumBytes = Infinity } = request;
     const range = this.#keys.etcdRange(start, end);
@@ -47,7 +47,7 @@ export class RangeReader {
     const isWithinTransaction = wanted !== undefined && wanted < form.storeRevision(form.etcdRevision(wanted));
     const pages = isWithinTransaction
       ? this.#pagesWithin({ range, wanted, limit: most, form })
-      : // For etcd, 0 means the latest. Revision 1 is that of an empty store.
+      : // For etcd, 0 means the latest revision. An empty store has revision 1.
         this.#pages(range, {
           revision: wanted === undefined ? 0 : Math.max(1, form.etcdRevision(wanted)),
           limit: most,
@@ -88,8 +88,8 @@ export class RangeReader {
   }
 
   /**
-   * As `#pages`, at a revision between two writes of a transaction. etcd shows all writes of a transaction, or none: those up to the
-   * revision are put into what was there before. Deletes have no place in a transaction, so they come after it.
+   * As `#pages`, at a revision between two writes of a transaction. etcd shows all writes of a transaction or none. So this reads the
+   * state before the transaction, and adds the transaction's writes up to the revision. Its deletes have no place, so they count as later.
    */
   async *#pagesWithin({ range, wanted, limit, form }: ReadWithin): AsyncGenerator<Page> {
     const transaction = form.etcdRevision(wanted);
@@ -109,7 +109,7 @@ export class RangeReader {
     return form.entry(this.#keys.storeKey(keyValue.key) ?? keyValue.key, keyValue);
   }
 
-  /** Reads as many entries as are small enough for one answer, and `limit` at most. */
+  /** Reads as many entries as fit into one answer, but at most `limit`. */
   async #page(range: RangeMessage): Promise<RangeAnswer> {
     let limit = Math.min(range.limit, this.#pageLength.entries);
     const { page, bytes } = await this.#call({
@@ -130,8 +130,8 @@ export class RangeReader {
 }
 
 /**
- * The last key of a page after which there are more. Throws StoreUnavailable where the next page would be this one again: a page has an
- * entry at least, and none before its start.
+ * Returns the last key of a page that is followed by another one. Throws StoreUnavailable for a page without an entry, or whose last entry
+ * is before its start: the next page would be the same again.
  */
 export function lastKey(keyValues: readonly KeyValue[], start: string): string {
   const key = keyValues.at(-1)?.key;

@@ -2,19 +2,19 @@ import { openBrace } from "../../api/json-codes.ts";
 import type { Change, Entry } from "../store.ts";
 import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 
-/** Marks a value that no write follows in its transaction. It is a space, so that JSON stays JSON. */
+/** The mark of the last write in its transaction. It is a space, so that a JSON value with this mark is still valid JSON. */
 const firstMark = 0x20;
 
 /**
- * How the store's revisions and values are written in etcd, which gives all writes of a transaction one revision. A watch that
- * breaks off between two of them must be able to go on after the first, so each needs a revision of its own: etcd's, times
- * `step`, less the number of writes that follow in the transaction. A value ends with one byte, its mark, that tells this
- * number. With a step of 1, revisions and values are etcd's as they are.
+ * How the store's revisions and values are stored in etcd, which gives all writes of a transaction one revision. A watch that
+ * breaks off between two of these writes must be able to resume after the first, so each write needs a revision of its own: etcd's
+ * revision times `step`, minus the number of later writes in the transaction. One byte at the end of each value, its mark, stores
+ * this number. With a step of 1, revisions and values are the same as in etcd.
  */
 export class RevisionForm {
-  /** How much the store's revision grows with each of etcd's, and how many writes a transaction has at most. */
+  /** How much the store's revision grows with each of etcd's revisions, and the largest number of writes in a transaction. */
   readonly step: number;
-  /** How much the store's revision grows with a write, roughly: under load, some share a transaction. */
+  /** How much the store's revision grows with a write, roughly: under load, several writes share a transaction. */
   readonly revisionsPerWrite: number;
 
   constructor({ step, revisionsPerWrite }: { readonly step: number; readonly revisionsPerWrite: number }) {
@@ -23,29 +23,29 @@ export class RevisionForm {
   }
 
   /**
-   * The store's revision of a write, or of everything that etcd has up to a revision. Where more writes follow than there are
-   * revisions, the first ones share theirs.
+   * The store's revision of a write; without `laterWrites`, of the whole transaction. In a transaction with more writes than `step`,
+   * the first ones share a revision.
    */
   storeRevision(etcdRevision: number, laterWrites = 0): number {
     return etcdRevision * this.step - Math.min(laterWrites, this.step - 1);
   }
 
-  /** The revision of etcd in which a write of the store's revision is. */
+  /** etcd's revision of the transaction that a revision of the store belongs to. */
   etcdRevision(storeRevision: number): number {
     return Math.ceil(storeRevision / this.step);
   }
 
-  /** What etcd keeps for a value that a number of writes follow in its transaction. */
+  /** The value to store in etcd. `laterWrites`: how many writes follow in its transaction. */
   stored(value: Buffer, laterWrites: number): Buffer {
     return this.step === 1 ? value : Buffer.concat([value, Buffer.of(firstMark + laterWrites)]);
   }
 
-  /** The store's revision of a write that etcd shows. */
+  /** The store's revision of an etcd entry. */
   writeRevision({ value, modRevision }: KeyValue): number {
     return this.storeRevision(modRevision, this.#laterWrites(value));
   }
 
-  /** Its value is a view of what etcd sent. */
+  /** The store's entry of an etcd entry. Its value is a view of etcd's answer. */
   entry(key: string, keyValue: KeyValue): Entry {
     const { value, createRevision, modRevision } = keyValue;
     const revision = this.writeRevision(keyValue);
@@ -58,7 +58,7 @@ export class RevisionForm {
     };
   }
 
-  /** The changes of all events of some revisions, in their order. */
+  /** The changes of events, in their order. Pass all events of a revision at once. */
   changes(events: readonly WatchEvent[], storeKey: (etcdKey: string) => string | undefined): Change[] {
     const changes: Change[] = [];
     let next: number | undefined;
@@ -77,8 +77,8 @@ export class RevisionForm {
   }
 
   /**
-   * A deleted key has no mark: its place is before that of the next event, whose revision is given. Other programs delete any
-   * number of keys at once.
+   * The store's revision of a delete, which has no mark: it comes before the next event, whose revision is `next`. Not lower than the
+   * transaction's first revision, because other programs may delete any number of keys at once.
    */
   #deleteRevision(etcdRevision: number, next: number | undefined): number {
     const last = this.storeRevision(etcdRevision);
@@ -94,7 +94,7 @@ export class RevisionForm {
     return this.markOf(value) === -1 ? value : value.subarray(0, -1);
   }
 
-  /** How many writes follow that of the value in its transaction. -1 for a value without a mark, which another program wrote. */
+  /** How many writes follow the value's write in its transaction. -1 for a value without a mark, which another program wrote. */
   markOf(value: Buffer): number {
     if (this.step === 1) return -1;
     const mark = (value.at(-1) ?? 0) - firstMark;
@@ -102,12 +102,12 @@ export class RevisionForm {
   }
 }
 
-/** Whether a value is a JSON object with a mark: it was written with grouped revisions. False for what is no JSON object. */
+/** Whether a value is a JSON object with a mark, so that it was written with grouped revisions. False for any other value. */
 export const isMarkedObject = (value: Buffer): boolean =>
   value[0] === openBrace && groupedRevisions.markOf(value) !== -1;
 
-/** etcd's own revisions: the writes of a transaction share theirs. Every server of etcd's API can do this. */
+/** The form with etcd's own revisions, which all writes of a transaction share. Every server of etcd's API supports it. */
 export const plainRevisions = new RevisionForm({ step: 1, revisionsPerWrite: 1 });
 
-/** A revision for each write. Needs transactions within transactions, which etcd takes and kine does not. */
+/** The form with a revision for each write. It needs transactions inside transactions, which etcd supports and kine does not. */
 export const groupedRevisions = new RevisionForm({ step: 10, revisionsPerWrite: 3 });

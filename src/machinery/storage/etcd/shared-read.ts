@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**
- * Lets many callers share one read. No caller gets a read that started before its call: while a read is in progress,
- * all new callers wait for the same next one, which starts at the end of a turn of the event loop.
+ * Lets many callers share one read. No caller gets the result of a read that started before its call: while a read is in
+ * progress, all new callers wait for the same next read, which starts at the end of a turn of the event loop.
  */
 export class SharedRead<T> {
   readonly #perform: () => Promise<T>;
@@ -22,7 +22,7 @@ export class SharedRead<T> {
   async #readAfter(previous: Promise<T> | undefined): Promise<T> {
     try {
       await previous;
-      // Those whom the last read has answered ask again soon, and together.
+      // The callers of the last read often call again in this turn, so that they share the next one.
       await nextTurn();
     } finally {
       // The read starts: later callers must not share it.

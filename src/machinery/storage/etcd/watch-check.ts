@@ -5,9 +5,9 @@ import { lastKey } from "./range-reader.ts";
 
 /** As often as kube-apiserver compares its caches with etcd (its feature DetectCacheInconsistency). */
 const checkMilliseconds = 5 * 60_000;
-/** Not fewer: for each page etcd counts all keys that follow, which would be most of its work. */
+/** Large, because etcd counts all following keys for each page: with small pages, this counting would be most of its work. */
 const keysAtOnce = 5_000;
-/** Of the newest events: the answer to a write comes seconds after its event, at most. */
+/** How many revisions of the newest events are kept. The answer to a write comes at most seconds after its event. */
 const revisionsKept = 10_000;
 
 export interface WatchCheckOptions {
@@ -20,29 +20,29 @@ export interface WatchCheckOptions {
 }
 
 /**
- * Compares the events of a watch, and of those that go on after it, with the keys that etcd has, and at once with what this process
- * writes. Versions of etcd have lost events of a watch, without a word: it goes on after them. It keeps the keys that changed since
- * the last look.
+ * Detects events that etcd did not send to a watch: some versions of etcd lose events, and the watch continues without an error. Compares
+ * the events of a watch, and of the watches that continue it, with the keys in etcd from time to time, and with the writes of this process
+ * at once. Keeps the keys that changed since the last check.
  */
 export class WatchCheck {
   readonly #options: WatchCheckOptions;
   readonly #timer: NodeJS.Timeout;
-  /** The revisions of the keys that were written since the last look, and are still there. */
+  /** The revisions of the keys that were written since the last check, and still exist. */
   #written = new Map<string, number>();
-  /** How many more keys were created since then than deleted. */
+  /** The number of keys created since the last check, minus the number of deleted ones. */
   #growth = 0;
-  /** etcd's revision of the last look. */
+  /** etcd's revision of the last check. */
   #checkedRevision: number;
-  /** How many keys there were. Undefined: that is not known. */
+  /** How many keys the last check found. Undefined: not known, because it failed. */
   #count: number | undefined;
-  /** etcd's revision up to which everything has come. */
+  /** etcd's revision up to which all events are received. */
   #revision: number;
-  /** etcd's revisions of the newest events, and the one after which all of them are among these. */
+  /** etcd's revisions of the newest events: of all events after `#toldAfter`. */
   readonly #told = new Set<number>();
   #toldAfter: number;
   /** etcd's revisions of the writes of this process that the events have not reached. */
   readonly #answered = new Set<number>();
-  /** Resolves at the end of the look that is under way. Undefined: there is none. */
+  /** Resolves at the end of the running check. Undefined: no check is running. */
   #looking: Promise<void> | undefined;
   #hasLost = false;
   #onLoss: (() => void) | undefined;
@@ -60,18 +60,18 @@ export class WatchCheck {
     clearInterval(this.#timer);
   }
 
-  /** Whether the events of a watch that begins after one of etcd's revisions go on where those before ended. */
+  /** Whether a watch that begins after one of etcd's revisions continues the events without a gap. */
   goesOnAfter(revision: number): boolean {
     return revision <= this.#revision;
   }
 
-  /** Calls back, later, when etcd has changes that were not told. In place of the callback before. */
+  /** Calls `onLoss`, never synchronously here, when etcd has changes whose events were lost. Replaces an earlier callback. */
   onLoss(onLoss: () => void): void {
     this.#onLoss = onLoss;
     if (this.#hasLost) setImmediate(onLoss);
   }
 
-  /** Takes all events up to one of etcd's revisions. Those of a revision that was reached may come again. */
+  /** Takes all events up to one of etcd's revisions. Events of earlier revisions may come again. */
   add(events: readonly WatchEvent[], revision: number): void {
     for (const { isDelete, keyValue } of events) {
       const { key, createRevision, modRevision } = keyValue;
@@ -91,7 +91,7 @@ export class WatchCheck {
     }
   }
 
-  /** Takes etcd's revision of a write of this process: where the events come as far, and none is of it, that one is lost. */
+  /** Takes etcd's revision of a write of this process. When the events reach that revision without an event of it, the event is lost. */
   addWrite(revision: number): void {
     if (revision <= this.#toldAfter) return;
     this.#answered.add(revision);
@@ -106,7 +106,7 @@ export class WatchCheck {
     }
   }
 
-  /** Looks at all keys, at the revision that was reached. Where that fails, the next look begins anew. */
+  /** Compares all keys in etcd with the events, at the newest received revision. When that fails, the next check starts without a count. */
   async check(): Promise<void> {
     await this.#looking;
     if (this.#revision !== this.#checkedRevision) this.#look(() => this.#compare());

@@ -9,11 +9,11 @@ export interface GroupedWrite {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends swaps of different keys in one transaction, each of which happens or not by itself. Resolves with the answer to each. */
+/** Sends swaps of different keys in one transaction. Each is made or refused independently of the others. Resolves with their answers. */
 type SendGroup<Answer> = (swaps: readonly SwapMessage[]) => Promise<readonly Answer[]>;
 
 const maximumWrites = groupedRevisions.step;
-/** A long value would hold up the short ones: it goes by itself. */
+/** A write with a longer value is sent alone, because it would delay the short ones. */
 const maximumBytes = 64 * 1024;
 
 interface Waiting<Answer> extends GroupedWrite {
@@ -22,8 +22,8 @@ interface Waiting<Answer> extends GroupedWrite {
 }
 
 /**
- * Sends the writes that begin in one turn of the event loop together: most of what a write costs etcd, its watches and the replicas is
- * the cost of a transaction. Those whom one answer reaches write again at the same time, so under load groups stay together.
+ * Sends the writes that begin in one turn of the event loop together, because most of the cost of a write, for etcd, its watches and the
+ * replicas, is the cost of its transaction. Callers that one answer reaches write again at the same time, so groups persist under load.
  */
 export class WriteGroups<Answer> {
   readonly #sendTogether: SendGroup<Answer>;

@@ -21,14 +21,14 @@ export interface KmsClient {
 export interface KmsClientOptions {
   /** `unix:///path` of the plugin's socket. */
   readonly endpoint: string;
-  /** For each call, with the connection. */
+  /** The limit for each call, including the connection. */
   readonly timeoutMilliseconds: number;
 }
 
-/** No answer of a plugin is longer: 1 KiB for a key, 32 KiB of annotations. */
+/** Longer than any valid answer of a plugin, which has at most 1 KiB for a key and 32 KiB of annotations. */
 const maximumMessageBytes = 64 * 1024;
 
-/** Calls a plugin over one connection, which is opened again for the next call when it was lost. */
+/** Calls a plugin over one connection. After a loss, the next call opens a new connection. */
 export function kmsClient({ endpoint, timeoutMilliseconds }: KmsClientOptions): KmsClient {
   const client = unaryClient({ url: endpoint, timeoutMilliseconds, maximumMessageBytes });
   const call = (method: string, message: Buffer): Promise<Buffer> =>

@@ -14,14 +14,14 @@ export interface StatusAnswer {
   readonly keyId: string;
 }
 
-/** What the KMS made of a data encryption key. */
+/** A data encryption key that the KMS has encrypted. */
 export interface WrappedKey {
   readonly ciphertext: Buffer;
   readonly keyId: string;
   readonly annotations: Annotations;
 }
 
-/** How the data encryption key is used. */
+/** Whether the data encryption key encrypts a value itself, or is the seed of the value's key. */
 export const keySource = { aesGcmKey: 0, derivedAesGcmSeed: 1 } as const;
 
 export interface EncryptedObject {
@@ -108,7 +108,7 @@ export function decodeEncryptedObject(message: Uint8Array): EncryptedObject {
   while (reader.nextField()) {
     if (reader.field === 1) encryptedData = reader.bytes();
     else if (reader.field === 2) keyId = reader.string();
-    // Copied: it may be kept for longer than the value.
+    // Copied, because it may be kept longer than the value.
     else if (reader.field === 3) ciphertext = Buffer.from(reader.bytes());
     else if (reader.field === 4) readAnnotation(reader.message(), annotations);
     else if (reader.field === 5) source = reader.int32();
@@ -126,7 +126,7 @@ function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>
   annotations.set(key, value);
 }
 
-/** The field 4 of both messages. A map is a list of messages with key and value. */
+/** Writes the annotations, field 4 of both messages. In protobuf, a map is a list of messages with a key and a value. */
 function annotationFields(writer: ProtobufWriter, annotations: Annotations): void {
   for (const [key, value] of [...annotations].toReversed()) {
     writer.messageField(4, () => {

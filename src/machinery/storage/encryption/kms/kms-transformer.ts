@@ -23,7 +23,7 @@ export interface KmsTransformerOptions {
   readonly name: string;
   readonly client: KmsClient;
   readonly clock: Clock;
-  /** Called when the plugin has unwrapped a key that it refused before, or could not be asked for. */
+  /** Called when the plugin has unwrapped a key that could not be unwrapped before. */
   readonly onReadable: () => void;
   /** Never with a secret. */
   readonly onEvent: (event: KmsEvent) => void;
@@ -32,29 +32,32 @@ export interface KmsTransformerOptions {
 export type KmsEvent =
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "works again" }
-  /** There is a new seed, wrapped with this key of the KMS. */
+  /** This process writes with a new seed, which the KMS has wrapped with this key. */
   | { readonly type: "key"; readonly keyId: string };
 
 const seedBytes = 32;
-/** Upstream's `envelopekmsv2PluginWriteDEKSourceMaxTTL`: without a good status for this long, nothing is written. */
+/** Upstream's `envelopekmsv2PluginWriteDEKSourceMaxTTL`: after so long without a good status, writes fail. */
 const writableMilliseconds = 3 * 60_000;
-/** How often the plugin is asked for its key: upstream's `kmsv2PluginHealthzPositiveTTL` and `...NegativeTTL`. */
+/** How often the plugin is asked for its status: upstream's `kmsv2PluginHealthzPositiveTTL` and `...NegativeTTL`. */
 const healthyPollMilliseconds = 60_000;
 const failedPollMilliseconds = 10_000;
-/** The shortest life of a seed. A plugin that names another key each time must not leave a seed for each look, which readers then need. */
+/**
+ * The shortest life of a seed. Otherwise a plugin that names another key in each status would cause a new seed each time, and readers need
+ * every seed.
+ */
 const shortestSeedMilliseconds = 60_000;
-/** After a failure, others that need the plugin fail at once for this long. */
+/** For so long after a failed call, other calls of the plugin fail at once. */
 const failFastMilliseconds = 1_000;
 const maximumCachedKeys = 1_000;
-/** How many keys that could not be unwrapped may fail again at each look. */
+/** After so many keys that fail again, a retry of the failed keys ends. */
 const maximumRetryFailures = 20;
 
-/** The plugin could not be asked. */
+/** The gRPC codes of a plugin that could not be reached, or did not answer in time. */
 const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
 
 /**
- * The key is gone, or not that plugin's. With other codes plugins report what may pass: a right that is missing, a key that is
- * disabled for now, and with Internal and Unknown anything.
+ * The gRPC codes for a key that is lost, or not a key of this plugin. With other codes plugins report failures that may pass: a missing
+ * permission, a disabled key, and with Internal and Unknown anything.
  */
 const isLost: ReadonlySet<number> = new Set([grpcStatus.invalidArgument, grpcStatus.notFound, grpcStatus.dataLoss]);
 
@@ -68,9 +71,9 @@ interface EncryptedValue {
 /** A data encryption key that the plugin has unwrapped, or that was made here. */
 interface UnwrappedKey {
   readonly cipher: Cipher;
-  /** Tells keys apart. */
+  /** The SHA-256 digest of the unwrapped key. */
   readonly fingerprint: string;
-  /** Whether it has opened a value. Until then, the plugin may have answered with another key. */
+  /** Whether the key has decrypted a value. Until then it may be wrong: a plugin may answer with the key of another request. */
   isProven: boolean;
 }
 
@@ -79,14 +82,14 @@ interface WritingKey {
   readonly wrappedKey: WrappedKey;
   readonly cipher: Cipher;
   readonly madeAt: number;
-  /** The last good status. */
+  /** The time of the last good status. */
   confirmedAt: number;
 }
 
 /**
  * Upstream's KMS v2 provider: this process makes a seed, the plugin wraps it, and each value has a key derived from the seed
- * (see `derivedGcm`). The plugin is called once for each seed, not for each value; what is cached can be read while it is
- * away. A new key of the KMS makes a new seed.
+ * (see `derivedGcm`). The plugin is called once for each seed, not for each value. Values with a cached seed can be read while the plugin
+ * does not answer. When the KMS has a new key, this process makes a new seed.
  */
 export class KmsTransformer implements ValueTransformer {
   readonly prefix: string;
@@ -108,11 +111,14 @@ export class KmsTransformer implements ValueTransformer {
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
-  /** It could not be asked for a key since the last look. */
+  /** Whether the plugin could not be reached to unwrap a key since the last `pollWhenDue`. */
   #isUnavailable = false;
-  /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
+  /**
+   * Whether the plugin did not answer in time. Until it answers again, only the retries of failed keys ask it for keys, and readers fail at
+   * once: a reader that waits for a key makes the readers of every kind wait.
+   */
   #isSilent = false;
-  /** Undefined: no failed keys are tried again now. `hasReadable`: one of them works, and nobody has been told yet. */
+  /** The running retry of the failed keys. `hasReadable`: a key works again, and `onReadable` was not called for it yet. */
   #retry: { hasReadable: boolean } | undefined;
 
   constructor(options: KmsTransformerOptions) {
@@ -137,7 +143,7 @@ export class KmsTransformer implements ValueTransformer {
     const found = (plain: Buffer): DecryptedValue => ({
       plain,
       isStale:
-        // Without the plugin's key it is not known: a write will ask.
+        // Before the first good status, every value counts as stale: a write asks the plugin for its key.
         object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId || object.keySource !== keySource.derivedAesGcmSeed,
     });
     const key = this.#keys.get(digest) ?? this.#unwrapForReader(object, digest);
@@ -148,11 +154,11 @@ export class KmsTransformer implements ValueTransformer {
       : Promise.all([opened, firstLook]).then(([plain]) => found(plain));
   }
 
-  /** Asks the plugin for its key, and tries the keys again that it has not unwrapped, when it is time to. Never rejects. */
+  /** Asks the plugin for its status when that is due, and then retries the keys that could not be unwrapped. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const { clock } = this.#options;
     const isWell = this.#failure === undefined && !this.#isUnavailable;
-    // Health checks and writes ask for the plugin's key too, but try no other key again.
+    // Counted from the last call of this function: health checks and writes ask for the status too, but retry no failed keys.
     if (millisecondsSince(this.#lookedAt, clock) < (isWell ? healthyPollMilliseconds : failedPollMilliseconds)) return;
     this.#lookedAt = clock.now();
     await this.#poll();
@@ -161,7 +167,7 @@ export class KmsTransformer implements ValueTransformer {
     await this.#retryFailedKeys();
   }
 
-  /** Rejects with KmsUnavailable unless the plugin answers, now or a moment ago. */
+  /** Rejects with KmsUnavailable unless the plugin gives a good status, or gave one a moment ago. */
   async check(): Promise<void> {
     await this.#pollUnlessFailing();
     if (this.#failure !== undefined) throw new KmsUnavailable(this.#failureText());
@@ -216,7 +222,7 @@ export class KmsTransformer implements ValueTransformer {
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }
-    // Nobody has the seed after the next start but the plugin: what it can't give back would be lost with all that was written.
+    // After a restart, only the plugin can restore the seed. If it can't, all values with this seed would be lost.
     if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed))
       throw new Error("it does not decrypt what it has just encrypted");
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
@@ -236,7 +242,10 @@ export class KmsTransformer implements ValueTransformer {
     }
   }
 
-  /** A plugin that mixes up its answers would make every value of a key look as if somebody had changed it, until the next start. */
+  /**
+   * Asks the plugin for the key again. If it had mixed up its answers, the wrong key would stay cached, and every value of that key would
+   * look changed until the next start.
+   */
   async #openWithSecondAnswer(
     first: UnwrappedKey,
     { object, digest, storageKey, error }: EncryptedValue & { readonly error: unknown },
@@ -300,7 +309,7 @@ export class KmsTransformer implements ValueTransformer {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
       const unavailable = this.#unavailable(messageOf(error));
       if (error instanceof GrpcError && isLost.has(error.code)) throw new UndecryptableValue(unavailable.message);
-      // The next key may work.
+      // The plugin answers, so it may unwrap other keys.
       if (error instanceof GrpcError && !isTransient.has(error.code)) throw unavailable;
       this.#isUnavailable = true;
       this.#unwrapFailedAt = clock.now();
@@ -309,7 +318,7 @@ export class KmsTransformer implements ValueTransformer {
     const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return unwrapped(derivedGcm(key));
     if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return unwrapped(gcm(key));
-    // The plugin's fault, which may pass: the value is not lost.
+    // A fault of the plugin, which may pass, so the value is not lost.
     throw new KmsUnavailable(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
@@ -320,18 +329,18 @@ export class KmsTransformer implements ValueTransformer {
     for (const [digest, key] of [...this.#failedKeys]) {
       await this.#unwrap(key, digest).catch(() => {
         failures += 1;
-        // Moves it to the end, so that each failed key gets its turn.
+        // Moves the key to the end, so that each failed key gets its turn.
         this.#failedKeys.delete(digest);
         this.#failedKeys.set(digest, key);
       });
-      // The others come first at the next look: now they would fail with it, and one key would keep them from being tried for ever.
+      // The remaining keys come first at the next retry. Now they would fail too, and a single bad key must not block them for ever.
       if (this.#isSilent || failures === maximumRetryFailures) break;
     }
     this.#retry = undefined;
     if (retry.hasReadable) this.#tellReadable();
   }
 
-  /** Other values may have a key that works again. When all keys are tried again, this is told once, at the end. */
+  /** Reports that a key works again, with which other values may be encrypted. During a retry of all failed keys, only once at its end. */
   #tellReadable(): void {
     if (this.#retry === undefined) this.#options.onReadable();
     else this.#retry.hasReadable = true;
@@ -342,7 +351,7 @@ export class KmsTransformer implements ValueTransformer {
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     this.#outage.succeeded();
-    // Now, and not when the next look is due.
+    // Now, because the next `pollWhenDue` may be a minute away.
     if (this.#failedKeys.size > 0) void this.#retryFailedKeys();
   }
 
@@ -369,7 +378,7 @@ function parseObject(stored: Buffer): EncryptedObject {
     checkWrappedKey(object.wrappedKey);
     if (object.encryptedData.length > 0) return object;
   } catch {
-    // Said below.
+    // The throw below reports it.
   }
   throw new UndecryptableValue("it was cut or changed: it is not what a KMS provider writes");
 }

@@ -10,7 +10,7 @@ const maximumKeyIdBytes = 1024;
 const maximumWrappedKeyBytes = 1024;
 const maximumAnnotationBytes = 32 * 1024;
 
-/** Throws an Error, which says the fault of the plugin. */
+/** Throws an Error that names the plugin's fault. */
 export function checkKeyId(keyId: string): void {
   const bytes = Buffer.byteLength(keyId);
   if (bytes === 0) throw new Error("its key has no id");
@@ -18,7 +18,7 @@ export function checkKeyId(keyId: string): void {
     throw new Error(`the id of its key has ${bytes} bytes, more than ${maximumKeyIdBytes}`);
 }
 
-/** Throws an Error, which says the fault of the plugin. */
+/** Throws an Error that names the plugin's fault. */
 export function checkWrappedKey({ ciphertext, keyId, annotations }: WrappedKey): void {
   checkKeyId(keyId);
   if (ciphertext.length === 0 || ciphertext.length > maximumWrappedKeyBytes) {
@@ -35,7 +35,7 @@ export function checkWrappedKey({ ciphertext, keyId, annotations }: WrappedKey):
     throw new Error(`its annotations have ${bytes} bytes, more than ${maximumAnnotationBytes}`);
 }
 
-/** Tells wrapped keys apart, with everything that the KMS needs to unwrap them. */
+/** A digest that identifies a wrapped key: of everything that the KMS needs to unwrap it. */
 export function digestOf({ wrappedKey: { ciphertext, keyId, annotations }, keySource: source }: DataKey): string {
   const hash = createHash("sha256").update(`${source} ${ciphertext.length} ${Buffer.byteLength(keyId)} `);
   hash.update(ciphertext).update(keyId);

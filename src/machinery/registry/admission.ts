@@ -10,7 +10,7 @@ import { forbidden } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { StatusCause } from "../api/status.ts";
 
-/** The target of a write, with the admission rules that apply to it. A registry is one. */
+/** The target of a write, such as a registry, with the admission rules that apply to it. */
 export interface AdmissionTarget {
   readonly definition: Pick<ResourceDefinition, "group" | "version" | "plural" | "kind" | "storedAs">;
   /** Runs every `admit` in order, then validation, then every `validate` in order. */
@@ -39,7 +39,7 @@ export function admit<T extends ApiObject>(
   return admitFrom({ next: 0, rules: target.admission, attributes }) as MaybePromise<T | undefined>; // rules keep the kind
 }
 
-/** The rules that are still to be asked. */
+/** The rules that have not run yet. */
 interface RemainingRules {
   readonly next: number;
   readonly rules: readonly AdmissionRule[];
@@ -49,14 +49,14 @@ interface Admitting extends RemainingRules {
   readonly attributes: AdmissionAttributes;
 }
 
-/** A rule that answers at once is not awaited: most do, and most writes have none that waits. */
+/** Runs the `admit` of the remaining rules. Awaits only rules that return a promise: most rules and most writes need no wait. */
 function admitFrom({ next, rules, attributes: given }: Admitting): MaybePromise<ApiObject | undefined> {
   const trace = currentTrace();
   let attributes = given;
   for (let index = next; index < rules.length; index += 1) {
     const rule = rules[index];
     if (rule?.admit === undefined || rule.appliesTo?.(attributes) === false) continue;
-    // The last one named is the one that refused.
+    // If a rule refuses, it is the last one that the trace names.
     trace?.decided(rule.name);
     const admitting = rule.admit(attributes);
     if (admitting instanceof Promise) return admitAfter(admitting, { next: index + 1, rules, attributes });
@@ -66,16 +66,16 @@ function admitFrom({ next, rules, attributes: given }: Admitting): MaybePromise<
   return attributes.object;
 }
 
-/** Not a closure in the loop above: that would allocate for each rule, whether it waits or not. */
+/** Continues after a rule that waits. A closure in the loop above would be allocated for each rule, even if none waits. */
 const admitAfter = (admitting: Promise<ApiObject | undefined>, rest: Admitting): Promise<ApiObject | undefined> =>
   admitting.then((object) => admitFrom({ ...rest, attributes: withObject(rest.attributes, object) }));
 
-/** A deletion has no object, and a rule that changes nothing returns none. */
+/** The attributes with the object that a rule has returned. A deletion has no object, and a rule that changes nothing returns undefined. */
 const withObject = (attributes: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes =>
   attributes.object === undefined || object === undefined ? attributes : { ...attributes, object };
 
 /**
- * Runs the `validate` of every rule in order. Writing to the store, and answering a review, require the returned value:
+ * Runs the `validate` of every rule in order. A write to the store and the answer to a review require the returned value, so that
  * code that forgets admission does not compile.
  */
 export function validateAdmission<T extends ApiObject>(
@@ -118,7 +118,7 @@ class AdmittedWrite {
     this.#caller = caller;
   }
 
-  /** A dry run must not write to the store. */
+  /** Whether the write is a dry run, which must not reach the store. */
   get isDryRun(): boolean {
     return this.#caller.isDryRun;
   }
@@ -154,7 +154,7 @@ function attributesOf<T extends ApiObject>(
     resource: plural,
     subresource,
     kind,
-    // The path of a Namespace also contains its name as the namespace. Use the same value for requests to its
+    // In the path of a Namespace, its name counts as the namespace too. Use the same value for requests to its
     // collection.
     namespace: isNamespace ? name : namespace,
     name,
@@ -174,6 +174,6 @@ export function admissionForbidden(attributes: AdmissionAttributes, message: str
   return forbidden({ group, resource }, { name: shown, message });
 }
 
-/** The same error, with what it says of single fields. */
+/** The same error, with the causes for single fields in its details. */
 export const withCauses = (error: ApiError, causes: readonly StatusCause[]): ApiError =>
   error.with({ details: { ...error.details, causes } });

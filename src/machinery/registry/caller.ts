@@ -2,7 +2,7 @@ import type { AdmissionRecorder } from "../api/attributes.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import type { UserInfo } from "../api/user-info.ts";
 
-/** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
+/** The caller of a write request, and the options of the write. Hooks and admission rules receive it with every write. */
 export interface Caller extends AdmissionRecorder {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
@@ -10,11 +10,11 @@ export interface Caller extends AdmissionRecorder {
    * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
    */
   readonly signal: AbortSignal;
-  /** The transaction that the write is a part of. Undefined: it is written alone. */
+  /** The transaction that the write is a part of. Undefined: the write is not in a transaction. */
   readonly transaction?: TransactionMember | undefined;
 }
 
-/** The same caller, who only tries. */
+/** The same caller, with a dry run. */
 export const dryRunning = (caller: Caller): Caller => ({
   user: caller.user,
   isDryRun: true,

@@ -7,17 +7,17 @@ import type { Growth, StorageQuota } from "./storage-quota.ts";
 import { namespaceReader } from "./stored/storage-key.ts";
 import type { StoredObject } from "./stored/stored-object.ts";
 
-/** The group of an object. It may be a stored one, which is only decoded if need be. */
+/** Returns the quota group of an object. Reads `object` only if the key does not tell the group: for a stored object that decodes it. */
 type GroupOf<T extends ApiObject> = (of: Pick<StoredObject<T>, "key" | "object">) => string;
 
 export interface KindQuotaOptions<T extends ApiObject> {
   readonly definition: ResourceDefinition<T>;
   readonly quota: StorageQuota;
-  /** Its sizes are those of `countedSizes`. */
+  /** The cache, which must have the sizes of `countedSizes`. */
   readonly cache: () => WatchCache<StoredObject<T>>;
 }
 
-/** What the StorageQuota says of one kind. */
+/** Applies the StorageQuota to the objects of one kind. */
 export class KindQuota<T extends ApiObject> {
   readonly #quota: StorageQuota;
   readonly #kind: Growth["kind"];
@@ -30,7 +30,7 @@ export class KindQuota<T extends ApiObject> {
     if (this.#groupOf !== undefined) quota.add(this.#kind);
   }
 
-  /** Throws a 403 when the object's namespace or user has no room for so many bytes more. */
+  /** Throws a 403 when the quota of the object's namespace or user has no room for so many more bytes. */
   check(object: T, write: Pick<Growth, "key" | "user" | "bytes" | "resource">): Growth | undefined {
     const { key, user, bytes, resource } = write;
     if (this.#groupOf === undefined || bytes <= 0) return undefined;
@@ -41,7 +41,7 @@ export class KindQuota<T extends ApiObject> {
   }
 }
 
-/** What the copy of a kind in memory counts for the quota. Undefined: the quota does not count the kind. */
+/** How the cache of a kind counts its objects for the quota. Undefined: the quota does not count the kind. */
 export function countedSizes<T extends ApiObject>(
   definition: ResourceDefinition<T>,
 ): CountedSizes<StoredObject<T>> | undefined {
@@ -59,7 +59,7 @@ function groupReader<T extends ApiObject>(definition: ResourceDefinition<T>): Gr
     try {
       return quotaGroupOfUser(keptFor(of.object));
     } catch {
-      // A damaged object is nobody's. The others are counted, and the cache goes on with their changes.
+      // A damaged object counts for no user. This must not throw, so that the cache still counts other objects and applies their changes.
       return quotaGroupOfUser("");
     }
   };

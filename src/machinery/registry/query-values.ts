@@ -1,7 +1,7 @@
 import { badRequest } from "../api/api-error.ts";
 import { goQuoted } from "../api/format-value.ts";
 
-/** The parameters of a query, which are shared: nobody changes them. */
+/** The parameters of a query. They are shared, and so immutable. */
 export type QueryParameters = Pick<URLSearchParams, "get" | "getAll" | "has" | "keys">;
 
 /** The last query that was parsed: several steps of a request read its parameters. */
@@ -10,13 +10,16 @@ let last: { readonly query: string; readonly parameters: QueryParameters } = {
   parameters: new URLSearchParams(),
 };
 
-/** Parses a query. Escapes that are malformed stay as they are, and bytes that are not UTF-8 become U+FFFD. */
+/** Parses a query. Malformed escapes stay as they are, and bytes that are not UTF-8 become U+FFFD. */
 export function parametersOf(query: string): QueryParameters {
   if (query !== last.query) last = { query, parameters: new URLSearchParams(withReadableEscapes(query)) };
   return last.parameters;
 }
 
-/** For each parameter whose escapes cannot be decoded, Node.js makes an error, which takes a hundred times as long as the rest. */
+/**
+ * Replaces escapes that cannot be decoded by what URLSearchParams makes of them. Node.js creates an error for each parameter with such
+ * escapes, which takes a hundred times as long as the rest.
+ */
 export function withReadableEscapes(query: string): string {
   if (!query.includes("%")) return query;
   try {
@@ -46,7 +49,7 @@ export function parseInteger(parameters: Pick<QueryParameters, "get">, name: str
   return Number(text);
 }
 
-/** Whether a query may have a parameter: a quick look before it is parsed. An escape can stand for any letter of a name (`w%61tch`). */
+/** Whether a query may have a parameter: a fast check without parsing. An escape may stand for any letter of the name (`w%61tch`). */
 export const mayHaveParameter = (query: string, name: string): boolean => query.includes(name) || query.includes("%");
 
 /** Every value except `false` and `0` is true. Undefined when the parameter is absent. */

@@ -33,7 +33,7 @@ import type { KindPrefix } from "./stored/stored-object.ts";
 import { readFailure, writeFailure } from "./stored/store-failures.ts";
 import type { StoredTexts, TextsOfKind } from "./stored/stored-texts.ts";
 
-/** A write of this process that is durable. */
+/** A durable write of this process. */
 export interface ObservedWrite {
   readonly definition: ResourceDefinition;
   readonly username: string;
@@ -48,7 +48,7 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly store: Store;
   /** Follows the same store. All registries of the process share it. */
   readonly feed: ChangeFeed;
-  /** In order: every `admit`, and after validation every `validate`. */
+  /** The admission rules in order. Every `admit` runs before validation, every `validate` after it. */
   readonly admission: () => readonly AdmissionRule[];
   readonly clock: Clock;
   /** How many versions to keep in memory for watches that start in the past. */
@@ -59,13 +59,13 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly futureWaitMilliseconds?: number;
   /** Called after each write of this process. It runs on the request path, so keep it fast; it must not throw. */
   readonly onWritten: (write: ObservedWrite) => void;
-  /** Called for each write that the store refused because it takes none now. */
+  /** Called for each write that the store refused because it accepts no writes now. */
   readonly onRefused: (error: StoreUnavailable) => void;
-  /** Bounds what a namespace holds, and what is kept for a user. Absent: nothing does, and nothing is counted. */
+  /** Limits the bytes of a namespace's objects, and of cluster-scoped objects that count for a user. Absent: no limit. */
   readonly quota?: StorageQuota | undefined;
-  /** Where cached objects find their text again. Absent: they keep it. */
+  /** Where cached objects read their evicted texts. Absent: they keep their texts. */
   readonly texts?: StoredTexts | undefined;
-  /** The registry of the same objects as they are stored, where the definition serves them under another version. */
+  /** The registry of the stored version, if this definition serves the same objects under another version. */
   readonly stored?: ResourceRegistry<T>;
 }
 
@@ -76,7 +76,7 @@ interface RegistryWrite extends Omit<WriteRequest, "signal"> {
 
 type StoredVersionEntry = Omit<Entry, "createRevision">;
 
-/** A smaller object cannot contain more values than `maximumValues`. */
+/** An object with fewer bytes cannot contain more values than `maximumValues`. */
 const smallestCrowdedObject = 2 * maximumValues;
 
 /**
@@ -103,10 +103,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #futureWaitMilliseconds: number;
   readonly compiled: CompiledKind<T>;
   readonly served: ServedVersion<T>;
-  /** One for each group and version that serves these objects. The first is the one that they are stored as. */
+  /** The registries of each group and version that serves these objects. The first is that of the stored version. */
   readonly versions: readonly ResourceRegistry<T>[];
   readonly #storedPrefix: KindPrefix;
-  /** Where objects find their texts again. Undefined: they keep them. */
+  /** Where objects read their evicted texts. Undefined: they keep their texts. */
   readonly #texts: TextsOfKind | undefined;
   readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
@@ -131,7 +131,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     const own: TextsOfKind | undefined = texts && {
       valueAt: (write) => texts.valueAt(write),
       keep: (object, characters) => texts.keep(object, characters),
-      onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // its own objects are given to it
+      onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // called only with objects of this kind
     };
     this.#texts = own;
     this.cache =
@@ -156,7 +156,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     ];
   }
 
-  /** `v1`, `certificates.platform.io/v1`: the one that this registry serves. */
+  /** The apiVersion that this registry serves: `v1`, `certificates.platform.io/v1`. */
   get apiVersion(): string {
     return this.compiled.apiVersion;
   }
@@ -171,24 +171,24 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return this.compiled.kind;
   }
 
-  /** Says who answers a subresource of the type `create`. */
+  /** Sets the answer of a subresource of the type `create`. */
   answerSubresource(subresource: string, answer: AnswerCreate): void {
     this.#answers.set(subresource, answer);
   }
 
-  /** Throws for a subresource without an answer: a bug in how the server is assembled. */
+  /** Returns the answer of a subresource of the type `create`. Throws when none was set, which is a bug in the server's assembly. */
   answerOf(subresource: string): AnswerCreate {
     const answer = this.#answers.get(subresource);
     if (answer === undefined) throw new TypeError(`no handler for ${this.definition.plural}/${subresource}`);
     return answer;
   }
 
-  /** The admission rules, in the order in which they are asked. */
+  /** The admission rules, in the order in which they run. */
   get admission(): readonly AdmissionRule[] {
     return this.#admission();
   }
 
-  /** Loads what is stored. Start the registries of a process together. */
+  /** Loads the stored objects. Start the registries of a process together. */
   start(): Promise<void> {
     return this.cache.start();
   }
@@ -247,7 +247,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
-  /** Whether the store would write an object in another form now: then an update that changes nothing is written too. */
+  /** Whether the store would now write an object in another form. If so, an update that changes nothing is written too. */
   async isStale({ key, isStale }: StoredObject<T>): Promise<boolean> {
     try {
       return isStale || ((await this.store.isStale?.(key)) ?? false);
@@ -265,7 +265,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return this.#decode(entry);
   }
 
-  /** Reads objects of a revision that may be older than the cache's history. Texts that can be read again are not kept. */
+  /** Reads objects at a revision that may be older than the cache's history. Texts that can be read again are not kept. */
   async readStored(request: RangeRequest): Promise<{ readonly objects: StoredObject<T>[]; readonly hasMore: boolean }> {
     const { entries, hasMore } = await (this.#texts === undefined || this.store.rangeOfHeads === undefined
       ? this.store.range(request)
@@ -321,14 +321,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return value;
   }
 
-  /** Throws a 403 when an object's namespace or user has no room for it. Call it right before the write, which needs what it returns. */
+  /** Throws a 403 when the quota of an object's namespace or user has no room. Call it right before the write, which needs its result. */
   checkRoom(object: T, write: Pick<Growth, "key" | "user" | "bytes">): Growth | undefined {
     return this.#quota?.check(object, { ...write, resource: this.resource });
   }
 
   /**
-   * Writes an object that passed all admission rules. Rejects with a 503 while the store accepts no writes; with a 504
-   * when it is unknown whether the write happened (clients would repeat a 503 by themselves) or when the request ended
+   * Writes an object that has passed all admission rules. Rejects with a 503 while the store accepts no writes; with a 504
+   * when it is not known whether the write happened (clients would retry a 503 by themselves) or when the request ended
    * before the write; with a 413 when the store cannot hold the object.
    */
   async write(admitted: Admitted, request: RegistryWrite): Promise<WriteResult> {
@@ -337,7 +337,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     trace?.begin("store");
     const { key, value, expectedRevision, growth } = request;
     const before = expectedRevision === 0 ? undefined : this.cache.get(key);
-    const { sizes } = this.cache; // another when the cache has loaded anew
+    const { sizes } = this.cache; // read once: a reload of the cache replaces it
     const reservation = growth && sizes?.reserve(growth);
     try {
       const { signal, transaction } = admitted;
@@ -346,7 +346,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         ? this.store.write(write)
         : writeInTransaction(transaction, { store: this.store, request: write }));
       if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
-      // What is written counts until the cache has it: etcd answers a write before it tells of the change.
+      // After a write, the reservation stays until the cache has the change: etcd may answer a write before it sends the event.
       else if (reservation !== undefined) sizes?.release(reservation);
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
@@ -366,7 +366,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return cached?.revision === entry.modRevision ? cached : this.fromEntry(entry);
   }
 
-  /** The error for a change that always lost against other writers. */
+  /** The 409 for a change that has lost to other writers at every attempt. */
   contended(name: string): Error {
     return conflict(this.resource, { name, message: "others change the object all the time; please try again later" });
   }

@@ -10,7 +10,7 @@ export function parseResourceVersion(resourceVersion: string): number {
   return Number(resourceVersion);
 }
 
-/** The revision that an object to be created names. What is no resourceVersion counts for none, as in upstream's storage. */
+/** The revision in an object that is to be created. 0 also for an invalid resourceVersion, as in upstream's storage. */
 export const revisionOfNew = (resourceVersion: string): number =>
   /^\d+$/.test(resourceVersion) && isOf64Bits(resourceVersion) ? Number(resourceVersion) : 0;
 
@@ -28,7 +28,7 @@ function noResourceVersion(sent: string, fault: string): ApiError {
 interface TooLarge {
   readonly wanted: number;
   readonly current: number;
-  /** Whether the answer says when to try again. Upstream's watch cache says it, and its storage does not. */
+  /** Whether the answer says when to retry: that of upstream's watch cache does, that of its storage does not. */
   readonly hasRetry: boolean;
 }
 

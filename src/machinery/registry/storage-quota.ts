@@ -9,13 +9,13 @@ import type { GroupSizes } from "../storage/group-sizes.ts";
 export interface StorageQuotaOptions {
   /** How many bytes the stored objects of one group may take. */
   readonly maximumBytes: number;
-  /** Whether a user may write beyond it. */
+  /** Whether a user may write beyond the limit. */
   isExempt(user: UserInfo): boolean;
   /** Called for each refused write, on the request path. */
   onExceeded(holder: QuotaHolder): void;
 }
 
-/** Who has as much as they may. */
+/** The namespace or the user whose quota is used up. */
 export interface QuotaHolder {
   readonly type: "namespace" | "user";
   readonly name: string;
@@ -23,35 +23,35 @@ export interface QuotaHolder {
 
 /** A write that makes the value of a key longer. */
 export interface Growth {
-  /** A namespace, or what `quotaGroupOfUser` returns. */
+  /** The group that the bytes count for: a namespace, or a result of `quotaGroupOfUser`. */
   readonly group: string;
   readonly key: string;
   readonly name: string;
   readonly user: UserInfo;
   readonly resource: GroupResource;
   readonly kind: KindSizes;
-  /** How many bytes it takes more than before. */
+  /** By how many bytes the value becomes longer. */
   readonly bytes: number;
 }
 
-/** How many bytes the objects of one kind take in each group, with those that this process is writing. */
+/** The bytes of the objects of one kind in each group, including the running writes of this process. */
 export interface KindSizes {
-  /** The part of a group that they may take. */
+  /** The part of a group's quota that the kind's objects may take. */
   readonly share: number;
-  /** The sizes of its objects now. Undefined: they are not counted. */
+  /** The current sizes of the kind's objects. Undefined: they are not counted. */
   current(): GroupSizes | undefined;
 }
 
-/** No namespace has a slash in its name. */
+/** The prefix of groups of users. It is different from any namespace, because these have no slash. */
 const userPrefix = "user/";
 
-/** The group of what was made for a user: all service accounts of a namespace are one, since who can make one can make many. */
+/** The group of a user. All service accounts of a namespace share one, because a user who can create one can create many. */
 export const quotaGroupOfUser = (username: string): string => userPrefix + sharerOf(username);
 
 /**
- * Bounds what one namespace holds, and what is stored in the cluster for one user: otherwise who may create one object could fill the
- * memory and the disk of the server. The sizes follow the copies in memory, so they count what other processes have written too, but
- * not what those are writing.
+ * Limits the bytes of one namespace's objects, and of cluster-scoped objects for one user: otherwise a user who may create one object could
+ * fill the memory and the disk of the server. The sizes are those of the caches, so they include finished writes of other processes, but
+ * not their running writes.
  */
 export class StorageQuota {
   readonly #options: StorageQuotaOptions;
@@ -70,7 +70,7 @@ export class StorageQuota {
   check(growth: Growth): void {
     const { group, key, kind, bytes } = growth;
     const { maximumBytes } = this.#options;
-    // Only one of the writes of a key succeeds. The store tells the others so, not the quota.
+    // Running writes of this key don't count, because only one write of the key succeeds: the store refuses the others, not the quota.
     const reserved = kind.current()?.reservedFor({ group, key }) ?? 0;
     const used = this.#bytesIn(group) - reserved;
     if (used + bytes > maximumBytes) this.#refuse(growth, { counted: "bytes", used, limit: maximumBytes });
@@ -87,7 +87,7 @@ export class StorageQuota {
     throw exceededQuota(growth, limit);
   }
 
-  /** What the fullest group holds, as a part of what one may hold. Looks at all of them, in turns. */
+  /** Resolves with the bytes of the fullest group divided by the limit. Reads all groups, in turns. */
   async largestFullness(): Promise<number> {
     const bytes = new Map<string, number>();
     const work = new LongWork();
@@ -112,7 +112,7 @@ export class StorageQuota {
 }
 
 interface Limit {
-  /** What is counted, as messages name it. */
+  /** The name of the limited resource in messages. */
   readonly counted: string;
   readonly used: number;
   readonly limit: number;

@@ -20,9 +20,9 @@ export interface StoresOptions extends Omit<
 }
 
 /**
- * The registries of everything that is stored, found by the type of the resource.
+ * The registries of all stored resources, found by the type of the resource.
  *
- * Registries ask admission rules, admission rules ask authorizers, and authorizers read registries. This cycle ends here:
+ * Registries run admission rules, admission rules call authorizers, and authorizers read registries. This class breaks the cycle:
  * registries can be read as soon as `start` has finished, and written after `admitThrough` was called with every rule.
  */
 export class Stores {
@@ -43,18 +43,18 @@ export class Stores {
     this.#byType = new Map(this.registries.map((registry) => [keyOf(registry.definition), registry]));
   }
 
-  /** Loads what is stored, for all of them at once: they share one read. */
+  /** Loads the stored objects of all registries at once: they share one read. */
   async start(): Promise<void> {
     await Promise.all(this.registries.map((registry) => registry.start()));
   }
 
-  /** Names every admission rule, in order. Writes are possible from now on. */
+  /** Sets the admission rules, in order. Writes are possible from now on. */
   admitThrough(rules: readonly AdmissionRule[]): void {
     if (this.#admission !== undefined) throw new TypeError("the admission rules are known already");
     this.#admission = rules;
   }
 
-  /** In order. Throws before they are known: nothing may be written without them. */
+  /** The admission rules, in order. Throws before `admitThrough`, because nothing may be written without them. */
   get admission(): readonly AdmissionRule[] {
     if (this.#admission === undefined)
       throw new TypeError("nothing can be written before the admission rules are known");
@@ -78,18 +78,18 @@ export class Stores {
     return registry;
   }
 
-  /** The object as every acknowledged write has left it; undefined where there is none. */
+  /** Finds an object, with every acknowledged write applied. Undefined when it does not exist. */
   findCurrent<T extends ApiObject>(type: NamedResourceType<T>, where: ObjectName): MaybePromise<T | undefined> {
     const registry = this.of(type);
     return andThen(registry.waitForFreshCache(), () => registry.peek(where)?.object);
   }
 
-  /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */
+  /** Waits until all caches have every acknowledged write. They follow the store together. Undefined: they have already. */
   waitForFreshCache(waiter?: Waiter): Promise<void> | undefined {
     return this.registries[0]?.waitForFreshCache(waiter);
   }
 
-  /** Rejects when the copies in memory do not come to the store's revision within a bounded time. */
+  /** Waits until all caches have reached the store's revision. Rejects after a time limit. */
   async waitUntilCurrent(): Promise<void> {
     const [first] = this.registries;
     await first?.waitForRevision(await first.store.latestRevision());

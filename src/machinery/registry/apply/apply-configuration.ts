@@ -45,7 +45,7 @@ export interface ApplyRequest extends FieldWrite {
   readonly isForced: boolean;
 }
 
-/** The recorded owner of an object's fields from before its first apply, when it had no managedFields. */
+/** The manager of the fields that an object without managedFields had before its first apply. */
 const unrecordedManager = "before-first-apply";
 
 /**
@@ -174,7 +174,7 @@ function* prune({ schema, merged, last, managers }: Pruning): Generator<undefine
   const without = removeFields({ schema, value: merged }, lastNamed);
   yield;
   const managed = named(unionOfAll([...managers.values()].map(({ fields }) => fields)));
-  // Items of other managers were removed with their parents: put them back.
+  // Items of other managers were removed with their parents, so add them again.
   yield;
   const kept = union(named(fieldsOf(schema, without)), managed);
   yield;
@@ -185,7 +185,7 @@ function* prune({ schema, merged, last, managers }: Pruning): Generator<undefine
   return removeFields({ schema, value: merged }, intersection(dangling, lastNamed));
 }
 
-/** Fields that an apply would change although another manager owns them. */
+/** The fields that an apply would change although another manager owns them. */
 export interface Conflict {
   readonly manager: FieldManager;
   readonly fields: FieldSet;
@@ -250,6 +250,6 @@ function kindOf(configuration: Readonly<Record<string, unknown>>): GroupVersionK
     return typeof value === "string" ? value : "";
   };
   const parsed = parseApiVersion(text("apiVersion"));
-  // Upstream forgets the kind beside a version with two slashes.
+  // For a version with two slashes, upstream ignores the kind too.
   return parsed === undefined ? { group: "", version: "", kind: "" } : { ...parsed, kind: text("kind") };
 }

@@ -26,7 +26,7 @@ interface Compared {
 }
 
 interface Pair extends Compared {
-  /** Reads what was added. */
+  /** Reads and counts the added fields. */
   readonly added: FieldReader;
 }
 
@@ -35,16 +35,16 @@ interface ComparedObjects extends Compared {
   readonly maximumAdded?: number;
 }
 
-/** What is gone is not recorded: there may be any number. */
+/** Reads removed fields. Their number is not limited, because they are not recorded. */
 const removed = new FieldReader(Infinity);
 
-/** The comparison of a part of an object. A missing set is empty; {} stands for the part itself. */
+/** The comparison of a part of an object. An absent set is empty; {} stands for the part itself. */
 type PartialComparison = { -readonly [K in keyof Comparison]?: FieldSet };
 
 /**
  * Compares two objects for ownership: the order of `set` and `map` lists does not matter, duplicates in them are
- * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry, and a 413 where
- * too many are added.
+ * compared as one value, and a value that is owned as a whole is compared as a whole. Throws UntrackableEntry, and a 413 when
+ * too many fields are added.
  */
 export const compareFields = ({ maximumAdded = Infinity, ...compared }: ComparedObjects): Comparison => ({
   ...sameFields,
@@ -66,7 +66,7 @@ function isEmptyContainer(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
 }
 
-/** Two empty containers are one leaf. This distinguishes null from empty. */
+/** Compares two containers without members. They count as leaves, so that null and empty differ. */
 const compareEmpty = (before: unknown, after: unknown): PartialComparison | undefined =>
   isSameJson(before, after) ? undefined : { modified: {} };
 
@@ -128,8 +128,7 @@ function compareDuplicates(schema: Schema, { before, after, added }: DuplicatePa
 }
 
 /**
- * Compares a value that changed from an object to something else, or the reverse, where the schema does not describe
- * it.
+ * Compares a value that the schema does not describe, and that changed from an object to another type, or the reverse.
  */
 function compareUnlike({ schema, before, after, added }: Pair): PartialComparison {
   const result: PartialComparison = { modified: {} };

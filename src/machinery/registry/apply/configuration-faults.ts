@@ -11,7 +11,7 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 /**
  * Finds everything in an applied configuration that the schema does not allow: unknown fields, values of another type,
  * entries without their key, duplicates. Apply refuses these whatever `fieldValidation` says, because no manager can own a
- * field that does not exist. Values are not shown. Stops at one fault more than an error shows. Yields between its steps.
+ * field that does not exist. The faults do not contain values. Stops after one fault more than an error shows. Yields between its steps.
  */
 export function* configurationFaults(schema: Schema, configuration: unknown): Generator<undefined, FieldError[]> {
   if (isDeeperThan(maximumJsonDepth, configuration)) return [fault("", "exceeded max depth")];
@@ -25,7 +25,7 @@ export function* configurationFaults(schema: Schema, configuration: unknown): Ge
   return faults;
 }
 
-/** How many members or entries are looked at in a step. */
+/** How many members or entries a step checks. */
 const stepLength = 256;
 
 const fault = (path: string, message: string): FieldError => ({
@@ -39,7 +39,7 @@ const typeFault = (
   { expected, value }: { readonly expected: string; readonly value: unknown },
 ): FieldError => fault(path, `expected ${expected}, got ${jsonTypeName(value)}`);
 
-/** Undefined: the end of a step. */
+/** Yields the faults, and undefined at the end of each step. */
 function* faultsOf(
   value: unknown,
   { schema, path }: { readonly schema: Schema; readonly path: string },
@@ -89,7 +89,7 @@ function* entryFaults(
   }
 }
 
-/** Whether a value is a scalar as the schema wants it: nearly all are, and a generator for each would take most of the time. */
+/** Whether a value is a scalar of the schema's type. Nearly all values are, so this saves most of the generators, which take long. */
 const isFitting = (schema: Schema, value: unknown): boolean =>
   typeof value !== "object" &&
   schema.type !== "array" &&

@@ -19,18 +19,18 @@ export function isEmpty(set: FieldSet): boolean {
   return true;
 }
 
-/** The beginning of a part of a set that is a member itself and has more below it. */
+/** A new, mutable node whose path is a member, for a set that gets more paths below it. */
 export const newMember = (): Record<PathElement, FieldSet> => ({ [ownMark]: emptySet });
 
 /** Whether the path of this node is itself a member. */
 const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
 
-/** Nodes with elements, and without the mark. */
+/** Nodes that are known to have elements, but no mark. */
 const knownNoMembers = new WeakSet<FieldSet>();
 
 /**
- * The same of a node with which many others are compared: to find out that an object of thousands of members is not empty, V8 lists
- * all of them.
+ * As `isMember`, for a node that is compared with many others. It remembers the answer, because V8 lists all of an object's members to
+ * find out that it is not empty.
  */
 function isMemberForMany(node: FieldSet): boolean {
   if (knownNoMembers.has(node)) return false;
@@ -39,7 +39,7 @@ function isMemberForMany(node: FieldSet): boolean {
   return false;
 }
 
-/** A node whose path is no member. Undefined when nothing is below it either. */
+/** A node whose path is not a member. Undefined when there are no paths below it either. */
 const withoutMember = (children: FieldSet): FieldSet | undefined => (isEmpty(children) ? undefined : children);
 
 /** The same node, with its own path as a member. */
@@ -51,7 +51,7 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return isEmpty(right) ? left : unionOfNodes(left, right);
 }
 
-/** The union of any number of sets. Pairs are joined first: each path is copied a few times, not once for each set. */
+/** The union of any number of sets. Joins sets in pairs, so that each path is copied only a few times, not once for each set. */
 export function unionOfAll(sets: readonly FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0] ?? emptySet;
   const middle = Math.ceil(sets.length / 2);
@@ -88,7 +88,7 @@ function intersectionOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefi
   return isMember(left) && isMemberForMany(right) ? withMember(children) : withoutMember(children);
 }
 
-/** The members of `left` that are not members of `right`; what is below a member of `right` stays. */
+/** The members of `left` that are not members of `right`. Members below a member of `right` stay. */
 export const difference = differenceThat({ isRecursive: false });
 
 /** The members of `left` that are neither members of `right` nor below a member of `right`. */
@@ -111,7 +111,7 @@ function differenceThat({ isRecursive }: { readonly isRecursive: boolean }) {
     isEmpty(left) || isEmpty(right) ? left : (ofNodes(left, right) ?? emptySet);
 }
 
-/** The node of an element below the root: whether it is a member, and what is below it. */
+/** The node of an element of the set: whether its path is a member, and the set below it. Undefined: the set does not have the element. */
 export function below(
   set: FieldSet,
   element: PathElement,
@@ -126,7 +126,7 @@ export function below(
 export const setOfPath = (path: readonly PathElement[]): FieldSet =>
   path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
 
-/** How many paths `pathsOf` has. */
+/** The number of members of a set, which is the number of paths that `pathsOf` yields. */
 export function memberCount(set: FieldSet): number {
   let count = 0;
   for (const element in set) {
@@ -136,7 +136,7 @@ export function memberCount(set: FieldSet): number {
   return count;
 }
 
-/** The path of every member: at each level first the members, then what is below, both sorted. */
+/** The path of every member. At each level, first the members and then the paths below, both sorted. */
 export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
   const elements = Object.keys(set)
     .filter((element) => element !== ownMark)
@@ -145,7 +145,7 @@ export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Ge
   for (const element of elements) yield* pathsOf(set[element] ?? {}, [...prefix, element]);
 }
 
-/** The set with its elements sorted, as it is stored. What is sorted already is not copied. */
+/** The set with its elements sorted, as it is stored. Parts that are sorted already are not copied. */
 export function sorted(set: FieldSet): FieldSet {
   if (isEmpty(set)) return set;
   const elements = Object.keys(set);
@@ -161,14 +161,14 @@ export function sorted(set: FieldSet): FieldSet {
 }
 
 /**
- * No kind has fields as deep as this. YAML and indented JSON repeat the indent in each line: deeper sets would make answers that are a
- * hundred times as long as what was sent.
+ * The longest path of a set, in elements. No kind has fields as deep as this. YAML and indented JSON repeat the indent in each line, so
+ * deeper sets would make answers that are a hundred times as long as the request.
  */
 const longestPath = 64;
 
 /**
- * Decodes a set that a client wrote: converts elements and members to their canonical form and skips unknown types. Throws
- * SyntaxError, also for a path that is longer than those of any kind.
+ * Decodes a set that a client wrote: converts elements and members to their canonical form, and skips elements of unknown types. Throws
+ * SyntaxError, also for a path that is longer than any field path of a kind.
  */
 export function decodeFieldSet(fields: unknown): FieldSet {
   const { [ownMark]: _, ...set } = decodeNode(fields, longestPath);

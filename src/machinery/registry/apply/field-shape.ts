@@ -41,5 +41,5 @@ export function entriesByElement(list: ArraySchema, entries: readonly unknown[])
   return byElement;
 }
 
-/** The list itself. null, and a value that is not a list, count as empty. */
+/** Returns a list as it is, and an empty list for null and other values. */
 export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);

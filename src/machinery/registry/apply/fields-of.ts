@@ -15,14 +15,14 @@ import { fieldElement } from "./path-element.ts";
 export const fieldsOf = (schema: Schema, object: unknown): FieldSet =>
   new FieldReader(Infinity).applied(schema, object) ?? emptySet;
 
-/** The same, to record their manager. Throws a 413 for more than could be stored. */
+/** As `fieldsOf`, for fields whose manager is recorded. Throws a 413 for more fields than can be stored. */
 export const recordedFieldsOf = (schema: Schema, object: unknown): FieldSet =>
   new FieldReader(maximumFields).applied(schema, object) ?? emptySet;
 
-/** An object is stored with its values, and with two more for each field that a manager owns: `{"f:name": {}}`. */
+/** The most fields of an object. Each is stored as a value, and as two more in the record of its manager: `{"f:name": {}}`. */
 export const maximumFields = Math.floor(maximumValues / 3);
 
-/** Makes the sets of fields of values. The work ends with a 413 when there are more of them together than `maximum`. */
+/** Makes the field sets of values. Throws a 413 when the values together have more than `maximum` fields. */
 export class FieldReader {
   readonly #maximum: number;
   #fields = 0;
@@ -31,7 +31,7 @@ export class FieldReader {
     this.#maximum = maximum;
   }
 
-  /** See `fieldsOf`. Undefined: none. */
+  /** See `fieldsOf`. Undefined: the value sets no fields. */
   applied(schema: Schema | undefined, value: unknown): FieldSet | undefined {
     this.#count();
     const shape = shapeOf(schema, value);
@@ -53,14 +53,12 @@ export class FieldReader {
     return isEmpty(node) ? undefined : node;
   }
 
-  /**
-   * Every path of a value that was added or removed as a whole: its own and everything below. Throws UntrackableEntry.
-   */
+  /** Every path of a value that was added or removed as a whole: its own, and all paths below. Throws UntrackableEntry. */
   every(schema: Schema | undefined, value: unknown): FieldSet {
     this.#count();
     const shape = shapeOf(schema, value);
     if (shape.type === "leaf") return emptySet;
-    // Itself from the beginning: adding that later copies all that is below.
+    // The node is a member from the beginning: adding the mark later would copy all paths below.
     const node = newMember();
     let isBare = true;
     if (shape.type === "entries") {

@@ -15,13 +15,13 @@ export interface FieldManager {
   readonly fields: FieldSet;
 }
 
-/** The names of fields in a version that calls them otherwise than they are stored. */
+/** Converts field sets between the stored names of fields and the names that a version gives them. */
 export interface OwnedFieldNames {
   ownedToStored(fields: FieldSet): FieldSet;
   ownedToServed(fields: FieldSet): FieldSet;
 }
 
-/** By apiVersion. */
+/** The names of each version that differs from the stored form, by apiVersion. */
 export type FieldNamesOf = ReadonlyMap<string, OwnedFieldNames>;
 
 /** The fields under the names of the manager's version. */
@@ -75,7 +75,7 @@ export function decodeManagers(
   return managers;
 }
 
-/** Encodes managers for storage: appliers before updaters, oldest first. Each has the names of its version. */
+/** Encodes managers for storage: appliers before updaters, oldest first. Each entry has the field names of its version. */
 export const encodeManagers = (managers: FieldManagers, fieldNamesOf?: FieldNamesOf): ManagedFieldsEntry[] =>
   [...managers.values()].sort(compareManagers).map(({ manager, operation, apiVersion, subresource, time, fields }) => ({
     ...(manager !== "" && { manager }),

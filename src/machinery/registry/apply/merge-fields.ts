@@ -59,8 +59,8 @@ const entriesOf = (list: ArraySchema, values: readonly unknown[]): Entry[] =>
   values.map((value) => ({ element: entryElement(list, value), value }));
 
 /**
- * Upstream's order: the applied entries in their order. Entries that only the live list has come before the applied
- * entry that they preceded there, as long as the shared entries are in the same order in both lists.
+ * Merges two lists in upstream's order: the applied entries keep their order. An entry that only the live list has comes before
+ * the applied entry that it preceded there, as long as the shared entries have the same order in both lists.
  */
 function mergeEntries({ list, ...values }: ListMerge): unknown[] {
   const live = entriesOf(list, values.live);
@@ -136,7 +136,7 @@ export function removeFields({ schema, value }: TypedValue, fields: FieldSet): u
   return Object.keys(kept).length === 0 ? null : kept;
 }
 
-/** `part` is what the set has of the value. Undefined when the value itself is removed. */
+/** The value without its part of the set. Undefined when the value itself is removed. */
 function withoutPart(typed: TypedValue, part: ReturnType<typeof below>): unknown {
   if (part === undefined) return typed.value;
   return part.isMember ? undefined : removeFields(typed, part.children);

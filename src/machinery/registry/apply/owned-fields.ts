@@ -46,7 +46,7 @@ interface Versions {
   readonly apiVersions?: ReadonlySet<string>;
 }
 
-/** Whether each manager owns fields, of a version that the server knows. */
+/** Whether every manager owns fields, and has a version that the server knows. */
 export function areCurrent(
   managers: FieldManagers,
   { apiVersion, apiVersions = new Set([apiVersion]) }: Versions,
@@ -62,8 +62,8 @@ interface CurrentForm extends Versions {
 }
 
 /**
- * Adapts the managers' sets to the current schema: a path inside a value that is owned as a whole becomes the whole
- * value. Entries of another version are left out, because the server no longer knows their meaning.
+ * Adapts the managers' sets to the current schema: a path inside a value that is owned as a whole becomes the path of that
+ * value. Entries of other versions are left out, because the server no longer knows their meaning.
  */
 export function currentManagers(
   managers: FieldManagers,
@@ -98,7 +98,7 @@ function schemaBelow(schema: Schema | undefined, element: string): Schema | unde
   return schema?.type === "array" ? schema.items : undefined;
 }
 
-/** The set in which struct fields that only have members below them are members too (upstream: EnsureNamedFieldsAreMembers). */
+/** The set, with each struct field in its paths as a member too (upstream: EnsureNamedFieldsAreMembers). */
 export function withNamedFields(schema: Schema | undefined, node: FieldSet): FieldSet {
   const result: FieldSet = {};
   for (const element in node) {

@@ -5,7 +5,8 @@ import { isJsonObject, memberOf } from "../../api/json-object.ts";
 
 /**
  * One step of a field path, as in FieldsV1: `f:<name>` is a field, `k:<json>` the keys of a list entry, `v:<json>` the
- * value of a set entry, `i:<n>` an index. Equal elements are equal strings, those of upstream's servers too: the JSON is Go's.
+ * value of a set entry, `i:<n>` an index. Equal elements are equal strings, also those of upstream's servers, because the JSON is
+ * written as Go writes it.
  */
 export type PathElement = string;
 
@@ -36,16 +37,16 @@ export function entryElement(list: ArraySchema, entry: unknown): PathElement {
   return `k:${goJson(values)}`;
 }
 
-/** A text that is always there is "" when a client leaves it out, as upstream's schema says. */
+/** The default of a key field that an entry leaves out. A string field that is always present defaults to "", as in upstream's schema. */
 function defaultOf({ items }: ArraySchema, key: string): unknown {
   const field = items.type === "object" && Object.hasOwn(items.fields, key) ? items.fields[key] : undefined;
   return field?.default ?? (field?.presence === "always" && field.schema.type === "string" ? "" : undefined);
 }
 
-/** The values of an element's JSON, its object included. No kind has a list with more keys. */
+/** The most JSON values in an element, including its object. No kind has a list with more keys. */
 const maximumElementValues = 8;
 
-/** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws a SyntaxError when it cannot be one. */
+/** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws a SyntaxError for an invalid element. */
 export function canonicalElement(element: string): PathElement | undefined {
   const content = element.slice(2);
   switch (element.slice(0, 2)) {

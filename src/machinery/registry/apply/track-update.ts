@@ -12,16 +12,16 @@ import type { FieldManager, FieldManagers, FieldNamesOf, Operation } from "./man
 import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
-/** Who writes, and through which endpoint. */
+/** The parts of a write that field management needs: the writer, the endpoint, and the kind. */
 export interface FieldWrite {
   readonly compiled: CompiledSchema;
   /** The fieldManager parameter, or the first part of the User-Agent. "" is recorded as `unknown`. */
   readonly manager: string;
-  /** The one that the request names. It is recorded. */
+  /** The apiVersion that the request names. It is recorded with the manager. */
   readonly apiVersion: string;
-  /** All that serve the kind. Entries of others are dropped: the server no longer knows them. Default: only that one. */
+  /** All apiVersions that serve the kind. Entries of other versions are dropped. Default: only `apiVersion`. */
   readonly apiVersions?: ReadonlySet<string>;
-  /** The versions that call fields otherwise than `compiled`, by apiVersion. Default: none. */
+  /** The field names of versions that differ from those of `compiled`, by apiVersion. Default: none. */
   readonly fieldNamesOf?: FieldNamesOf;
   /** Empty for the resource itself. */
   readonly subresource: string;
@@ -69,12 +69,12 @@ export function* trackUpdate(tracking: UpdateTracking): Generator<undefined, Api
 }
 
 interface ManagersBefore {
-  /** The stored ones, to keep where nothing changes. Undefined when a client writes the managers itself. */
+  /** The stored entries, which stay when nothing changes. Undefined when a client writes managedFields itself. */
   readonly entries: ManagedFieldsEntry[] | undefined;
   readonly managers: FieldManagers;
 }
 
-/** The managers to start from: the client's if it may write them and they are valid, otherwise the stored ones. */
+/** The managers before the write: those that the client sent, if it may write them and they are valid, otherwise the stored ones. */
 function managersBefore({ previous, next, subresource, fieldNamesOf }: UpdateTracking): ManagersBefore {
   const stored = previous?.metadata.managedFields;
   const given = subresource === "" ? next.metadata.managedFields : undefined;
@@ -96,7 +96,7 @@ interface ManagersUpdate {
   readonly after: ApiObject;
 }
 
-/** The managers after an update. Returns the same object when nothing changed. Yields between its steps. Throws UntrackableEntry. */
+/** Computes the managers after an update, or returns `managers` when nothing changed. Yields between its steps. Throws UntrackableEntry. */
 export function* updateManagers({
   write,
   managers,
@@ -166,7 +166,7 @@ function capUpdateManagers(managers: FieldManagers): FieldManagers {
   return capped;
 }
 
-/** Takes as many of the oldest as necessary. In each version, the second and every later one saves an entry. */
+/** The oldest updaters to merge, by version, as few as necessary. Of a version, every updater after the first saves one entry. */
 function oldestByVersion(updaters: readonly FieldManager[]): Map<string, FieldManager[]> {
   const ageOf = (updater: FieldManager): string => `${updater.time ?? ""}\n${managerId(updater)}`;
   const oldestFirst = updaters.toSorted((left, right) => (ageOf(left) < ageOf(right) ? -1 : 1));

@@ -5,8 +5,8 @@ import { trackUpdate } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
 
 /**
- * Reviews come by the thousand and look alike. The limit keeps a caller who sends many different ones from filling the
- * memory.
+ * How many shapes are remembered. Clients send thousands of reviews with few shapes. The limit protects the memory from a
+ * client that sends many different ones.
  */
 const longestMemory = 1000;
 const longestShape = 500;

@@ -26,7 +26,7 @@ export const createdAtColumn = <T extends ApiObject>(names: Names): Column<T> =>
   cell: ({ metadata }) => metadata.creationTimestamp ?? null,
 });
 
-/** What upstream sends, because clients compare whole tables. */
+/** Upstream's description of the name, because clients compare whole tables. */
 export const nameDescription = ({ domain }: Names): string =>
   `Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://${domain}/docs/concepts/overview/working-with-objects/names#names`;
 

@@ -10,37 +10,37 @@ import { storedAs } from "./resource-definition.ts";
 import type { CreateSubresource, ResourceDefinition } from "./resource-definition.ts";
 import type { ReviewDefinition } from "./review-definition.ts";
 
-/** What follows from a definition: made once, when the server starts, and never by a request. */
+/** Everything that is computed from a definition, once, when the server starts. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly schema: CompiledSchema<T>;
-  /** The schema of the objects that hooks and admission see, and of field ownership where fields have other names. */
+  /** The schema of the stored form: of the objects that hooks and admission see, and of field ownership if the version renames fields. */
   readonly storedSchema: CompiledSchema<T>;
-  /** From the names of the served fields to the stored ones, and back. Undefined where they are the same. */
+  /** Converts between the served and the stored names of fields. Undefined when these are the same. */
   readonly fieldNames: FieldNames | undefined;
-  /** The same of every version of the kind that has names of its own, by its apiVersion. */
+  /** The `fieldNames` of every version of the kind that renames fields, by apiVersion. */
   readonly fieldNamesOf: ReadonlyMap<string, FieldNames>;
-  /** The subresources that are only created, by name. */
+  /** The subresources of the type `create`, by name. */
   readonly created: ReadonlyMap<string, CompiledReview>;
   /** `v1`, `certificates.platform.io/v1`. */
   readonly apiVersion: string;
   /** The apiVersion of the objects that hooks and admission see. */
   readonly storedApiVersion: string;
   /**
-   * The apiVersions under which who owns a field owns it under all. As in upstream, writes under `/api` and those under `/apis`
-   * do not know each other's owners.
+   * The apiVersions that share field ownership with this one. As in upstream, versions under `/api` and versions under `/apis` do not
+   * share it.
    */
   readonly apiVersions: ReadonlySet<string>;
   /** The resource, as errors name it. */
   readonly resource: GroupResource;
-  /** The kind, as validation errors name it: that of the objects that hooks see, where fields have other names. */
+  /** The kind, as validation errors name it. If the version renames fields, the group is that of the stored form. */
   readonly kind: GroupResource;
-  /** What each endpoint does not write, by the name of the subresource; "" is the resource itself. */
+  /** The fields that each endpoint does not write, by the name of the subresource; "" is the resource itself. */
   readonly resetFields: ReadonlyMap<string, FieldSet>;
   /** Sent as a Warning header with every answer. Undefined for a version that is not deprecated. */
   readonly deprecationWarning: string | undefined;
 }
 
-/** `sameKind` is what follows from the definition under another group or version. */
+/** Compiles a definition. `sameKind`: the compiled definition of the same kind under another group or version, to share its parts. */
 export function compileKind<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   sameKind?: CompiledKind<T>,
@@ -97,11 +97,11 @@ function resetFieldsOf<T extends ApiObject>(definition: ResourceDefinition<T>): 
   return sets;
 }
 
-/** A kind that is answered and never stored, with what follows from its definition. */
+/** A kind that is answered and never stored, with everything that is computed from its definition. */
 export interface CompiledReview extends GroupVersion {
-  /** What admission knows it by. */
+  /** The group and version that admission rules see. */
   readonly storedAs: GroupVersion;
-  /** Other versions that the same path takes. */
+  /** Other groups and versions that a body at the same path may have. */
   readonly otherVersions: readonly GroupVersion[];
   readonly kind: string;
   readonly schema: CompiledSchema<ApiObject>;

@@ -11,7 +11,7 @@ import { isJsonObject } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { compileInexactIntegers } from "../writes/inexact-integers.ts";
 
-/** A schema with what follows from it. Each part is made when it is first used, so that a start does not wait for it, and kept. */
+/** A schema with everything that is computed from it. Each part is computed at its first use, so that the start does not wait, and kept. */
 export class CompiledSchema<T = unknown> {
   readonly schema: ObjectSchema<T>;
   #decode: ReturnType<typeof compileDecoder<T>> | undefined;
@@ -44,12 +44,12 @@ export class CompiledSchema<T = unknown> {
     return (this.#emptyObject ??= emptyObject(this.schema));
   }
 
-  /** The faults of integers that are not what the client sent: see `compileInexactIntegers`. */
+  /** The faults of integers that JavaScript has rounded: see `compileInexactIntegers`. */
   inexactIntegers(value: unknown): readonly FieldError[] {
     return (this.#inexactIntegers ??= compileInexactIntegers(this.schema))(value);
   }
 
-  /** A value with the times that its structs always have: see `compileOwnTimes`. */
+  /** The value with null for the times that its structs always have: see `compileOwnTimes`. */
   withOwnTimes(value: unknown): unknown {
     return (this.#withOwnTimes ??= compileOwnTimes(this.schema))(value);
   }
@@ -84,8 +84,8 @@ function emptyValue(schema: Schema): unknown {
 type AddTimes = (value: unknown) => unknown;
 
 /**
- * Makes the function that adds null for the times that a struct always has. In Go they are values: the writer of the struct
- * owns them, although JSON leaves them out. It shares everything else with the given value.
+ * Makes the function that adds null for the times that a struct always has. In Go these times are part of the struct, so its writer
+ * owns them, although JSON leaves empty ones out. The result shares everything else with the given value.
  */
 const compileOwnTimes = (schema: Schema): AddTimes => addTimes(schema) ?? ((value) => value);
 
@@ -121,6 +121,6 @@ const mapValues = (map: Readonly<Record<string, unknown>>, change: AddTimes): Re
 const ownTimes = (schema: ObjectSchema): string[] =>
   Object.keys(schema.fields).filter((name) => {
     const field = schema.fields[name];
-    // Every object has a creationTimestamp, and no manager owns it.
+    // Not creationTimestamp: every object has one, and no manager owns it.
     return field?.schema.type === "time" && field.presence !== "pointer" && name !== "creationTimestamp";
   });

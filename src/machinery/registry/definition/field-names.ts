@@ -18,7 +18,7 @@ export class FieldNames implements OwnedFieldNames {
     this.#served = served;
   }
 
-  /** `fields` have only names of the served version: others could be taken for stored ones. */
+  /** Renames served fields. `fields` must have only names of the served version: another name might be a stored one. */
   toStored(fields: object): Fields {
     return renamed(fields, this.#toStored);
   }
@@ -31,7 +31,7 @@ export class FieldNames implements OwnedFieldNames {
     return renamedFields(fields, this.#toServed);
   }
 
-  /** Texts that the stored form always has and the version leaves out when empty are left out. */
+  /** Renames stored fields. Leaves out empty strings that the stored form always has, but that the version leaves out when empty. */
   toServed(fields: object): Fields {
     const isShown = ([name, value]: readonly [string, unknown]): boolean =>
       value !== "" || (this.#served.fields[name]?.presence ?? "omitEmpty") !== "omitEmpty";

@@ -2,7 +2,7 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** The second unit of `2h5m`: it is left out when it is zero. */
+/** Formats the second unit, such as `5m` in `2h5m`, which is left out when it is zero. */
 const unlessZero = (rest: number, unit: string): string => (rest === 0 ? "" : `${rest}${unit}`);
 
 /**

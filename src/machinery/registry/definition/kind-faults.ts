@@ -1,19 +1,20 @@
 import type { FieldError } from "../../api/field-error.ts";
 
 /**
- * A fault that a kind's validation finds, or the place of those that the registry finds in the metadata. Upstream's kinds list them
- * in different orders, and some not at all. A list without such a place has them first: of the change, then of the whole.
+ * A fault that a kind's validation finds, or a text that marks the place of the faults that the registry finds in the metadata: upstream's
+ * kinds list the metadata's faults in different places, and some kinds not at all. In a list without such a mark, the metadata's faults
+ * come first: first those of the change, then those of the whole metadata.
  */
 export type KindFault = FieldError | "metadata" | "metadata change" | "no metadata";
 
 interface MetadataFaults {
-  /** What is wrong with the metadata as it is. */
+  /** The faults of the new metadata. */
   readonly whole: readonly FieldError[];
-  /** What is wrong with the change of it. */
+  /** The faults of the change from the previous metadata. */
   readonly change: readonly FieldError[];
 }
 
-/** The faults of a kind with those of the metadata in their places. */
+/** The faults of a kind, with the metadata's faults in place of the marks. */
 export function withMetadataFaults(faults: readonly KindFault[], { whole, change }: MetadataFaults): FieldError[] {
   const hasPlaces = faults.some((fault) => typeof fault === "string");
   const placed: readonly KindFault[] = hasPlaces ? faults : ["metadata change", "metadata", ...faults];

@@ -5,7 +5,10 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 /** A stored kind, under the names of one profile. */
 type Kind = (names: Names) => ResourceDefinition;
 
-/** A registry gives a definition only objects that were decoded with its own schema: the type of the objects may be forgotten. */
+/**
+ * Makes a Kind, without the type of its objects. That is safe, because a registry gives a definition only objects that were decoded with
+ * the definition's own schema.
+ */
 export const kind =
   <T extends ApiObject>(define: (names: Names) => ResourceDefinition<T>): Kind =>
   (names) =>

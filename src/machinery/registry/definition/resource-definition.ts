@@ -18,12 +18,12 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
   /** Default: every verb. */
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema<T>;
-  /** Validates the name of `object`. Returns the faults. `isPrefix` is true for a generateName. */
+  /** Validates the name of `object`. Returns the faults. `isPrefix`: the name is a generateName. */
   validateName(name: string, options: { readonly isPrefix: boolean; readonly object: T }): string[];
 
   /**
-   * Whether its finalizers may be names without a domain that are not of Kubernetes. So it is where upstream validates the
-   * metadata without the rules that its core kinds add. Default false.
+   * Whether finalizers may be names without a domain other than Kubernetes' own. Upstream allows them for kinds whose metadata it
+   * validates without the additional rules of the core kinds. Default false.
    */
   readonly allowsShortFinalizers?: boolean;
 
@@ -34,15 +34,15 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
    * prepareForCreate.
    */
   setDefaults?(object: T, context: DefaultsContext): T;
-  /** Returns every fault of a new object, but for those of its metadata. */
+  /** Returns every fault of a new object, without those of its metadata. */
   validate?(object: T, context: HookContext): KindFault[];
   /**
-   * In place of `validate`, for a check that would hold up the event loop: does it in the thread pool or in turns, and resolves
-   * with a validation that knows its result.
+   * In place of `validate`, for a check that would block the event loop: makes the check in the thread pool or in turns, and resolves
+   * with a function that returns every fault.
    */
   startValidation?(object: T, context: HookContext): Promise<() => KindFault[]>;
   warningsOnCreate?(object: T): string[];
-  /** Completes a new object that is valid: what it adds is not validated (upstream: `Canonicalize`). */
+  /** Completes a new object after its validation, so that added fields are not validated (upstream: `Canonicalize`). */
   canonicalize?(object: T): T;
 
   prepareForUpdate?(next: T, context: UpdateContext<T>): T;
@@ -53,7 +53,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /** Whether a PUT or an apply of a missing object creates it (upstream: AllowCreateOnUpdate). Default false. */
   readonly allowsCreateOnUpdate?: boolean;
-  /** Whether upstream has no watch cache for it: a limit then counts at resourceVersion 0 too. Default false. */
+  /** Whether upstream has no watch cache for the kind, so that a list's `limit` applies at resourceVersion 0 too. Default false. */
   readonly isReadFromStorage?: boolean;
   /** Whether an update may leave out resourceVersion (upstream: AllowUnconditionalUpdate). Default true. */
   readonly allowsUnconditionalUpdate?: boolean;
@@ -65,9 +65,9 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
    */
   prepareForDelete?(object: T, context: HookContext): T | undefined;
   /**
-   * How many seconds an object stays after its deletion, for which the client may have `requested` some (upstream:
-   * `CheckGracefulDelete`). Every object of such a kind is marked as being deleted before it is removed, with a period of 0 as well.
-   * Default: objects have no such period.
+   * Returns an object's grace period: how many seconds it stays after its deletion (upstream: `CheckGracefulDelete`). `requested` is the
+   * period that the client asks for. Every object of such a kind is marked as being deleted before it is removed, also with a period of 0.
+   * Default: objects have no grace period.
    */
   gracePeriodSeconds?(object: T, requested: number | undefined): number;
   /**
@@ -76,7 +76,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
    * (upstream: `rest.Unsupported`). `ignored`: the object stays as it is.
    */
   propagationOf?(object: T): "followed" | "unsupported" | "ignored";
-  /** The propagation policy that `orphanDependents: false` means. Upstream's namespaces have their own. Default: Background. */
+  /** The propagation policy that `orphanDependents: false` means. Default: Background; upstream's namespaces differ. */
   readonly policyWithoutOrphans?: "Foreground";
   /**
    * What `details.kind` of the 409 contains when a deletion's precondition fails. Default: the kind. Upstream's
@@ -89,38 +89,38 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
   readonly answersDeletedObject?: boolean;
   /** Whether deleting a collection returns a Status instead of the list of deleted objects. Default false. */
   readonly answersStatusOfDeletedCollection?: boolean;
-  /** The releases of the API (`v1.37`) in which this version became deprecated and ends: every answer warns of it. */
+  /** The releases of the API (`v1.37`) in which this version is deprecated and removed. Every answer then has a warning. */
   readonly deprecation?: Deprecation;
-  /** Where else the same objects are served. */
+  /** The other groups and versions that serve the same objects. */
   readonly alsoServedAs?: readonly FurtherVersion<T>[];
-  /** The names of fields under this version, where they are not the stored ones. */
+  /** The top-level fields whose names in this version differ from the stored names. */
   readonly renames?: FieldRenames;
-  /** The group and version that the kind is stored as, where this definition serves it under another. */
+  /** The group and version that the kind is stored as, if this definition serves it under another group or version. */
   readonly storedAs?: GroupVersion;
 
   /**
-   * The user for whom an object of the cluster is kept: the StorageQuota bounds what one has, as it bounds a namespace. It never
-   * changes. Default: nothing bounds how many there are.
+   * Returns the user whose StorageQuota a cluster-scoped object counts against, which must never change. A user's quota is as large as a
+   * namespace's. Default: no quota limits the objects.
    */
   keptFor?(object: T): string;
-  /** The part of what a namespace or user may have (see StorageQuota) that objects of the kind may take. Default 1: all of it. */
+  /** The part of a namespace's or user's StorageQuota that objects of the kind may take. Default 1: all of it. */
   readonly quotaShare?: number;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
-  /** Whether its objects hold secrets: then the audit log never has their bodies, whatever its policy says. */
+  /** Whether objects contain secrets, so that the audit log never has their bodies, whatever its policy says. */
   readonly isConfidential?: true;
   /**
-   * Field selectors in addition to metadata.name and metadata.namespace. A kind of the cluster that has some does not know
+   * Field selectors in addition to metadata.name and metadata.namespace. A cluster-scoped kind with such fields does not support
    * metadata.namespace (upstream).
    */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
-  /** The value of a selectable field as selectors compare it: both spellings of a name are equal. Default: as it is. */
+  /** Returns the value of a selectable field as selectors compare it, so that both spellings of a name are equal. Default: unchanged. */
   comparedAs?(field: string, value: string): string;
   /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
   /** Whether the rows of an empty table are null: upstream has no columns of its own for the kind. Default: an empty list. */
   readonly emptyTableHasNullRows?: boolean;
-  /** What the row of an object says besides its cells, for programs. Default: nothing. */
+  /** Returns the conditions of an object's table row, which are for programs. Default: none. */
   rowConditions?(object: T): readonly RowCondition[];
   /**
    * Paths that no manager can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
@@ -136,7 +136,7 @@ export interface RowCondition {
   readonly message: string;
 }
 
-/** Top-level fields that a version calls otherwise: its name, and the name that is stored. */
+/** Top-level fields that a version renames: from the version's name to the stored name. */
 export type FieldRenames = Readonly<Record<string, string>>;
 
 interface Deprecation {
@@ -145,11 +145,11 @@ interface Deprecation {
 }
 
 /**
- * One more group and version under which the objects of a kind are served. What is stored says neither, so an object is
- * read and written under each of them. `registry.definition` is then the kind's with these parts replaced.
+ * Another group and version under which the objects of a kind are served. The stored form contains neither, so an object can be
+ * read and written under each of them. The `definition` of that version's registry is the kind's, with these parts replaced.
  */
 interface FurtherVersion<T extends ApiObject> extends GroupVersion {
-  /** Default: the schema of the stored kind. Another one has the same fields, perhaps under other names (`renames`). */
+  /** Default: the schema of the stored kind. A different schema has the same fields, perhaps with other names (`renames`). */
   readonly schema?: ObjectSchema<T>;
   readonly renames?: FieldRenames;
   /** Default: those of the stored kind. */
@@ -165,7 +165,7 @@ interface Now {
 }
 
 export interface DefaultsContext extends Now {
-  /** The group that the request names. Errors show it, and reviews answer in its spelling. */
+  /** The group in the request. Errors show it, and it decides how reviews spell names in their answers. */
   readonly requestedGroup: string;
 }
 
@@ -194,23 +194,23 @@ export interface UpdateSubresource<T extends ApiObject> {
   /** As `startValidation`, in place of `validateUpdate`. */
   startUpdateValidation?(next: T, context: UpdateContext<T>): Promise<() => KindFault[]>;
   /**
-   * Whether the StorageQuota refuses what makes the object longer, as it does for writes of the object itself. Default: it does not.
-   * A status says what is so, and who writes it was trusted with the object.
+   * Whether the StorageQuota applies to a write that makes the object longer, as it does to writes of the object itself. Default: it does
+   * not, because a status reports facts, and its writer is trusted.
    */
   isBounded?(next: T): boolean;
   readonly resetFields?: readonly (readonly string[])[];
 }
 
 /**
- * A subresource that is only created, of a kind of its own and never stored (`serviceaccounts/token`). Who answers it is said
- * with `ResourceRegistry.answerSubresource`, when the server is put together.
+ * A subresource that can only be created. It has a kind of its own, and is never stored (`serviceaccounts/token`). The server sets the
+ * function that answers it at its start, with `ResourceRegistry.answerSubresource`.
  */
 export interface CreateSubresource extends GroupVersionKind {
   readonly type: "create";
-  /** Where else the kind is known. The path is the same for all: the body says which of them is asked. */
+  /** Other groups and versions of the kind. All have the same path: the body says which one the client wants. */
   readonly otherVersions?: readonly GroupVersion[];
   readonly schema: ObjectSchema<ApiObject>;
-  /** Paths of fields that the audit log never has, such as `["status", "token"]`. */
+  /** The paths of fields that the audit log never contains, such as `["status", "token"]`. */
   readonly confidentialFields?: readonly (readonly string[])[];
 }
 
@@ -226,7 +226,7 @@ export interface Column<T extends ApiObject> {
   cell(object: T, context: Now): string | number | null;
 }
 
-/** The group and version that a kind is stored as, whichever of its definitions this is. */
+/** The group and version that a kind is stored as, of any of its definitions. */
 export const storedAs = ({
   group,
   version,
@@ -240,19 +240,19 @@ interface NamedKind {
 }
 
 /**
- * The name of upstream's internal Go type, as upstream's errors show it: `core.ServiceAccount`, `rbac.RoleList`. It is in the
- * package of the group that stores the kind.
+ * The name of upstream's internal Go type, as upstream's errors show it: `core.ServiceAccount`, `rbac.RoleList`. The package is named
+ * after the group that stores the kind.
  */
 export function goTypeName({ group, kind, storedAs }: NamedKind): string {
   const [packageName = ""] = (storedAs?.group ?? group).split(".");
   return `${packageName === "" ? "core" : packageName}.${kind}`;
 }
 
-/** The definition of a kind. Its schema says of which type the objects are that hooks and columns get. */
+/** Returns the definition. It only infers, from the schema, the type of the objects that hooks and columns get. */
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;
 
-/** The definition of a kind under each group and version that serves it; the one that it is stored as comes first. */
+/** The definition of a kind under each group and version that serves it. The stored group and version come first. */
 export const servedDefinitions = <T extends ApiObject>(
   definition: ResourceDefinition<T>,
 ): readonly ResourceDefinition<T>[] => {
@@ -261,11 +261,11 @@ export const servedDefinitions = <T extends ApiObject>(
   return [definition, ...(kind.alsoServedAs ?? []).map((version) => ({ ...kind, ...version, storedAs }))];
 };
 
-/** A resource, with where else it is served. A definition is one. */
+/** A resource, such as a definition, with the other groups and versions that serve it. */
 export interface ServedType extends ResourceType {
   readonly alsoServedAs?: readonly GroupVersion[];
 }
 
-/** Whether a kind is served under an apiVersion: a reference to an object may have any of them. */
+/** Whether a kind is served under an apiVersion. A reference to an object may have any of these. */
 export const isServedAs = ({ group, version, alsoServedAs = [] }: ServedType, apiVersion: string): boolean =>
   [{ group, version }, ...alsoServedAs].some((served) => apiVersionOf(served) === apiVersion);

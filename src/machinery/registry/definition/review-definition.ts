@@ -8,16 +8,16 @@ import type { HookContext } from "./resource-definition.ts";
 /** Answers the creation of an object that is never stored. */
 export interface AnswerCreate {
   /**
-   * Fills in what the server decides, before validating admission: a rule must see what will be answered. Throws what is wrong with the
-   * object as an ApiError. Default: it stays as it is.
+   * Sets the fields that the server decides, before validating admission, so that admission rules see their values. Throws an ApiError for
+   * an invalid object. Default: the object stays unchanged.
    */
   prepareForCreate?(object: ApiObject, context: Omit<ReviewContext, "isDryRun">): ApiObject;
   create(object: ApiObject, context: ReviewContext): Promise<ReviewAnswer>;
 }
 
-/** A kind that is answered and never stored: the reviews. */
+/** The definition of a review: a kind that is answered and never stored. */
 export interface ReviewDefinition<T extends ApiObject = ApiObject> extends ResourceType<T> {
-  /** The group and version that admission knows it by, where this definition serves it under another. */
+  /** The group and version that admission rules see, if this definition serves the kind under another one. */
   readonly storedAs?: GroupVersion;
   readonly schema: ObjectSchema<T>;
   /** See `confidentialFields` of a create subresource. */
@@ -30,7 +30,7 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> extends Resou
 export interface ReviewContext extends HookContext {
   /** For a create subresource: the name in the path. Otherwise empty. */
   readonly name: string;
-  /** For an answer that writes. */
+  /** The caller, for an answer that writes. */
   readonly caller: Caller;
 }
 
@@ -40,7 +40,7 @@ export interface ReviewAnswer {
   readonly warnings?: readonly string[];
 }
 
-/** The definition of a review, whose plural is its kind in lower case, with an s. */
+/** Makes the definition of a review, with the plural: its kind in lower case, with an s. */
 export const defineReview = <T extends ApiObject>(
   definition: Omit<ReviewDefinition<T>, "plural">,
 ): ReviewDefinition<T> => ({ ...definition, plural: `${definition.kind.toLowerCase()}s` });

@@ -3,7 +3,7 @@ import type { CompiledKind } from "./compile-kind.ts";
 import { kindPrefix } from "../stored/stored-object.ts";
 import type { KindPrefix, StoredObject } from "../stored/stored-object.ts";
 
-/** Objects as one version of their kind serves them. Those of the store, of hooks and of admission are as they are stored. */
+/** Converts stored objects to the form of one version. The store, hooks and admission use the stored form. */
 export class ServedVersion<T extends ApiObject = ApiObject> {
   readonly #compiled: CompiledKind<T>;
   readonly #prefix: KindPrefix;

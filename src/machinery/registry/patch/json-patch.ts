@@ -12,12 +12,12 @@ import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { isDeeperThan, isSameJson, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
-/** One operation of RFC 6902. Whether it is valid shows when it is applied. */
+/** One operation of RFC 6902. It is validated when it is applied. */
 export interface JsonPatchOperation extends PatchedValue {
   readonly op: string;
   readonly path: string | undefined;
   readonly from: string | undefined;
-  /** null when it was left out (as in upstream). */
+  /** null when the member is absent (as in upstream). */
   readonly value: unknown;
 }
 
@@ -74,7 +74,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 
 const knownMembers = new Set(["op", "path", "from", "value"]);
 
-/** The members of operations that strict field validation refuses. */
+/** Finds the unknown members of operations, which strict field validation refuses. */
 export function unknownOperationFields(body: unknown): MemberPlace[] {
   if (!Array.isArray(body)) return [];
   const places: MemberPlace[] = [];
@@ -100,7 +100,7 @@ const tokensOf = (pointer: string | undefined): string[] => {
  * library: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` treats a missing
  * member as null, and `add`, `move` and `copy` cannot replace the whole document. Throws a 422 ApiError when an
  * operation fails or when all copies together add more than 1.5 MiB; a 413 when they add, or the result has, more values
- * than an object may have. Many operations let others come in between.
+ * than an object may have. Pauses between many operations, so that other requests run.
  */
 export async function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): Promise<unknown> {
   const patched = new PatchedDocument(document);

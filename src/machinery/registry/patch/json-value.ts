@@ -2,8 +2,8 @@ import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 
 /**
- * Whether two JSON values are equal, ignoring the order of members and members that are undefined, which JSON leaves out.
- * Recursive: limit the depth of the values first.
+ * Whether two JSON values are equal, ignoring the order of members, and members that are undefined, which JSON leaves out.
+ * It is recursive, so limit the depth of the values first.
  */
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
@@ -31,7 +31,7 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   return false;
 }
 
-/** The number of values in a value, however deep: members of objects and items of lists. */
+/** The number of all values inside of a value, at any depth: members of objects and items of lists. */
 export function valueCount(value: unknown): number {
   let count = -1; // without the value itself
   const waiting = [value];

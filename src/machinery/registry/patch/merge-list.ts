@@ -6,10 +6,13 @@ import type { ListStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 
-/** Each entry that names an earlier one again copies what was merged so far. No client sends any, but upstream merges them. */
+/**
+ * The most entries of a patch with the key of an earlier entry. No client sends such entries, but upstream merges them. Each copies the
+ * entry that was merged so far.
+ */
 const maximumRepeatedEntries = 10;
 
-/** Counts the entries of a patch that name an entry of their list again, in all its lists. */
+/** Counts the entries with the key of an earlier entry, in all lists of a patch. */
 export class RepeatedEntries {
   #count = 0;
 
@@ -20,7 +23,7 @@ export class RepeatedEntries {
   }
 }
 
-/** An object, or an entry of a list, and what a patch says of it. */
+/** An object, or an entry of a list, and the part of a patch for it. */
 export interface ObjectMerge {
   readonly original: Readonly<JsonObject>;
   readonly patch: Readonly<JsonObject>;
@@ -41,8 +44,8 @@ export interface ListMerge {
 }
 
 /**
- * Merges a list by its merge key, or by value if it has none. The patch's entries are in the patch's order, the others
- * in the original's order. Where the original does not order two entries, the patch's entry comes first.
+ * Merges a list by its merge key, or by value if it has none. The patch's entries are in the patch's order, the other
+ * entries in the original's order. If the original does not order two entries, the patch's entry comes first.
  */
 export function mergeList(merge: ListMerge): unknown[] {
   const { original, patch } = merge;
@@ -100,7 +103,7 @@ function requireSameOrder({
 
 const identity = (item: unknown): unknown => item;
 
-/** Reads the merge key of an entry. `path` is the list's, for faults. */
+/** Makes a function that reads the merge key of an entry. `path` is the list's, for faults. */
 const keyReader =
   (mergeKey: string, path: string) =>
   (item: unknown): unknown => {
@@ -134,7 +137,7 @@ function withoutSpecialEntries(
   const deleted = new Set<unknown>();
   let isReplaced = false;
   for (const entry of patch as readonly JsonObject[]) {
-    // mergeList checked that all are objects
+    // mergeList has checked that all entries are objects
     if (!hasDirective(entry)) entries.push(entry);
     else if (entry[patchDirective] === "delete") deleted.add(keyOf(entry));
     else if (entry[patchDirective] === "replace") isReplaced = true;
@@ -143,7 +146,7 @@ function withoutSpecialEntries(
     else throw patchDoesNotApply(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
   }
   if (isReplaced) return { kept: entries, entries: [] };
-  const objects = original as readonly JsonObject[]; // requireOneKind checked that all are objects
+  const objects = original as readonly JsonObject[]; // requireOneKind has checked that all entries are objects
   return {
     kept: deleted.size === 0 ? objects : objects.filter((item) => !deleted.has(memberOf(item, mergeKey))),
     entries,
@@ -187,14 +190,14 @@ function mergeEntries(
 
 interface Interleaving {
   readonly merged: readonly unknown[];
-  /** The entries that come first, and their order. */
+  /** The entries whose order is given. */
   readonly order: readonly unknown[];
   readonly original: readonly unknown[];
   readonly keyOf: (item: unknown) => unknown;
 }
 
 /**
- * Orders a merged list: the entries of `order` in that order, the rest as in the original, new entries last. An entry of the rest comes
+ * Orders a merged list: the entries of `order` in that order, the other entries as in the original, new entries last. Another entry comes
  * before the first ordered entry that it preceded in the original (upstream: mergeSortedSlice).
  */
 function interleave({ merged, order, original, keyOf }: Interleaving): unknown[] {

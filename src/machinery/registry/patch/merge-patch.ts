@@ -7,7 +7,7 @@ import { undecodablePatch } from "./patch-error.ts";
 
 export type MergePatch = Readonly<JsonObject>;
 
-/** Checks the parsed body of a merge patch: an object. Throws a 400 ApiError. */
+/** Checks that the parsed body of a merge patch is an object. Throws a 400 ApiError. */
 export function parseMergePatch(body: unknown): MergePatch {
   if (body === null) throw badRequest("Invalid JSON Patch");
   if (!isJsonObject(body)) {
@@ -20,8 +20,8 @@ export function parseMergePatch(body: unknown): MergePatch {
 }
 
 /**
- * Applies a merge patch (RFC 7386). Does not change its inputs; the result shares unchanged parts. Like upstream, leaves null members
- * out of lists too, and sorts the members of what it changes: faults are found in that order.
+ * Applies a merge patch (RFC 7386). Does not change its inputs; the result shares unchanged parts. Like upstream, removes null members
+ * also inside of lists, and sorts the members of changed objects, so that faults are found in upstream's order.
  */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (Array.isArray(patch)) return patch.map((item) => applyMergePatch(undefined, item));

@@ -5,7 +5,7 @@ import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { isInt64 } from "../../schema/conversion-fault.ts";
 
-/** Strict decoding joins up to a hundred faults in one sentence. */
+/** The longest fault in a message. Strict decoding joins up to a hundred faults into one sentence. */
 const maximumFaultLength = 8192;
 
 /** The error for a JSON or merge patch that cannot be decoded. `fault` is the parser's message. */
@@ -21,8 +21,8 @@ export const operationFailed = (): ApiError =>
   });
 
 /**
- * The error for a well-formed patch that does not fit the object. `fault` names the place. `shown` is the patch as
- * sent, where upstream shows it. The patched object is never shown, although upstream shows it for other patch types.
+ * The error for a well-formed patch that does not fit the object. `fault` names the place. `shown` is the sent patch, for the patch
+ * types for which upstream shows it. The patched object is never shown, although upstream shows it for the other types.
  */
 export const patchDoesNotApply = (fault: string, shown?: Readonly<JsonObject>): ApiError =>
   invalid(
@@ -40,7 +40,7 @@ export const patchDoesNotApply = (fault: string, shown?: Readonly<JsonObject>): 
     },
   );
 
-/** The sender of a value knows it: more text would not help. */
+/** The most characters of a shown value. More would not help its sender, who knows the value. */
 const maximumLength = 1024;
 
 /**

@@ -2,13 +2,13 @@ import { isJsonObject, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 
-/** The member that says how to treat the object that contains it. */
+/** The name of the member that says how to treat its object. */
 export const patchDirective = "$patch";
 
 export const hasDirective = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, patchDirective);
 
 /**
- * Prepares a part of a patch that has nothing to merge with for storage: removes nulls from objects and parts with a
+ * Prepares for storage a part of a patch that has nothing to merge with: removes nulls from objects, and parts with a
  * `$patch` directive. Undefined when nothing is left.
  */
 export function withoutDirectives(value: unknown): unknown {
@@ -27,7 +27,7 @@ export const listWithoutDirectives = (list: readonly unknown[]): unknown[] =>
   list.filter((item) => !hasDirective(item)).map(withoutDirectives);
 
 /**
- * Removes the server-set fields of a list entry that a patch of the entry leaves out, so that the server sets them
+ * Removes from a list entry the server-set fields that a patch of the entry leaves out, so that the server sets them
  * again.
  */
 export function withoutServerSetFields(

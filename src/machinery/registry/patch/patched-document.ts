@@ -5,14 +5,14 @@ import { copyNumberLiterals, maximumJsonDepth, numberLiteralAt, setNumberLiteral
 import { operationFailed } from "./patch-error.ts";
 
 /**
- * Inserting into or removing from a list moves the items behind. Without this limit, ten thousand operations could take
- * seconds.
+ * The most list items that all operations may move. An insertion into a list, or a removal, moves the following items: without
+ * this limit, ten thousand operations could take seconds.
  */
 const maximumMovedItems = 20_000_000;
 
 type Container = JsonObject | unknown[];
 
-/** A value, with the literal of a number that is no plain integer. */
+/** A value. For a number that is not a plain integer, also its literal in the JSON text. */
 export interface PatchedValue {
   readonly value: unknown;
   readonly literal?: string | undefined;
@@ -89,7 +89,7 @@ export class PatchedDocument {
     else setNewMember(container, last, replacement);
   }
 
-  /** The document, with the members of what was changed sorted, like upstream: faults are found in that order. */
+  /** The document with the members of changed objects sorted, so that faults are found in upstream's order. */
   sorted(): unknown {
     return this.#sorted(this.root);
   }
@@ -151,12 +151,12 @@ function existingIndex(array: readonly unknown[], token: string): number {
   return index;
 }
 
-/** No object has a member with so long a name, nor so many in each other. */
+/** The longest pointer. No object has a member with so long a name, or so many nested members. */
 const maximumPointerLength = 64 * 1024;
 
 /**
- * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Like upstream's library, it ignores what comes before
- * the first slash. Undefined when it has none, or is extremely long.
+ * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Like upstream's library, ignores the text before the
+ * first slash. Undefined when the pointer has no slash, or is too long.
  */
 export function parseJsonPointer(pointer: string): string[] | undefined {
   if (pointer === "") return [];
@@ -168,9 +168,9 @@ export function parseJsonPointer(pointer: string): string[] | undefined {
 }
 
 /**
- * Parses a token to an array index. As in upstream's library, it is any integer that Go reads, such as `01` or `+1` (RFC 6901
- * section 4 knows only `1`), and a negative one counts from the end: -1 is the last item. Undefined for anything else, and for an
- * index before the first item.
+ * Parses a token to an array index. As in upstream's library, accepts any integer that Go parses, such as `01` or `+1` (RFC 6901
+ * section 4 allows only `1`). A negative index counts from the end: -1 is the last item. Undefined for anything else, and for an index
+ * before the first item.
  */
 function parseArrayIndex(token: string, length: number): number | undefined {
   if (!/^[+-]?\d+$/.test(token)) return undefined;

@@ -35,7 +35,7 @@ export interface StrategicMergeOptions {
  * Applies a strategic merge patch, upstream's extension of RFC 7386. Lists with a merge key are merged by it, other
  * lists are replaced. The directives are `$patch`, `$retainKeys`, `$setElementOrder/<list>` and
  * `$deleteFromPrimitiveList/<list>`. Does not change its inputs. Throws ApiErrors: 400 for an invalid directive, 422
- * for a patch that does not fit, 413 for one that names entries of its lists again and again.
+ * for a patch that does not fit, 413 for a patch with too many entries that have the key of an earlier entry.
  */
 export function applyStrategicMergePatch({ document, patch, schema }: StrategicMergeOptions): JsonObject {
   return mergeObject({ original: document, patch, schema, path: "", repeated: new RepeatedEntries() });
@@ -98,7 +98,7 @@ function listName(key: string, prefix: keyof typeof formatFaults): string {
   return key.slice(prefix.length + 1);
 }
 
-/** Merges the lists that have a `$setElementOrder` directive, in its order. Returns the names of all that have one. */
+/** Merges the lists that have a `$setElementOrder` directive, in its order. Returns the names of these lists. */
 function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merged: JsonObject): ReadonlySet<string> {
   const ordered = new Set<string>();
   for (const directive in patch) {
@@ -122,8 +122,8 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
 }
 
 /**
- * Takes values out of a list; null takes the list away. Upstream merges entries that are objects, as without the directive, and
- * ignores a directive for what is no list.
+ * Removes values from a list; null removes the list itself. As in upstream, entries that are objects are merged as without the
+ * directive, and a directive for a member that is not a list is ignored.
  */
 function deleteFromList(merge: ObjectMerge, { merged, key, value }: PatchedMember): void {
   if (value === null) {

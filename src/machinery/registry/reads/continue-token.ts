@@ -5,7 +5,7 @@ import { parseJsonBytes } from "../../schema/parse-json.ts";
 
 /** The start of the next page of a list. */
 export interface ContinuePoint {
-  /** The revision of the first page. -1 means the latest revision: the rest of a list whose revision was compacted. */
+  /** The revision of the first page. -1 means the latest revision, for the remaining pages of a list whose revision was compacted. */
   readonly revision: number;
   /** The first key of the page, without the resource's key prefix. */
   readonly start: string;
@@ -17,7 +17,7 @@ const tokenVersion = "meta.k8s.io/v1";
 export const encodeContinueToken = ({ revision, start }: ContinuePoint): string =>
   Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start })).toString("base64url");
 
-/** Throws a 400 for a token that this server cannot have issued. */
+/** Decodes a token. Throws a 400 for a token that this server cannot have issued. */
 export function decodeContinueToken(token: string): ContinuePoint {
   const unreadable = /[^\w-]/.exec(token)?.index ?? (token.length % 4 === 1 ? token.length - 1 : undefined);
   if (unreadable !== undefined) throw invalidToken(`illegal base64 data at input byte ${unreadable}`);

@@ -2,15 +2,15 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import { byteOrdered } from "../../storage/byte-ordered.ts";
 import type { StoredObject } from "../stored/stored-object.ts";
 
-/** A key that two states of a cache do not have in common. */
+/** The objects of a key in two states of a cache, when they differ. */
 export type Difference<T extends ApiObject> =
   | { readonly object: StoredObject<T>; readonly previous: StoredObject<T> | undefined }
   | { readonly object: undefined; readonly previous: StoredObject<T> };
 
 /**
- * What differs between two states of a cache, in the order of the keys. Undefined stands for an object that is the same, so that a
- * reader can pause; its text is not read. Another object of the same name comes as a deletion and as a new one, but where a text is
- * lost (`hasText`) or damaged, as a change.
+ * Yields the differences between two states of a cache, in the order of the keys, and undefined for each unchanged object, so that a
+ * reader can pause. The texts of unchanged objects are not read. When an object was replaced by a new object of the same name, yields a
+ * deletion and a creation; but a change when either text is lost (`hasText`), encrypted or damaged, because the uid is then not known.
  */
 export function* differences<T extends ApiObject>(
   before: Iterable<StoredObject<T>>,
@@ -50,13 +50,13 @@ function* differencesOf<T extends ApiObject>(
   }
 }
 
-/** Between two loads of the cache, another object may have got the same name. */
+/** Whether two objects with one key have the same uid. Between two loads of the cache, an object may be deleted and created again. */
 function isSameObject(object: StoredObject, previous: StoredObject): boolean {
   const [uid, previousUid] = [uidOf(object), uidOf(previous)];
   return uid === undefined || previousUid === undefined || uid === previousUid;
 }
 
-/** Undefined for a text that is lost, encrypted or damaged: who reads it is told why. */
+/** The uid of an object. Undefined when its text is lost, encrypted or damaged: a later reader of the object gets the error. */
 function uidOf(stored: StoredObject): string | undefined {
   if (stored.unreadable !== undefined || !stored.hasText) return undefined;
   try {

@@ -5,18 +5,18 @@ import type { ResourceRegistry } from "../resource-registry.ts";
 import { resourceRange } from "../stored/storage-key.ts";
 import type { StoredObject } from "../stored/stored-object.ts";
 
-/** What is derived of the objects of a resource, of each by itself. */
+/** Data that is derived from the objects of a resource, from each object independently. */
 export interface DerivedObjects<T extends ApiObject> {
   clear(): void;
-  /** May be one that can't be decrypted, whose contents throw. */
+  /** Adds an object. It may be one that can't be decrypted, whose contents throw. */
   add(stored: StoredObject<T>): void;
-  /** Does nothing for an object that was not added: it was not read yet. */
+  /** Removes an object. Does nothing for an object that was not added, because it was not read yet. */
   remove(stored: StoredObject<T>): void;
 }
 
 /**
- * Follows a resource as `followRegistry` does, and reads the objects that are there in turns: there may be a million of them. Returns
- * a function that waits until all of them are read. It rejects with what `add` throws for one of them, until that one has changed.
+ * Follows a resource as `followRegistry` does, and reads the existing objects in turns, because there may be a million of them. Returns
+ * a function that waits until all of them are read. It rejects with the error of `add` for an object, until that object has changed.
  */
 export function followInTurns<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -44,7 +44,7 @@ export function followInTurns<T extends ApiObject>(
   followRegistry(registry, {
     onLoaded() {
       reading = read();
-      reading.catch(() => {}); // who waits gets it
+      reading.catch(() => {}); // callers that wait get the error
     },
     onEvent(event) {
       written?.add(event.key);

@@ -11,21 +11,21 @@ import type { CachedObjects } from "../../storage/watch-cache.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
   /**
-   * Called at the start, and when events can't tell what has changed: discard what was derived from the cache before. So when an
-   * object can't be decrypted or becomes readable, after an event that could not be taken, and when the cache had to reload and old
-   * versions are lost. An error that it throws prevents the server's start; later, the old state stays in use, and events go on from there.
+   * Called at the start, and when events can't describe a change: discard everything that was derived from the cache before. This happens
+   * when an object can't be decrypted or becomes readable, after `onEvent` has thrown, and when old versions are lost in a reload of the
+   * cache. An error at the start prevents the server's start. After a later error, the old state stays in use, and events continue.
    */
   onLoaded(): void;
   /**
-   * When it throws, as for a `previous` whose text is lost, `onLoaded` is called in its place. So read `previous` before you change
-   * anything.
+   * When it throws, for instance because the text of `previous` is lost, `onLoaded` is called instead. So read `previous` before you
+   * change anything.
    */
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
 
 /**
- * Follows the cache of a resource until it is closed. Call it after the registry has started. An error of the follower that is not an
- * ApiError is a bug: it becomes an unhandled rejection, which the process logs, and the follower goes on.
+ * Follows the cache of a resource until the cache is closed. Call it after the registry has started. An error of the follower that is
+ * not an ApiError is a bug: it becomes an unhandled rejection, which the process logs, and the follower continues.
  */
 export function followRegistry<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
@@ -46,8 +46,8 @@ export function followRegistry<T extends ApiObject>(
   const take = (event: CacheEvent<StoredObject<T>>): boolean =>
     isReadable(event) && attempt(() => follower.onEvent(event));
   /**
-   * Tells what events can, and whether that is all that has changed. What comes after an object that can't be read is told too: nothing
-   * else may tell it, when the follower can't start from the current objects because of that one.
+   * Passes on the changes of a reload as events. Returns whether the follower has taken all of them. Continues after an object that can't
+   * be read: because of that object `onLoaded` may fail too, and then only these events report the other changes.
    */
   const tell = (before: CachedObjects<StoredObject<T>>): boolean => {
     let isAll = true;

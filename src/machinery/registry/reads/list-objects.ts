@@ -27,9 +27,9 @@ export interface ObjectList<T extends ApiObject> {
 }
 
 interface WaitingListOptions<T extends ApiObject> extends ListOptions<T> {
-  /** Who may have to wait for the newest objects, and for the turns of a long selection. */
+  /** The caller, who may have to wait for the newest objects, and for the turns of a long selection. */
   readonly waiter?: Waiter;
-  /** Who takes turns with others when many objects are selected. */
+  /** The user who takes turns with others when many objects are selected. */
   readonly user?: UserInfo;
 }
 
@@ -43,19 +43,19 @@ export async function listObjects<T extends ApiObject>(
   options: WaitingListOptions<T>,
 ): Promise<ObjectList<T>> {
   const { waiter, selector, resourceVersion, resourceVersionMatch: match, limit } = options;
-  // Version 0 asks for what is in memory: all of it (upstream: `computeListLimit`).
+  // Version 0 asks for the objects in memory, without a limit (upstream: `computeListLimit`).
   const isWhole = resourceVersion === "0" && registry.definition.isReadFromStorage !== true;
   const limited = isWhole ? { ...options, limit: 0 } : options;
   const preparing = selector.lookup && registry.cache.prepareLookUp(selector.lookup);
   if (preparing !== undefined) await preparing; // before the revision is chosen
   if (options.continueToken !== "") return nextPage(registry, limited);
   const revision = parseResourceVersion(resourceVersion);
-  // A limit together with a version means exactly that version, but for a list of one name (upstream: `Recursive`). This rule is older
-  // than the match parameter.
+  // A limit together with a version means exactly that version, except for a list of one name (upstream: `Recursive`). This rule is older
+  // than the parameter resourceVersionMatch.
   const isExact = revision > 0 && (match === "Exact" || (match === "" && limit > 0 && !selector.isOneKey));
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
-  // "00" is the storage's 0: the newest state (upstream refuses only "0" to be exact).
+  // An exact match of "00", which is 0, means the newest state, as in upstream's storage (upstream refuses only the text "0").
   if (resourceVersion === "" || match === "Exact") await registry.waitForFreshCache(waiter);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
   return listCached(registry, { range: selector.range, options: limited });
@@ -92,10 +92,7 @@ async function nextPage<T extends ApiObject>(
   }
 }
 
-/**
- * Whether a start comes directly after a possible key of the resource. Every page except the first starts at such a
- * position.
- */
+/** Whether a start comes directly after a possible key of the resource. Every page except the first starts so. */
 const isAfterKey = ({ scope }: { readonly scope: "Namespaced" | "Cluster" }, start: string): boolean =>
   (scope === "Cluster" ? /^[^/]+\0$/ : /^[^/]+\/[^/]+\0$/).test(start);
 
@@ -121,7 +118,7 @@ async function listAt<T extends ApiObject>(
     return { items: cache.snapshot(range), resourceVersion: String(revision), continueToken: "" };
   }
   try {
-    // The cache may still know it. But replicas and workers know differently much, and must answer the same.
+    // Refuse also a compacted revision that this cache still has: the histories of replicas and workers differ, but their answers must not.
     const compacted = cache.revision === revision ? 0 : await registry.store.compactedRevision();
     if (revision < compacted) throw new RevisionCompacted(compacted);
     await cache.prepareHistory(revision);
@@ -140,18 +137,18 @@ async function listAt<T extends ApiObject>(
 /** Objects in key order, in parts. */
 type Parts<T extends ApiObject> = Iterable<Iterable<StoredObject<T>>> | AsyncIterable<Iterable<StoredObject<T>>>;
 
-/** What the cache knows of a revision: all objects that the options select, and perhaps others. Undefined: nothing any more. */
+/** The cache's objects at a revision: all that the options select, and perhaps more. Undefined: the history does not reach back so far. */
 function keptAt<T extends ApiObject>(
   { cache }: ResourceRegistry<T>,
   { revision, range, options: { selector, limit } }: PageRequest<T> & { readonly revision: number },
 ): Parts<T> | undefined {
-  // With a selector, it is unknown how many keys fill a page.
+  // With a selector, it is not known how many keys fill a page.
   const wanted = selector.isEmpty && limit > 0 ? limit + 1 : 0;
   const objects = cache.objectsAt(revision, { ...range, lookup: selector.lookup, limit: wanted });
   return objects && [objects];
 }
 
-/** What is read of the store in one turn of the event loop. */
+/** How much is read from the store in one turn of the event loop. */
 const storedPart = { limit: 500, maximumBytes: 4 * 2 ** 20 };
 
 async function* storedAt<T extends ApiObject>(
@@ -173,8 +170,8 @@ interface Found<T extends ApiObject> extends PageRequest<T> {
 }
 
 /**
- * Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. Rejects when no
- * client waits for them any more.
+ * Selects the objects of a page, in several turns of the event loop. A StoredObject never changes, so writes in between do not matter.
+ * Rejects when the client does not wait any more.
  */
 async function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -205,13 +202,13 @@ async function page<T extends ApiObject>(
       if (!selector.isEmpty) return cutOff();
       const known = remaining === 0 ? registry.cache.countAt({ start: next, end: range.end }, revision) : undefined;
       if (known !== undefined) return cutOff(known);
-      remaining += 1; // The history does not reach back so far.
+      remaining += 1; // counted one by one, because the history does not reach back so far
     }
   }
   return remaining > 0 ? cutOff(remaining) : { items, resourceVersion: String(revision), continueToken: "" };
 }
 
-/** The client can continue at the latest revision with the token in this error. */
+/** The 410 for a page whose revision was compacted. With the token in this error, the client can continue at the latest revision. */
 const expiredPage = ({ start }: ContinuePoint): ApiError =>
   new ApiError({
     code: 410,

@@ -36,8 +36,8 @@ export interface ListOptionsRequest {
 }
 
 /**
- * Parses and checks the query of a list or watch. As upstream (`ValidateListOptions`), it is checked as a watch where it says `watch`,
- * and on the old paths of watches as a list where it does not. Throws 400 and 422.
+ * Parses and checks the query of a list or watch. As in upstream (`ValidateListOptions`), a query with `watch` is checked as a watch, and
+ * any other as a list, even on the old `/watch/` paths. Throws 400 and 422.
  */
 export function parseListOptions<T extends ApiObject>(
   definition: ResourceDefinition<T>,
@@ -75,7 +75,7 @@ const versionMatchOf = (parameters: QueryParameters): VersionMatch => ({
   sendsInitialEvents: parseBoolean(parameters, "sendInitialEvents"),
 });
 
-/** A watch without a version begins with the state as if it had asked for that (upstream: `SetListOptionsDefaults`). */
+/** A watch without a version begins with the initial state, as if the client had asked for it (upstream: `SetListOptionsDefaults`). */
 function initialStateOf(parameters: QueryParameters): VersionMatch {
   const sent = versionMatchOf(parameters);
   const hasNoVersion = ["", "0"].includes(parameters.get("resourceVersion") ?? "");

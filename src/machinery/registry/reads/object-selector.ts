@@ -20,7 +20,7 @@ export interface ObjectSelector<T extends ApiObject> {
   readonly isEmpty: boolean;
   /** Only keys in this range can match. */
   readonly range: KeyRange;
-  /** Whether the range has room for one object only: its namespace and its name are given. */
+  /** Whether the range can contain only one object, because its namespace and its name are given. */
   readonly isOneKey: boolean;
   /** A value of a field or a label that every matching object has. */
   readonly lookup: Lookup<StoredObject<T>> | undefined;
@@ -37,7 +37,7 @@ export interface SelectorRequest {
   readonly fields: FieldSelector;
 }
 
-/** What the selectors of a request select. Throws a 400 for fields that the kind cannot select by. */
+/** Makes the selector of a request. Throws a 400 for fields that the kind does not support. */
 export function objectSelector<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { namespace, name, labels, fields }: SelectorRequest,
@@ -55,7 +55,10 @@ export function objectSelector<T extends ApiObject>(
   return { isEmpty, range, isOneKey, lookup, text, matches };
 }
 
-/** The namespace is in the range already; so is the name, unless the selector asks in every namespace. */
+/**
+ * A value that every selected object must have. Not the namespace, which the range contains already; nor the name, except when the selector
+ * looks for it in every namespace.
+ */
 function requiredValue<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   fields: FieldSelector,
@@ -63,7 +66,7 @@ function requiredValue<T extends ApiObject>(
   const term = fields.find(({ field, operator }) => operator === "=" && field !== "metadata.namespace");
   if (term === undefined) return undefined;
   const { field, value } = comparedTerm(definition, term);
-  // Versions of a resource share the watches of its objects, and may have different fields of the same name.
+  // The versions of a resource share the watches of its objects, but a field name may mean different fields in them.
   const selectableValue = selectableValues(definition);
   const unique = `${apiVersionOf(definition)} ${field}`;
   return { field: unique, value, valueOf: (stored) => selectableValue(stored, field) };
@@ -90,14 +93,14 @@ const comparedTerm = <T extends ApiObject>(
   term: FieldSelector[number],
 ): FieldSelector[number] => ({ ...term, value: comparedAs?.(term.field, term.value) ?? term.value });
 
-/** Reads the value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
+/** Makes a function that reads a selectable field, in the form in which selectors compare it; "" when the object has no such field. */
 function selectableValues<T extends ApiObject>({
   scope,
   selectableFields,
   comparedAs,
 }: ResourceDefinition<T>): (stored: StoredObject<T>, field: string) => string {
   return (stored, field) => {
-    // They are in the key, which need not be parsed.
+    // The name and the namespace are in the key, so the object need not be parsed.
     if (field === "metadata.name") return stored.key.slice(stored.key.lastIndexOf("/") + 1);
     if (field === "metadata.namespace") return scope === "Namespaced" ? (stored.key.split("/").at(-2) ?? "") : "";
     const value = selectableFields?.[field]?.(stored.object) ?? "";
@@ -105,7 +108,10 @@ function selectableValues<T extends ApiObject>({
   };
 }
 
-/** A kind without fields of its own has these two, whatever its scope (upstream: `DefaultMetaV1FieldSelectorConversion`). */
+/**
+ * Throws for a field that the kind cannot select by. A kind without fields of its own has both metadata fields, in any scope (upstream:
+ * `DefaultMetaV1FieldSelectorConversion`).
+ */
 function checkField<T extends ApiObject>({ selectableFields, scope }: ResourceDefinition<T>, field: string): void {
   if (field === "metadata.name") return;
   if (field === "metadata.namespace" && (scope === "Namespaced" || selectableFields === undefined)) return;
@@ -139,11 +145,14 @@ function matcher<T extends ApiObject>(
   return (stored) => matchesAllLabels(stored) && matchesAllFields((field) => selectableValue(stored, field));
 }
 
-/** Looks for labels without parsing them. In a long object, which many selectors may ask for them, they are parsed once instead. */
+/**
+ * Whether an object may have labels with these texts: searches its text without parsing it. Always true for a long object, whose labels are
+ * parsed once for all selectors instead.
+ */
 const mayHaveLabel = (stored: StoredObject, texts: readonly string[]): boolean =>
   stored.textLength > shortTextLength || stored.contains(texts);
 
-/** Looking for a text costs a walk through the object, and a selector may have thousands: then its labels are parsed at once. */
+/** The most texts to search for. Each search reads the whole object, and a selector may have thousands: then the labels are parsed. */
 const mostTexts = 8;
 
 function storedLabelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
@@ -153,12 +162,15 @@ function storedLabelMatcher(labels: LabelSelector): (stored: StoredObject) => bo
     return (stored) => matches(stored.labels);
   }
   const requirements = labels.map((label, index) => ({ isMetBy: labelMatcher([label]), texts: texts[index] ?? [] }));
-  // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
+  // An object whose text does not contain a label's text does not have the label, so nearly all objects need no parsing.
   return (stored) =>
     requirements.every(({ isMetBy, texts }) => isMetBy(mayHaveLabel(stored, texts) ? stored.labels : {}));
 }
 
-/** An object whose JSON contains none of them meets the requirement exactly if it would without any labels. */
+/**
+ * The texts of a requirement's labels in JSON. An object whose JSON contains none of them meets the requirement exactly if an object
+ * without labels does.
+ */
 function textsOf({ key, operator, values }: LabelRequirement): string[] {
   const name = `${JSON.stringify(key)}:`;
   const comparesWhole = operator !== "exists" && operator !== "doesNotExist" && operator !== ">" && operator !== "<";

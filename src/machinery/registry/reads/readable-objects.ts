@@ -6,8 +6,8 @@ import type { ObjectName } from "../stored/storage-key.ts";
 import type { StoredObject } from "../stored/stored-object.ts";
 
 /**
- * The objects of a resource below a part of its keys, such as `default/`, without those that can't be read: as they are when the
- * first one is taken, also for a reader that takes several turns of the event loop.
+ * The readable objects of a resource whose keys, without the resource's prefix, begin with `below`, such as `default/`. Shows their state
+ * when the first object is taken, also to a reader that takes several turns of the event loop.
  */
 export function* readableObjects<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
@@ -18,7 +18,7 @@ export function* readableObjects<T extends ApiObject>(
   }
 }
 
-/** The cached object of a name. "unreadable": it is there, and can't be decrypted, or the store no longer has it as it was written. */
+/** The cached object of a name. "unreadable": the object exists, but it can't be decrypted, or its text in the store is lost or damaged. */
 export function readableObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   name: ObjectName,

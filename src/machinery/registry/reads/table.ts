@@ -6,7 +6,7 @@ import type { ResourceDefinition, RowCondition } from "../definition/resource-de
 import type { ResourceRegistry } from "../resource-registry.ts";
 import { parametersOf } from "../query-values.ts";
 
-/** What a row contains of its object in addition to the cells. */
+/** The part of the object that a row contains in addition to the cells. */
 export type IncludeObject = "None" | "Metadata" | "Object";
 
 export interface Table {
@@ -32,7 +32,7 @@ interface TableRow {
   readonly object: PartialObjectMetadata | ApiObject | null;
 }
 
-/** What is needed of the kind of a table's objects. */
+/** The parts of a registry that its tables need. */
 type TabledKind<T extends ApiObject> = Pick<ResourceRegistry<T>, "definition" | "served">;
 
 export interface TableOptions<T extends ApiObject> {

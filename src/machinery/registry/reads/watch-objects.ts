@@ -15,18 +15,18 @@ export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
 /** Receives the events of a watch, in revision order. */
 export interface ObjectObserver<T extends ApiObject> {
-  /** The first call: the version whose state was asked for is reached. A watch that waits for it in vain ends without. */
+  /** The first call: the requested version is reached. Not called when the watch ends because it has waited in vain for that version. */
   onStart?(): void;
   /** Every observer receives the same `object` for the same change, so that its encodings can be shared. */
   onChange(type: ChangeType, object: StoredObject<T>): void;
-  /** The client asked for the initial state, and it is complete. Changes after the revision follow. */
+  /** Called when the client asked for the initial state, and all of it is delivered. Changes after the revision follow. */
   onInitialEventsEnd(revision: number): void;
   /**
-   * Asked after each change before `onReady`. A promise: no more changes come until it resolves, and those that happen meanwhile
-   * wait. Absent, or undefined: go on.
+   * Called after each change before `onReady`. When it returns a promise, further changes wait until that resolves. Absent, or undefined:
+   * they are delivered at once.
    */
   untilRead?(): Promise<void> | undefined;
-  /** The initial state and the kept history are complete. From now on, events are live. */
+  /** Called when the initial state and the kept history are delivered. From now on, events are live. */
   onReady(): void;
   /** The last call. An ApiError is meant for the client; any other error is a failure of the store. */
   onEnd(error: Error): void;
@@ -35,7 +35,7 @@ export interface ObjectObserver<T extends ApiObject> {
 export interface WatchedObjects<T extends ApiObject> {
   readonly options: ListOptions<T>;
   readonly observer: ObjectObserver<T>;
-  /** Who takes turns with others while many objects are looked at. */
+  /** The user who takes turns with others while the watch reads many objects. */
   readonly user?: UserInfo;
 }
 
@@ -50,7 +50,7 @@ export interface ObjectWatch {
 
 /**
  * Sends the events of the selected objects to an observer. Without a version, or at 0, it starts with the existing
- * objects. With a version, it replays the events after it. With a future version, it waits silently until then. With a
+ * objects. With a version, it replays the events after it. With a future version, it sends nothing until that version. With a
  * version that is no longer kept, the watch ends with a 410.
  */
 export function watchObjects<T extends ApiObject>(
@@ -95,7 +95,7 @@ interface Shared {
 
 const lastShared = new WeakMap<object, Shared>();
 
-/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share their objects. */
+/** Finds objects for a watch, or returns the same ones as for the last watch at this revision: thousands of watches may start together. */
 function shared<T extends ApiObject, Found extends SizedIterable<StoredObject<T>> | undefined>(
   cache: Cache<T>,
   { name, find }: { readonly name: string; readonly find: () => Found },
@@ -111,7 +111,7 @@ function shared<T extends ApiObject, Found extends SizedIterable<StoredObject<T>
 
 /** A watch ends with a 410 when more events than this wait until its existing objects are delivered. */
 const maximumWaitingEvents = 100_000;
-/** The same for the texts of their objects, which nobody else may keep any more. */
+/** The same limit for the texts of the waiting events' objects, which are perhaps kept in memory only for this watch. */
 const maximumWaitingCharacters = 64 * 1024 * 1024;
 
 class RunningWatch<T extends ApiObject> implements ObjectWatch {
@@ -135,7 +135,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     this.#observer = observer;
   }
 
-  /** A watch of a future version has seen nothing before that version: an earlier bookmark would send its client back. */
+  /** Undefined while the watch waits for a future version: a bookmark before that version would send its client back. */
   get progress(): number | undefined {
     const { revision } = this.#registry.cache;
     return this.#isReady && revision >= this.#skippedRevision ? revision : undefined;
@@ -166,7 +166,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     const current = cache.revision;
     const given = parseResourceVersion(resourceVersion);
     const beginsHere = beginsWithState(this.#options);
-    // Nothing is awaited between the look at the existing objects and the start of the cache's watch: a change would be lost.
+    // No await between the read of the existing objects and the start of the cache's watch: a change in between would be lost.
     const existing = beginsHere ? existingObjects(cache, selector) : [];
     this.#waiting = [];
     this.#skippedRevision = beginsHere || given === 0 ? current : given;
@@ -218,7 +218,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     if (change !== undefined) this.#observer.onChange(change.type, change.object);
   }
 
-  /** Requests go on in between. */
+  /** Calls `tell` for each value, in turns, so that other requests run in between. */
   async #tellEach<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
     const work = new LongWork(this.#user);
     for (const value of values) {
@@ -236,13 +236,13 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   }
 }
 
-/** What an event means to the watches of a selector. */
+/** The change that an event is for the watches of a selector. */
 interface SelectedChange<T extends ApiObject> {
   readonly type: ChangeType;
   readonly object: StoredObject<T>;
 }
 
-/** The last event, and what it means to each selector, by its text: all watches get the same event, one after the other. */
+/** The last event, and its change for each selector, by the selector's text. Kept because all watches get an event one after the other. */
 let lastEvent:
   | { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> }
   | undefined;
@@ -257,7 +257,7 @@ function selectedChange<T extends ApiObject>(
   return changes.get(selector.text) as unknown as SelectedChange<T> | undefined; // made of this event of T
 }
 
-/** For a watch, an object is added when it starts to match, and deleted when it stops to match. */
+/** For a watch, an object is added when it begins to match, and deleted when it no longer matches. */
 function selectedChangeOf<T extends ApiObject>(
   event: CacheEvent<StoredObject<T>>,
   { matches }: ListOptions<T>["selector"],

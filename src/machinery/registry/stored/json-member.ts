@@ -2,8 +2,8 @@ import { quote, comma } from "../../api/json-codes.ts";
 import { endOfString, endOfValue } from "../../schema/end-of-value.ts";
 
 /**
- * The text of an object's member, without parsing what comes before it. Undefined when there is none. `text` is what
- * JSON.stringify makes of an object, after the opening brace; anything may follow the object.
+ * The JSON text of an object's member, found without parsing earlier members. Undefined when the object does not have the member.
+ * `text`: the result of JSON.stringify for an object, without the opening brace; anything may follow the object.
  */
 export function jsonMember(text: string, name: string): string | undefined {
   const key = JSON.stringify(name);

@@ -35,7 +35,7 @@ export function nameOfKey(location: Location, key: string): ObjectName {
   return { namespace: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) };
 }
 
-/** What a key says without the definition of its kind. Undefined for a record of the store that is no object of the API. */
+/** Parses a key without the definition of its kind. Undefined for a record of the store that is not an API object. */
 export function parseStorageKey(key: string): ParsedKey | undefined {
   const match = /^\/registry\/([^/]+)\/(.+)$/s.exec(key);
   return match === null ? undefined : { resource: match[1] ?? "", path: match[2] ?? "" };
@@ -48,7 +48,7 @@ interface ParsedKey {
   readonly path: string;
 }
 
-/** Reads the namespace from keys of a namespaced resource. */
+/** Makes a function that reads the namespace from a key of a namespaced resource. */
 export function namespaceReader(location: Location): (key: string) => string {
   const start = resourcePrefix(location).length;
   return (key) => key.slice(start, key.indexOf("/", start));

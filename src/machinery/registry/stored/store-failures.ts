@@ -9,20 +9,20 @@ import {
   WriteOutcomeUnknown,
 } from "../../storage/store.ts";
 
-/** What a client is told of a read that failed: a 503 when the store does not answer. Other errors stay as they are. */
+/** Converts the error of a failed read for clients: to a 503 when the store does not answer. Other errors stay as they are. */
 export const readFailure = (error: unknown): unknown =>
   error instanceof StoreUnavailable ? serviceUnavailable(`the store can't be read now: ${error.message}`) : error;
 
-/** Why the store refused a write, for clients and for the log. It does not call damage of one object a store without writes. */
+/** Says why the store refused a write, for clients and for the log. For a damaged object, does not say that the store takes no writes. */
 export const refusedWriteText = (error: StoreUnavailable): string =>
   error instanceof StoreDamaged ? error.message : `the store takes no writes now: ${error.message}`;
 
-/** What a client is told of a write that failed. Other errors stay as they are. */
+/** Converts the store's error for a failed write for clients. Other errors stay as they are. */
 export function writeFailure(
   error: unknown,
   { resource, key }: { readonly resource: GroupResource; readonly key: string },
 ): unknown {
-  // Before StoreUnavailable, which it is too.
+  // Checked before StoreUnavailable, its superclass.
   if (error instanceof WriteOutcomeUnknown)
     return timeout(`${error.message}; it may have been written: read the object`);
   if (error instanceof StoreUnavailable) return serviceUnavailable(refusedWriteText(error));

@@ -25,19 +25,19 @@ export function encodeStored(object: ApiObject): Buffer {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Each watch of an object asks for them. */
+/** The labels of long objects, which are parsed once because each watch of an object reads them. */
 const labelsOfLongTexts = new WeakMap<StoredObject, Labels | undefined>();
 
 interface StoredVersion {
   readonly prefix: KindPrefix;
   readonly key: string;
-  /** The output of `encodeStored`. Absent: it is in `texts`. */
+  /** The output of `encodeStored`. Absent: read it from `texts`. */
   readonly value?: Buffer;
   /** 0: the object is not stored (a dry run) and is shown without resourceVersion. */
   readonly revision: number;
-  /** An update writes the object even when it changes nothing: the store would write it in another form. */
+  /** Whether the store would now write the object in another form, so that an update is written even when it changes nothing. */
   readonly isStale?: boolean;
-  /** Where the object finds its text again, at its revision. Absent: it keeps its text. */
+  /** Where the object reads its text after an eviction. Absent: it keeps its text. */
   readonly texts?: TextsOfKind | undefined;
 }
 
@@ -51,11 +51,11 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   readonly revision: number;
   readonly isStale: boolean;
   readonly #prefix: KindPrefix;
-  /** The approximate memory of the text, in UTF-16 units, which are free to count. 0 as long as it was never read. */
+  /** The approximate memory of the text, in UTF-16 units, which need no counting. 0 until the text is first read. */
   textLength = 0;
-  /** The length of the stored form. 0 as long as it was never read. */
+  /** The length of the stored form in bytes. 0 until the text is first read. */
   storedBytes = 0;
-  /** The stored form after `{"metadata":{`. Undefined: it is in #texts. */
+  /** The stored form after `{"metadata":{`. Undefined: read it from `#texts`. */
   #content: string | undefined;
   #texts: TextsOfKind | undefined;
   /**
@@ -73,7 +73,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     if (value !== undefined) this.#keep(contentOf(value), value.length);
   }
 
-  /** Reads the text, and keeps it for now. */
+  /** Reads the text, and keeps it until it is evicted. */
   loadText(): this {
     const value = this.#content === undefined ? this.#foundValue() : undefined;
     if (value !== undefined) this.#keep(contentOf(value), value.length);
@@ -94,7 +94,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     this.#texts.onEvicted(this);
   }
 
-  /** Keeps the text from now on, because the store forgets it after a newer write. */
+  /** Keeps the text from now on, because the store may remove it after a newer write. */
   keepText(): void {
     this.#content ??= this.#foundText();
     if (this.#content === undefined) return;
@@ -107,7 +107,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.#content === undefined && this.#texts !== undefined;
   }
 
-  /** False: the store has forgotten its text, which then can't be read any more. */
+  /** Whether the text is in memory or can be read. False: the store has removed it. */
   get hasText(): boolean {
     return (this.#content ?? this.#foundText()) !== undefined;
   }
@@ -126,7 +126,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.textAs(this.#prefix);
   }
 
-  /** The same under another apiVersion. */
+  /** As `text`, with another kind prefix: under another apiVersion. */
   textAs(prefix: KindPrefix): string {
     return `{${prefix}${this.#metadataAndContent}`;
   }
@@ -144,7 +144,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return object;
   }
 
-  /** Read without the rest of the object, because label selectors ask many objects for them. */
+  /** The labels, which are parsed without the rest of the object, because label selectors read those of many objects. */
   get labels(): Labels | undefined {
     if (this.textLength <= shortTextLength) return this.#readLabels();
     if (!labelsOfLongTexts.has(this)) labelsOfLongTexts.set(this, this.#readLabels());
@@ -156,21 +156,21 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return text === undefined ? undefined : (JSON.parse(text) as Labels); // our own encoding
   }
 
-  /** Whether one of these texts occurs in the stored JSON, as JSON.stringify writes it. A look without parsing. */
+  /** Whether one of these texts, written as JSON.stringify writes them, occurs in the stored JSON. Does not parse. */
   contains(texts: readonly string[]): boolean {
     const stored = this.#storedText;
     return texts.some((text) => stored.includes(text));
   }
 
   /**
-   * Whether a field with one of these names may be in it, at any depth. Searches the text without parsing it: a quote inside a
+   * Whether the object has a field with one of these names, at any depth. Searches the text without parsing it: a quote inside a
    * JSON string is escaped, so `"name":` can only be a field.
    */
   hasAnyField(names: readonly string[]): boolean {
     return this.contains(names.map((name) => `"${name}":`));
   }
 
-  /** The same content at another revision, and the same text in memory. A watch shows it for a deleted object. */
+  /** The same object at another revision, which shares the text. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
     const other = new StoredObject<T>({ prefix: this.#prefix, key: this.key, revision });
     other.#keep(this.#storedText, this.storedBytes);
@@ -182,7 +182,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return `"metadata":{${version}${this.#storedText}`;
   }
 
-  /** Throws a 503 when the store has forgotten it: then this copy is far behind, or the store has lost it. */
+  /** The stored text. Throws a 503 when the store no longer has it: the cache is far behind, or the store has lost the text. */
   get #storedText(): string {
     const text = this.#content ?? this.#foundText();
     if (text === undefined) throw serviceUnavailable(goneText(this.key));

@@ -8,20 +8,20 @@ interface TextHolder {
 export interface StoredTextsOptions {
   /** See `valueAt` of Store. */
   valueAt(write: WriteOfKey): Buffer | undefined;
-  /** How many characters of text are kept in memory. The default is some tens of thousands of objects. */
+  /** How many characters of text are kept in memory. The default is enough for some tens of thousands of objects. */
   readonly maximumCharacters?: number;
 }
 
 /**
- * Keeps the texts of the objects that were last written or asked for, of all kinds together. The others read theirs from the
- * store again, each time they are asked for it: that takes a microsecond, and the store's file is in memory anyway.
+ * Keeps the texts of the objects that were last written or read, of all kinds together. Other objects read their texts from the
+ * store each time: that takes a microsecond, and the store's file is in the system's page cache anyway.
  */
 export class StoredTexts {
   readonly #options: StoredTextsOptions;
   readonly #maximumCharacters: number;
   #objects: (TextHolder | undefined)[] = [];
   #lengths: number[] = [];
-  /** The index of the oldest one that still has its text. */
+  /** The index of the oldest object that still has its text. */
   #oldest = 0;
   #characters = 0;
 
@@ -34,7 +34,7 @@ export class StoredTexts {
     return this.#options.valueAt(write);
   }
 
-  /** Keeps the text of an object, of so many characters, for now. */
+  /** Keeps the text of an object, of so many characters, until newer texts need the room. */
   keep(object: TextHolder, characters: number): void {
     this.#objects.push(object);
     this.#lengths.push(characters);
@@ -48,7 +48,7 @@ export class StoredTexts {
     this.#characters -= this.#lengths[this.#oldest] ?? 0;
     this.#oldest += 1;
     oldest?.evictText();
-    // Compact when half of the entries are empty: each object is then moved once on average.
+    // Shorten the arrays when half of their entries are empty: then each object is moved once on average.
     if (this.#oldest * 2 < this.#objects.length) return;
     this.#objects = this.#objects.slice(this.#oldest);
     this.#lengths = this.#lengths.slice(this.#oldest);

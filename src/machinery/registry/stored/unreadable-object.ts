@@ -4,8 +4,8 @@ import { noBytes } from "../../api/no-bytes.ts";
 import { StoredObject } from "./stored-object.ts";
 
 /**
- * One version of an object that can't be decrypted. Its key and revision are known; a request for more gets a 500 that
- * names the object and the reason, with upstream's words. So one such object fails a list, and hides nothing.
+ * One version of an object that can't be decrypted. Its key and revision are known. Reading its contents throws a 500 that
+ * names the object and the reason, in upstream's words. So a list with such an object fails, instead of leaving it out.
  */
 export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObject<T> {
   readonly #reason: string;

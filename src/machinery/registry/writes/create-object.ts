@@ -56,14 +56,14 @@ export async function createObject<T extends ApiObject>(
       const isNameTaken = error instanceof ApiError && error.reason === "AlreadyExists";
       const { name = "", generateName: prefix = "" } = tracked.metadata;
       if (!isNameTaken || prefix === "") throw error;
-      // Upstream answers so also where both are sent and the name is not generated (`CheckGeneratedNameError`).
+      // Upstream answers so also when the client sent a name too, so that none was generated (`CheckGeneratedNameError`).
       if (name !== "" || attempt === maximumNameAttempts) throw noUniqueName(error);
     }
   }
 }
 
 interface TrackedCreation<T extends ApiObject> extends Omit<CreateRequest<T>, "manager"> {
-  /** Whether it is a PUT or a patch of an object that does not exist, which may name a resourceVersion, as in upstream. */
+  /** Whether a PUT or a patch creates the object. Then the object may have a resourceVersion, as in upstream. */
   readonly isThroughUpdate?: boolean;
 }
 
@@ -106,7 +106,7 @@ export async function createTracked<T extends ApiObject>(
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: sentRevision });
   }
-  // Upstream's storage refuses one, so a faulty object is refused first, and a dry run shows what was sent.
+  // Only here, because upstream's storage refuses it: an invalid object is refused before, and a dry run shows the sent version.
   if (sentRevision !== 0 && !isThroughUpdate) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }

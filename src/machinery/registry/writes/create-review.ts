@@ -12,7 +12,7 @@ import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./requested-name.ts";
 import type { AnswerCreate, ReviewAnswer } from "../definition/review-definition.ts";
 
-/** A kind that is only created, with who answers it. */
+/** A kind that can only be created, with the functions that answer it. */
 export interface AnsweredReview extends CompiledReview, AnswerCreate {}
 
 export interface CreateReviewRequest {
@@ -35,9 +35,9 @@ export interface CreateReviewRequest {
 }
 
 /**
- * Answers a kind that is never stored: a review, or a subresource that can only be created. It passes admission like
- * every other create: the tokens that it issues may be more valuable than stored objects. Throws the errors of
- * admission and of the kind.
+ * Answers the creation of a kind that is never stored: a review, or a subresource that can only be created. It passes admission
+ * like every other create, because an issued token may be more valuable than a stored object. Throws the errors of admission and
+ * of the kind.
  */
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
   const { review, requested, resource, subresource, namespace, admission, caller, now } = request;
@@ -46,7 +46,7 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const tracked = trackedReview(request);
   const afterTracking = pauseInTurn();
   if (afterTracking !== undefined) await afterTracking;
-  // Whoever answers checks the rest: a lifetime has a lower limit, and words of its own.
+  // Only the metadata: the kind's own checks of other integers have lower limits, and their own messages.
   const faults = review.schema.inexactIntegers({ metadata: tracked.metadata });
   if (faults.length > 0) throw invalid({ group: requested.group, resource: review.kind }, { faults });
   const name = request.name || (tracked.metadata.name ?? "");
@@ -82,7 +82,7 @@ function trackedReview({
   const apiVersion = apiVersionOf(requested);
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const typed = { ...object, kind: review.kind, apiVersion };
-  // The uid in a request for a token says which account is meant (upstream: `SubresourceObjectMetaPreserver`).
+  // For a subresource, keep the uid: in a token request, it identifies the account (upstream: `SubresourceObjectMetaPreserver`).
   const sent = subresource === "" ? withoutSystemFields(typed) : typed;
   const placed = inRequestNamespace(sent, { scope, namespace });
   if (review.dropsMetadata) return placed;

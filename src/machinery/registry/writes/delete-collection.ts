@@ -15,13 +15,13 @@ interface DeleteCollectionRequest<T extends ApiObject> {
   readonly list: ListOptions<T>;
   readonly options: DeleteOptions;
   readonly caller: Caller;
-  /** Throws when the sender's credential was revoked meanwhile: the objects that are left stay. */
+  /** Throws when the client's credential was revoked since the request began. Then the remaining objects stay. */
   readonly refuseRevoked: () => void;
 }
 
 /**
- * A version that stands alone means exactly that version: upstream reads the collection in pages, and a list with a limit and a
- * version does so.
+ * The match of a deletion's list. A version without a match means exactly that version: upstream reads the collection in pages, and a
+ * list with a limit and a version means exactly that version.
  */
 const versionMatch = ({ resourceVersion, resourceVersionMatch }: ListOptions<never>): "" | "Exact" | "NotOlderThan" =>
   resourceVersionMatch === "" && resourceVersion !== "" && resourceVersion !== "0" ? "Exact" : resourceVersionMatch;
@@ -30,8 +30,8 @@ const versionMatch = ({ resourceVersion, resourceVersionMatch }: ListOptions<nev
 const parallelDeletions = 64;
 
 /**
- * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
- * is not an error. The first that must not be deleted ends it: those after it stay, as in upstream.
+ * Deletes every object of a list, or of one page, and returns the objects as they were. An object that does not exist any more
+ * is not an error. The first object that must not be deleted ends the deletion: later objects stay, as in upstream.
  */
 export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -45,13 +45,13 @@ export async function deleteCollection<T extends ApiObject>(
     // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
     if (stored.unreadable !== undefined) void stored.object;
   });
-  /** Resolves when all objects so far may be deleted. */
+  /** Resolves when all objects up to the current one may be deleted. */
   let allowed = Promise.resolve();
   const deleteOne = async ({ key }: StoredObject<T>): Promise<void> => {
     const { namespace, name } = nameOfKey(registry.definition, key);
     const allowedBefore = allowed;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // nobody waits for the last one
+    promise.catch(() => {}); // no deletion waits for the last promise
     allowed = promise;
     const beforeWrite = (): Promise<void> => {
       resolve(allowedBefore);

@@ -20,9 +20,9 @@ import type { LostWrite, WriteOutcome } from "./write-outcome.ts";
 interface DeleteRequest<T extends ApiObject> extends ObjectName {
   readonly options: DeleteOptions;
   readonly caller: Caller;
-  /** What the object says before it is deleted, in a write of its own. It must not change when it is called again. */
+  /** Changes the object before its deletion, in a separate write. The result must be the same when it is called again. */
   mark?(object: T): T;
-  /** Called when the object may be deleted, before anything is written. What it throws ends the deletion. */
+  /** Called when the object may be deleted, before anything is written. An error that it throws ends the deletion. */
   beforeWrite?(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function deleteObject<T extends ApiObject>(
     checkPreconditions(registry, { options, previous });
     const { object: oldObject } = previous;
     const subject = { operation: "DELETE", caller, subresource: "", namespace, name, oldObject } as const;
-    // At each attempt: meanwhile another object may have taken the name.
+    // At each attempt, because the name may belong to a new object now.
     await admit(registry, subject);
     const admitted = await validateAdmission(registry, subject);
     await request.beforeWrite?.();
@@ -85,7 +85,7 @@ export async function deleteObject<T extends ApiObject>(
       const object = caller.isDryRun ? previous : previous.at(removal.revision);
       return { object, isRemoved: true };
     }
-    // A node agent that sees the mark removes the object at once: that is no failure (upstream: `ignoreNotFound`).
+    // A node agent may remove the object as soon as it sees the mark: that is no failure (upstream: `ignoreNotFound`).
     if (removal.current === undefined && isMarked) return { object: previous, isRemoved: true };
     previous = removal.current;
   }
@@ -99,8 +99,8 @@ interface Mark<T extends ApiObject> {
 }
 
 /**
- * Writes what a deletion says of an object that is still there. A dry run only pretends. The mark adds only a few bytes, and an
- * object of the maximum size must be deletable too, so the size is not checked.
+ * Writes what a deletion changes in an object before, or instead of, its removal. A dry run writes nothing, and has the same result. The
+ * size is not checked, because the change adds only a few bytes, and an object of the maximum size must be deletable too.
  */
 async function writeMark<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -118,7 +118,7 @@ async function writeMark<T extends ApiObject>(
 
 type Removal<T extends ApiObject> = { readonly isWritten: true; readonly revision: number } | LostWrite<T>;
 
-/** Removes one version of an object from the store. A dry run only pretends. */
+/** Removes one version of an object from the store. A dry run removes nothing, and has the same result. */
 export async function removeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { previous, admitted }: { readonly previous: StoredObject<T>; readonly admitted: Admitted },
@@ -130,8 +130,8 @@ export async function removeObject<T extends ApiObject>(
 }
 
 /**
- * What an update of an object that is being deleted leads to: its removal when nothing keeps it any longer, the object
- * that its kind keeps instead, or undefined when finalizers or its grace period keep it (upstream: `ShouldDeleteDuringUpdate`).
+ * Decides what happens to an object that is being deleted, after an update: it is removed when nothing keeps it any longer, or its
+ * kind keeps another object instead. Undefined: finalizers or its grace period keep it (upstream: `ShouldDeleteDuringUpdate`).
  */
 export function finishedDeletion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -169,7 +169,7 @@ function checkPreconditions<T extends ApiObject>(
 }
 
 interface DeletedState<T extends ApiObject> {
-  /** What a deletion makes of the object. */
+  /** The object after a deletion. */
   readonly object: T;
   /** Whether the object's finalizers, grace period or kind keep it. */
   readonly isKept: boolean;
@@ -187,7 +187,7 @@ function deletedState<T extends ApiObject>(
   const marked = { ...previous, metadata: markedMetadata(definition, { object: previous, options }) };
   if (definition.gracePeriodSeconds !== undefined) {
     const { gracePeriodSeconds: requested } = options;
-    // A deletion that has begun is shortened to what the client says, whatever has become of the object.
+    // The period of a deletion that has begun is shortened to the client's, without asking the kind again.
     const hasBegun = previous.metadata.deletionTimestamp !== undefined;
     const seconds = hasBegun ? (requested ?? 0) : definition.gracePeriodSeconds(previous, requested);
     const object = { ...marked, metadata: withGracePeriod(marked.metadata, { seconds, now }) };
@@ -214,7 +214,7 @@ function markedMetadata<T extends ApiObject>(
 }
 
 /**
- * Adds or removes the finalizers for the garbage collector, as the policy says. Without a policy they stay unchanged.
+ * Adds or removes the garbage collector's finalizers, as the policy says. Without a policy, they stay unchanged.
  */
 function withFinalizers(metadata: ObjectMeta, propagationPolicy: DeleteOptions["propagationPolicy"]): ObjectMeta {
   if (propagationPolicy === undefined) return metadata;

@@ -12,7 +12,7 @@ export interface DeleteOptions {
   readonly isDryRun: boolean;
   readonly uid?: string;
   readonly resourceVersion?: string;
-  /** What happens to dependents. */
+  /** What happens to dependent objects. */
   readonly propagationPolicy?: PropagationPolicy;
   /** As given by the client. The deprecated form of `propagationPolicy`, which is set accordingly. */
   readonly orphanDependents?: boolean;
@@ -98,7 +98,7 @@ export function checkedDeleteOptions(sent: SentOptions): DeleteOptions {
     ...preconditions,
     ...(policy !== undefined && isPropagationPolicy(policy) && { propagationPolicy: policy }),
     ...(orphanDependents !== undefined && { orphanDependents }),
-    // Upstream's rule: less than no time is a second.
+    // As upstream: a negative period means one second.
     ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds: gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds }),
   };
 }

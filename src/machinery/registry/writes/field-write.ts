@@ -3,8 +3,8 @@ import type { FieldWrite } from "../apply/track-update.ts";
 import type { ResourceRegistry } from "../resource-registry.ts";
 
 /**
- * The parts of a write that field management needs. Where a version has names of its own for fields, ownership is computed under
- * the stored ones and recorded under its own: an entry says in which version its paths are.
+ * The parts of a write that field management needs. If a version renames fields, ownership is computed with the stored names and
+ * recorded with the version's names: a managedFields entry says which version its paths belong to.
  */
 export function fieldWrite<T extends ApiObject>(
   { compiled, clock }: ResourceRegistry<T>,

@@ -3,7 +3,7 @@ import type { ObjectMeta } from "../../api/object-meta.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 
 /**
- * Whether a deletion that began earlier still gives an object time, and this one does not give it less: then this one changes
+ * Whether the grace period of an earlier deletion is pending, and this deletion does not shorten it. Then this deletion changes
  * nothing, not even the finalizers (upstream: `rest.BeforeDelete`).
  */
 export function isGracePending(
@@ -14,8 +14,8 @@ export function isGracePending(
 }
 
 /**
- * The metadata of an object that is deleted, and has this many seconds to end. The period of a deletion that has begun can only
- * become shorter (upstream: `rest.BeforeDelete`).
+ * The metadata of an object that is being deleted with a grace period. The period of a deletion that has begun can only be
+ * shortened (upstream: `rest.BeforeDelete`).
  */
 export function withGracePeriod(
   metadata: ObjectMeta,
@@ -28,12 +28,12 @@ export function withGracePeriod(
     return ending(isCounted ? { ...metadata, generation: generation + 1 } : metadata, { since: now, seconds });
   }
   if (seconds >= pending) return metadata;
-  // A period to the end of time does not say when it began.
+  // A deletionTimestamp that was cut to `latestTime` does not tell when the period began: then it counts from the creation.
   const begun = Math.max(Date.parse(deletionTimestamp) - pending * 1000, Date.parse(creationTimestamp) || 0);
   return ending(metadata, { since: begun, seconds });
 }
 
-/** The last time that RFC 3339 can write. */
+/** The latest time in RFC 3339. */
 const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59);
 
 const ending = (

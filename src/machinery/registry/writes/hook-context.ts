@@ -3,7 +3,7 @@ import type { Caller } from "../caller.ts";
 import type { HookContext } from "../definition/resource-definition.ts";
 import type { ResourceRegistry } from "../resource-registry.ts";
 
-/** What the hooks of a kind are told of a write now. */
+/** The context that the hooks of a kind get for a write, at the current time. */
 export const hookContext = <T extends ApiObject>(
   { definition, clock }: ResourceRegistry<T>,
   { caller: { user, isDryRun }, namespace }: { readonly caller: Caller; readonly namespace: string },

@@ -7,8 +7,8 @@ import type { Schema } from "../../schema/schema.ts";
 type Finder = (value: unknown, path: string) => readonly FieldError[];
 
 /**
- * Makes the function that refuses 64-bit integers beyond 2^53: JavaScript's numbers would silently become others. Like a
- * validation, it comes after the kind's own, whose limits are mostly lower. Values of `any` are not looked into.
+ * Makes the function that finds 64-bit integers beyond 2^53, which JavaScript rounds silently. Its faults come after those of the
+ * kind's own validation, whose limits are mostly lower. It does not look into values of `any`.
  */
 export const compileInexactIntegers = (schema: Schema): ((value: unknown) => readonly FieldError[]) => {
   const find = finderOf(schema);
@@ -51,7 +51,7 @@ function finderOf(schema: Schema): Finder | undefined {
   };
 }
 
-/** An integer that is already rounded is shown as what it became. */
+/** The fault shows the rounded integer, because the parser has rounded it already. */
 const inexactInteger: Finder = (value, field) =>
   typeof value !== "number" || Number.isSafeInteger(value)
     ? []
@@ -62,7 +62,7 @@ const inexactInteger: Finder = (value, field) =>
         }),
       ];
 
-/** The faults of a validation, and those of integers in fields that it has not refused. */
+/** The faults of a validation, and the faults of inexact integers in fields without another fault. */
 export const withInexactIntegers = (
   faults: readonly FieldError[],
   inexact: readonly FieldError[],
@@ -71,7 +71,7 @@ export const withInexactIntegers = (
     ? faults
     : [...faults, ...inexact.filter(({ field }) => !faults.some((fault) => fault.field === field))];
 
-/** The faults of a change. What an earlier version stored does not hold up the change of something else. */
+/** The faults of an update. A fault that the stored object has already, from an earlier version, does not prevent other changes. */
 export function newInexactIntegers(
   schema: { inexactIntegers(value: unknown): readonly FieldError[] },
   { next, previous }: { readonly next: unknown; readonly previous: unknown },

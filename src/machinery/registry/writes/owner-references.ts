@@ -2,7 +2,7 @@ import type { ApiObject, OwnerReference } from "../../api/object-meta.ts";
 import type { Caller } from "../caller.ts";
 
 export interface OwnerReferencesCheck {
-  /** Admission may add references too. Its duplicates get a different warning. */
+  /** Duplicates that admission has added get a different warning. */
   readonly when: "as sent" | "after admission";
   readonly caller: Pick<Caller, "warn">;
 }

@@ -63,10 +63,7 @@ export async function patchObject<T extends ApiObject>(
 
 type Wanted<T> = (previous: T | undefined) => Promise<T>;
 
-/**
- * For JSON, merge and strategic merge patches. The patch is parsed only when the object exists: without it the answer
- * is 404.
- */
+/** Applies JSON, merge and strategic merge patches. Parses the patch only when the object exists: otherwise the answer is 404. */
 function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
   let patch: ParsedPatch | undefined;
   return async (previous) => {
@@ -77,7 +74,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     await pauseInTurn();
     const duplicateFields = patch.keepsRepeatedMembers === true ? repeatedMembersIn(value) : [];
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown, duplicateFields });
-    // Upstream decodes the result of a strategic merge patch from maps, which have no order, and sorts what it does not know.
+    // Upstream decodes the result of a strategic merge patch from maps, which have no order, and sorts the unknown fields.
     const unknownFields = request.type === "strategic-merge" ? strictFaults.toSorted() : strictFaults;
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
@@ -92,7 +89,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   return async (live) => {
     const { configuration, repeatedKeys } = (read ??= await appliedConfiguration(registry, request));
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
-    // The client's metadata: a value that is not a string is refused when it is applied.
+    // The configuration is not checked yet: a uid that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     await pauseInTurn();
@@ -126,7 +123,7 @@ interface Applying<T extends ApiObject> {
   readonly configuration: ApiObject;
 }
 
-/** The live object with the configuration, as the version has it. Yields between its steps. */
+/** Merges the configuration into the live object, in the form of the version. Yields between its steps. */
 function* merged<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { write, live, configuration }: Applying<T>,
@@ -138,7 +135,7 @@ function* merged<T extends ApiObject>(
   const faults = yield* configurationFaults(schema.schema, configuration);
   if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
-  // The faults above are those of an object of this kind.
+  // The configuration was checked above against the version's schema.
   const applied = yield* applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });
   return { ...fieldNames.toServed(applied), apiVersion };
 }
@@ -148,7 +145,7 @@ interface AppliedConfiguration {
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 
-/** The configuration of an apply, of the registry's kind. Its other fields are checked when it is applied. */
+/** Parses the configuration of an apply, and checks its kind. Its other fields are checked when it is applied. */
 async function appliedConfiguration<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,
   { text }: PatchRequest,
@@ -161,9 +158,9 @@ async function appliedConfiguration<T extends ApiObject>(
 interface ParsedPatch {
   apply(document: ApiObject): unknown;
   readonly strictFaults: readonly string[];
-  /** The patch, where errors show it. */
+  /** The patch, for the types whose errors show it. */
   readonly shown?: StrategicMergePatch;
-  /** Whether members that are repeated in the patch are so in its result: upstream puts the values of a JSON patch there as texts. */
+  /** Whether members that are repeated in the patch are repeated in its result too: upstream inserts a JSON patch's values as texts. */
   readonly keepsRepeatedMembers?: boolean;
 }
 
@@ -209,7 +206,7 @@ interface Parsing {
   readonly maximumValues?: number;
 }
 
-/** A member that occurs twice has its last value only: upstream reads patches and configurations as maps. */
+/** Parses JSON. Of a repeated member, only the last value counts, because upstream reads patches and configurations as maps. */
 async function parsed(text: string, { refusal, ...limits }: Parsing): Promise<ParsedJson> {
   try {
     return await inTurns(parseJsonInSteps(text, { ...limits, replacesRepeated: true }));
@@ -235,7 +232,7 @@ function fitted<T extends ApiObject>(
   if (isOfKind && isLeftOut(apiVersion)) {
     throw badRequest(`the patch takes the apiVersion away: it must stay ${JSON.stringify(registry.apiVersion)}`);
   }
-  // The decoder refuses what is no text.
+  // The decoder refuses a kind or apiVersion that is not a string.
   const isOtherKind = typeof kind === "string" && !isOfKind;
   const isOtherVersion =
     typeof apiVersion === "string" && plainApiVersion(apiVersion, registry.definition) !== registry.apiVersion;

@@ -6,7 +6,7 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import type { GroupResource } from "../../api/resource-type.ts";
 import type { ResourceDefinition } from "../definition/resource-definition.ts";
 
-/** Sets the namespace of the request on an object that has none. Throws a 400 when the object has another one. */
+/** Sets the namespace of the request on an object without a namespace. Throws a 400 when the object has another namespace. */
 export function inRequestNamespace<T extends ApiObject>(
   object: T,
   { scope, namespace }: { readonly scope: ResourceDefinition["scope"]; readonly namespace: string },
@@ -35,7 +35,7 @@ export function checkName(object: ApiObject, name: string): void {
   );
 }
 
-/** No vowels and no characters that look alike (upstream: `rand.String`). */
+/** The characters of generated suffixes: no vowels, and no characters that look alike (upstream: `rand.String`). */
 const alphabet = "bcdfghjklmnpqrstvwxz2456789";
 const suffixLength = 5;
 const maximumPrefixLength = 63 - suffixLength;
@@ -47,11 +47,11 @@ export function generateName(prefix: string): string {
   return name;
 }
 
-/** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as in upstream. */
+/** The 404 for an object that does not exist; a 400 for a name in a path that no object can have, as in upstream. */
 export const notFoundOrInvalidName = (resource: GroupResource, name: string): Error =>
   (name.includes("/") ? undefined : invalidNameParameter(name)) ?? notFound(resource, name);
 
-/** The 400 for a name by which no store can be asked (upstream: `NamespaceKeyFunc`). Undefined for other names. */
+/** The 400 for a name that can't be a part of a storage key (upstream: `NamespaceKeyFunc`). Undefined for other names. */
 export function invalidNameParameter(name: string): Error | undefined {
   const faults = pathSegmentFaults(name);
   if (faults.length === 0) return undefined;

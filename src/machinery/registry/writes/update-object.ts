@@ -121,7 +121,7 @@ export async function changeObject<T extends ApiObject>(
   throw registry.contended(change.name);
 }
 
-/** Returns the error that says that an object exists. Throws any other. */
+/** Returns the error that says that an object exists. Throws any other error. */
 function ifAlreadyExists(error: unknown): ApiError {
   if (error instanceof ApiError && error.reason === "AlreadyExists") return error;
   throw error;
@@ -218,7 +218,7 @@ function checkVersion<T extends ApiObject>(
   }
 }
 
-/** Restores the metadata that an update cannot change, or may leave out. */
+/** The metadata after an update: restores the fields that an update cannot change, or may leave out. */
 function updatedMetadata(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   const { selfLink: _selfLink, generation: _generation, ...kept } = next;
   const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation, resourceVersion } =
@@ -246,7 +246,7 @@ async function writeVersion<T extends ApiObject>(
     const removal = await removeObject(registry, { previous, admitted });
     if (!removal.isWritten) return removal;
     const value = encodeStored(next);
-    // The version that was changed, not that of the removal (upstream: `Store.deleteWithoutFinalizers`).
+    // The answer has the revision of the previous version, not of the removal (upstream: `Store.deleteWithoutFinalizers`).
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
   const kept = finished ?? next;
@@ -264,7 +264,7 @@ async function writeVersion<T extends ApiObject>(
   return writeOutcome(registry, { key, value, result });
 }
 
-/** A write that would only change times in managedFields is skipped: the object keeps its resourceVersion. */
+/** Whether an update changes at most the times in managedFields. Such a write is skipped, and the object keeps its resourceVersion. */
 function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
   return next === previous || isSameJson(comparable(next), comparable(previous));
 }

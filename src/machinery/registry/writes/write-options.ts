@@ -12,7 +12,7 @@ export interface WriteOptions {
   /** Empty when it was not given. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** For an apply: take over fields from other managers. */
+  /** For an apply: whether it takes over fields from other managers. */
   readonly isForced: boolean;
 }
 
@@ -73,10 +73,10 @@ export function managerName(fieldManager: string, userAgent: string): string {
   return truncate((userAgent.split("/", 1)[0] ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, ""));
 }
 
-/** A UTF-16 code unit takes no more in UTF-8. */
+/** The most bytes that a UTF-16 code unit takes in UTF-8. */
 const maximumBytesPerUnit = 3;
 
-/** Cuts between characters. */
+/** Cuts a manager's name to the maximum length, between characters. */
 function truncate(text: string): string {
   if (text.length * maximumBytesPerUnit <= maximumManagerLength) return text;
   let bytes = 0;

@@ -9,7 +9,7 @@ import type { StoredObject } from "../stored/stored-object.ts";
  */
 export const maximumWriteAttempts = 256;
 
-/** What became of the write of an object's new version. */
+/** The outcome of writing a new version of an object. */
 export type WriteOutcome<T extends ApiObject> =
   | { readonly isWritten: true; readonly object: StoredObject<T> }
   | LostWrite<T>;
@@ -17,7 +17,7 @@ export type WriteOutcome<T extends ApiObject> =
 /** Another writer changed the object in between. */
 export interface LostWrite<T extends ApiObject> {
   readonly isWritten: false;
-  /** What that writer left. Undefined: nothing. */
+  /** The object after that writer's change. Undefined: it was deleted. */
   readonly current: StoredObject<T> | undefined;
 }
 
@@ -27,7 +27,7 @@ interface AnsweredWrite {
   readonly result: WriteResult;
 }
 
-/** What the store's answer to a write says of the object. */
+/** Converts the store's answer to a write to an outcome. */
 export const writeOutcome = <T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { key, value, result }: AnsweredWrite,
@@ -36,7 +36,7 @@ export const writeOutcome = <T extends ApiObject>(
     ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
     : lostWrite(registry, result);
 
-/** The write came too late. */
+/** The outcome of a write that another writer has preceded. */
 export const lostWrite = <T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { current }: Extract<WriteResult, { readonly isWritten: false }>,

@@ -47,7 +47,7 @@ export class ApiError extends Error {
     return new ApiError({ code, reason, message, details, continueToken, ...parts });
   }
 
-  /** Whole seconds, from the details. Also sent as the Retry-After header, and taken from that of another server. */
+  /** Whole seconds, from the details. Sent as the Retry-After header too, and read from another server's header. */
   get retryAfterSeconds(): number | undefined {
     const seconds: unknown = this.details?.retryAfterSeconds; // another server's answer may hold anything there
     return typeof seconds === "number" ? seconds : undefined;

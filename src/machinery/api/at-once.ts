@@ -1,4 +1,4 @@
-/** Does work that yields after each step, for which it may pause, without a pause. */
+/** Runs all steps of a generator without a pause between them, and returns its result. */
 export function atOnce<T>(work: Generator<undefined, T>): T {
   for (;;) {
     const { done, value } = work.next();

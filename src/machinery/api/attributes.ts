@@ -11,7 +11,7 @@ export type AuthorizationAttributes = ResourceAttributes | PathAttributes;
 
 interface UserAttributes {
   readonly user: UserInfo;
-  /** Who asks whether the user may do it. Absent: the user. */
+  /** Another user, who asks whether this user may do it. Absent: the user asks for itself. */
   readonly askedBy?: UserInfo;
 }
 
@@ -83,7 +83,7 @@ export interface AdmissionRecorder {
 
 export interface AdmissionRule {
   readonly name: string;
-  /** Whether the rule has something to check in this write. Only then is it asked. Absent: it checks every write. */
+  /** Whether the rule has something to check in this write. If not, the rule is not called. Absent: it checks every write. */
   appliesTo?(attributes: AdmissionAttributes): boolean;
   /** Returns the object to continue with, or undefined to keep the given one. Throws an ApiError to refuse. */
   admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;

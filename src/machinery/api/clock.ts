@@ -8,12 +8,12 @@ export interface Clock {
 
 export const systemClock: Clock = { now: Date.now };
 
-/** Milliseconds since the process started: for durations alone, which no change of the time of day disturbs. */
+/** Milliseconds since the process started. Only for durations: changes of the system clock do not affect it. */
 export const monotonicClock: Clock = { now: () => performance.now() };
 
 /**
- * How long ago a time was. When the clock was set back since, that step counts as passed: what waits for a duration must not
- * wait until the clock is there again.
+ * The milliseconds since a time. When the clock was set back since then, the size of that step counts as passed: a caller that waits for a
+ * duration must not wait until the clock reaches the old time again.
  */
 export const millisecondsSince = (time: number, clock: Clock): number => Math.abs(clock.now() - time);
 
@@ -29,15 +29,15 @@ export function timestamp(milliseconds: number): string {
 }
 
 /**
- * By second. Most calls are for the current second, or for when certificates of this second begin and end, and formatting a
- * date costs as much as validating a small object.
+ * Timestamps by second. Most calls ask for the current second, or for the times at which certificates of this second begin and end.
+ * Formatting a date costs as much as validating a small object.
  */
 const recentTimestamps = new Map<number, string>();
 const maximumRecentTimestamps = 16;
 
 /**
- * The milliseconds since the epoch of a time in RFC 3339; undefined for any other text. It needs an offset from UTC: without one, each
- * machine would read it in its own time zone.
+ * The milliseconds since the epoch of a time in RFC 3339; undefined for any other text. The text needs an offset from UTC, because each
+ * machine would read a time without one in its own time zone.
  */
 export function parseTimestamp(text: string): number | undefined {
   const milliseconds = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
@@ -49,28 +49,29 @@ export const microTimestamp = (milliseconds: number): string =>
   `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
 
 /**
- * Calls back once after so many milliseconds, unless what it returns is called before: injected, so that tests decide when
- * time passes.
+ * Calls `callback` once after this many milliseconds. The returned function cancels the call. Injected, so that tests decide when time
+ * passes.
  */
 export type Schedule = (callback: () => void, milliseconds: number) => () => void;
 
-/** The longest time that a timer of Node.js waits: 24.8 days. A longer one would be over at once. */
+/** The longest time that a timer of Node.js waits: 24.8 days. A timer with a longer time would fire at once. */
 export const longestTimerMilliseconds = 2 ** 31 - 1;
 
-/** Timers that do not keep the process alive. Parts of a millisecond are cut off, and what is longer than the longest timer. */
+/** Timers that do not keep the process alive. Fractions of a millisecond are dropped, and longer times become the longest timer. */
 export const systemSchedule: Schedule = (callback, milliseconds) => {
   const timer = setTimeout(callback, Math.min(Math.trunc(milliseconds), longestTimerMilliseconds)).unref();
   return () => {
-    // Node.js has a list for each duration. It frees the empty list of a timer that it waits for, but keeps that of any other timer
-    // until the duration has passed: cancelled watches would fill the memory for an hour.
+    // Node.js keeps a list of timers for each duration. When the last timer of a list is cancelled, Node.js frees the list at once only if
+    // that timer was referenced. Otherwise it keeps the list until the duration has passed: cancelled watches would fill the memory for an
+    // hour.
     timer.ref();
     clearTimeout(timer);
   };
 };
 
 /**
- * Resolves after so many milliseconds, or at once when `signal` aborts; never rejects. Injected, as a Schedule is. What is longer than the
- * longest timer is cut off.
+ * Resolves after this many milliseconds, or at once when `signal` aborts; never rejects. Injected, as a Schedule is. Longer times become
+ * the longest timer.
  */
 export type Sleep = (milliseconds: number, signal: AbortSignal) => Promise<void>;
 

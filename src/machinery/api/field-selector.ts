@@ -38,8 +38,8 @@ export const equalFields = (values: Readonly<Record<string, string>>): string =>
   printFieldSelector(Object.entries(values).map(([field, value]) => ({ field, operator: "=", value })));
 
 /**
- * Tells whether the fields of an object match, of which `valueOf` returns the values; "" for an absent one. It asks for each field once,
- * however many terms name it.
+ * Returns a function that tells whether an object matches. `valueOf` returns the value of one of its fields, "" when the field is absent.
+ * It is called once for each field, however many terms name the field.
  */
 export function fieldMatcher(selector: FieldSelector): (valueOf: (field: string) => string) => boolean {
   const ofFields = new Map<string, { readonly equal: Set<string>; readonly unequal: Set<string> }>();
@@ -56,7 +56,9 @@ export function fieldMatcher(selector: FieldSelector): (valueOf: (field: string)
     });
 }
 
-/** The value that the selector requires for a field, or undefined. Of several, which nothing can have, the first. */
+/**
+ * The value that the selector requires for a field, or undefined. When it requires several, no object can match, and the first is returned.
+ */
 export const requiredFieldValue = (selector: FieldSelector, field: string): string | undefined =>
   selector.find((term) => term.field === field && term.operator === "=")?.value;
 

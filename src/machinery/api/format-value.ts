@@ -10,7 +10,7 @@ export function shortened(text: string, maximumLength = maximumShownLength): str
   return `${text.slice(0, maximumLength).toWellFormed()}... (${text.length} characters)`;
 }
 
-/** Quotes a text as Go does (`%q`): what cannot be printed in hexadecimal digits. */
+/** Quotes a text as Go does (`%q`): characters that cannot be printed become hexadecimal escapes. */
 export function goQuoted(text: string): string {
   if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
   const characters = text.toWellFormed().replace(/["\\]|(?! )[\p{C}\p{Z}]/gu, (character) => goEscape(character));

@@ -1,6 +1,6 @@
 const htmlCharacters = /[<>&\u2028\u2029]/g;
 
-/** A value in JSON as Go's encoding/json writes it, which escapes what HTML or JavaScript would read as its own. */
+/** A value in JSON as Go's encoding/json writes it: characters with a meaning in HTML or JavaScript are escaped. */
 export const goJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     htmlCharacters,

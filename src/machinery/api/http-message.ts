@@ -14,7 +14,7 @@ export interface Connection {
    * accepts any certificate, so that one listener can serve several CAs. The authenticators verify the chain.
    */
   readonly peerCertificates: readonly X509Certificate[];
-  /** Whoever authenticates the requests tells of each that has a user with a name. Absent: nobody wants to know. */
+  /** Called with the user of each request of the connection, unless the user is anonymous. Absent: nothing needs to know. */
   isUsedBy?(user: UserInfo): void;
 }
 
@@ -25,11 +25,11 @@ export interface HttpRequest {
   readonly method: string;
   /** The path as sent, still percent-encoded, without the query. */
   readonly path: string;
-  /** The query as sent, without the `?` before it; another one after that is escaped. Empty when there is none. */
+  /** The query as sent, without the `?` before it. A `?` at its own start is escaped. Empty when there is none. */
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;
-  /** The client asks to speak WebSocket from here on, and its connection can. Absent: it does not. */
+  /** Whether the client asks to switch to WebSocket, and its connection can. Absent: false. */
   readonly isWebSocket?: boolean;
   /**
    * Reads the whole body. Call it once. `maximumBytes` can lower the server's limit: no more is read then. Rejects with an ApiError:
@@ -51,7 +51,7 @@ export interface HttpRequest {
 export interface InProcessCall {
   /** The JSON value of the body. It never changes. Undefined: the body is a text, or there is none. */
   readonly value: object | undefined;
-  /** The transaction that the request's write is one of. Undefined: it is written alone. */
+  /** The transaction that the request's write belongs to. Undefined: the write is committed alone. */
   readonly transaction: TransactionMember | undefined;
 }
 

@@ -5,7 +5,10 @@ const loopbackAddresses = new BlockList();
 loopbackAddresses.addSubnet("127.0.0.0", 8, "ipv4");
 loopbackAddresses.addAddress("::1", "ipv6");
 
-/** Whether a host is this machine to itself: `localhost`, or a loopback address. In URLs, IPv6 addresses have brackets. */
+/**
+ * Whether a host names this machine's loopback interface: `localhost`, or a loopback address. An IPv6 address may be in brackets, as in
+ * URLs.
+ */
 export function isLoopback(host: string): boolean {
   const address = withoutBrackets(host);
   const version = isIP(address);

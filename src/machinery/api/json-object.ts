@@ -25,7 +25,7 @@ export function setMember(object: JsonObject, key: string, value: unknown): void
 /** The fields of a JSON object; none for a list or any other value. */
 export const jsonFields = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
 
-/** The object that a text in JSON holds. Undefined for any other text: anyone may have written it. */
+/** Parses a text from an untrusted source as a JSON object. Undefined for any other text. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -44,7 +44,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: "doesNotExist",
 };
 
-/** The same as requirements. Throws TypeError for an operator that validation refuses. */
+/** The requirements of a selector object. Throws TypeError for an operator that validation refuses. */
 export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelectorObject): LabelSelector {
   return [
     ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: "=" as const, values: [value] })),
@@ -59,8 +59,8 @@ export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: Labe
 export type LabelMatcher = (labels?: Labels) => boolean;
 
 /**
- * Tells whether labels match a selector. Make it once for many objects: a selector may have thousands of requirements and values, and an
- * object costs only as much as it has labels.
+ * Returns a function that tells whether labels match a selector. Make it once for many objects: a selector may have thousands of
+ * requirements and values, but the cost for each object depends only on the number of its labels.
  */
 export function labelMatcher(selector: LabelSelector): LabelMatcher {
   const ofKeys = new Map<string, KeyRequirements>();
@@ -273,7 +273,7 @@ function checkValues({ key, operator, values }: LabelRequirement): void {
     faults.push(`values[0]: ${invalidValue("", { value: values[0], detail }).message}`);
   }
   for (const [index, value] of values.entries()) {
-    // Anyone may send thousands, before it is known whether they may list at all.
+    // A client may send thousands of values, and selectors are parsed before authorization.
     if (faults.length === maximumShownFaults) break;
     const fault = labelValueFaults(value).join("; ");
     if (fault !== "") faults.push(`values[${index}][${key}]: ${invalidValue("", { value, detail: fault }).message}`);

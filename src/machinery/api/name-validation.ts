@@ -61,7 +61,7 @@ export const dnsSubdomainFaults = (value: string): string[] =>
     ? [`must be no more than ${maximumSubdomainLength} characters`, ...subdomainPatternFaults(value)]
     : subdomainPatternFaults(value);
 
-/** The same, whatever the length. */
+/** Like `dnsSubdomainFaults`, without the limit of the length. */
 export const subdomainPatternFaults = (value: string): string[] =>
   subdomain.test(value)
     ? []

@@ -25,16 +25,16 @@ const maximumSubresourceLength = 256;
 const maximumShownReferences = 100;
 
 export interface ObjectMetaFaults {
-  /** What a kind finds (upstream: `ValidateObjectMeta`). */
+  /** The faults that a kind's own validation finds (upstream: `ValidateObjectMeta`). */
   readonly whole: readonly FieldError[];
   /**
-   * What upstream's create asks of every kind after all other validation passed, for kinds that allow any name, or look at no
-   * metadata at all. So these faults never appear next to those of the kind.
+   * The faults that upstream's create finds in every kind, after all other validation passed: some kinds allow any name, or do not validate
+   * their metadata. So these faults never appear next to those of the kind.
    */
   general(): readonly FieldError[];
 }
 
-/** Returns the faults of a new object's metadata, after its name was generated and its namespace set. Each list is looked at once. */
+/** Returns the faults of a new object's metadata, after its name was generated and its namespace set. Validates each list only once. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): ObjectMetaFaults {
   const lists = validateLists(meta);
   return {
@@ -110,7 +110,7 @@ export interface ObjectMetaUpdate extends ObjectMetaRules {
 export interface ObjectMetaUpdateFaults {
   /** What upstream's machinery finds in every kind. */
   readonly general: readonly FieldError[];
-  /** What a kind finds in what changed (upstream: `ValidateObjectMetaUpdate`), and in the whole (`ValidateObjectMeta`). */
+  /** What a kind's own validation finds in the change (upstream: `ValidateObjectMetaUpdate`), and in the whole (`ValidateObjectMeta`). */
   readonly change: readonly FieldError[];
   readonly whole: readonly FieldError[];
 }

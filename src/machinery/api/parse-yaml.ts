@@ -1,8 +1,9 @@
 import { parse, YAMLParseError } from "yaml";
 
 /**
- * Parses YAML or JSON with aliases and `<<`, as Kubernetes' programs do. Throws a YAMLParseError for a text that is neither, and an Error
- * for an alias without its anchor, for too many of them, and for one within what it stands for: who reads the value expects an end.
+ * Parses YAML or JSON with aliases and `<<`, as Kubernetes' programs do. Throws a YAMLParseError for a text that is neither. Throws an
+ * Error for an alias without its anchor, for too many aliases, and for an alias within the value that it stands for, because no reader of
+ * the value expects a cycle.
  */
 export function parseYaml(text: string): unknown {
   const parsed: unknown = parse(text, { merge: true, logLevel: "error" });
@@ -14,7 +15,10 @@ export function parseYaml(text: string): unknown {
   return parsed;
 }
 
-/** Why a text is YAML, but holds no one value. Undefined: it is not YAML. Quotes nothing: the text may hold secrets. */
+/**
+ * Says why a YAML text does not hold exactly one value. Undefined for any other error, such as of a text that is not YAML. Quotes nothing,
+ * because the text may hold secrets.
+ */
 export function yamlContentFault(error: unknown): string | undefined {
   const code = error instanceof YAMLParseError ? error.code : undefined;
   if (code === "MULTIPLE_DOCS") return `holds several documents, with --- between them${yamlPlace(error)}; leave one`;

@@ -5,9 +5,9 @@ export class InvalidQuantity extends Error {
 
 /** An amount of something, such as `1.5Gi` bytes (upstream: `resource.Quantity`). */
 export interface Quantity {
-  /** Its text with the largest suffix that leaves no fraction. Text that upstream takes for canonical stays as it is. */
+  /** Its text with the largest suffix that leaves no fraction. Text that upstream considers canonical stays as it is. */
   readonly canonical: string;
-  /** Its billionths. Undefined for a size that is no amount of anything and takes long to compute with. */
+  /** The amount in billionths. Undefined for a number so large that it would take long to compute with. */
   readonly nanos: bigint | undefined;
   /**
    * The power of ten that upstream counts in, where it computes with an integer of 64 bits (its `int64Amount`). `1.0` has -1. Undefined:
@@ -17,8 +17,8 @@ export interface Quantity {
 }
 
 /**
- * Reads a quantity like upstream's `resource.ParseQuantity`: less than a billionth is a billionth, and a binary amount is at most
- * 2^63 - 1. Other than there, 10^21 and more stay what they are: upstream writes `3000E` as `3`. Throws InvalidQuantity.
+ * Reads a quantity like upstream's `resource.ParseQuantity`: less than a billionth is a billionth, and a binary amount is at most 2^63 - 1.
+ * Unlike there, 10^21 and more keep their value: upstream writes `3000E` as `3`. Throws InvalidQuantity.
  */
 export function parseQuantity(text: string): Quantity {
   const match = quantityPattern.exec(text);
@@ -33,7 +33,7 @@ export function parseQuantity(text: string): Quantity {
   const isSimple = scale.isBinary
     ? fraction === "" && digits.length + 3 * scale.thousands <= 14
     : digits.length <= 18 && power >= -9;
-  // Upstream reads others with a library that needs a digit.
+  // Upstream reads other numbers with a library that needs a digit.
   if (!isSimple && whole + fraction === "") throw new InvalidQuantity(invalidNumber);
   const value = BigInt(digits);
   const isKept = isSimple && (scale.isBinary ? value % 8n !== 0n : isCanonical(digits, power));
@@ -85,7 +85,7 @@ function scaleOf(suffix: string): Scale {
   return { ...decimal, power: Number(exponent), isExponent: true };
 }
 
-/** Upstream's test, which also takes `1.500` for it. */
+/** Upstream's test for canonical text, which `1.500` passes too. */
 const isCanonical = (digits: string, power: number): boolean =>
   power % 3 === 0 && !digits.endsWith("000") && !digits.startsWith("0");
 

@@ -5,7 +5,7 @@ interface RecentlyUsedOptions<T> {
   readonly weightOf?: (value: T) => number;
 }
 
-/** The values that were used last, by key: beyond the bounds, those that nobody has used for the longest time are dropped. */
+/** Keeps the values that were used last, by key. Beyond the limits, it drops the least recently used ones. */
 export class RecentlyUsed<T extends object | string> {
   /** The least recently used one first. */
   readonly #values = new Map<string, T>();

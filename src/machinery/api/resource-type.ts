@@ -38,7 +38,7 @@ export const qualified = ({ group, resource }: GroupResource): string =>
 export const apiVersionOf = ({ group, version }: GroupVersion): string =>
   group === "" ? version : `${group}/${version}`;
 
-/** The group and version that an apiVersion says. Undefined for one with two slashes (upstream: `ParseGroupVersion`). */
+/** The group and version in an apiVersion. Undefined for an apiVersion with two slashes (upstream: `ParseGroupVersion`). */
 export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
   const [first = "", second, third] = apiVersion.split("/", 3);
   if (third !== undefined) return undefined;
@@ -46,8 +46,8 @@ export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
 }
 
 /**
- * An apiVersion with at most one slash as it is usually spelled. Like upstream, `/v1` is `v1`, and one that names no version, or none
- * but the group, is the expected one.
+ * The usual spelling of an apiVersion with at most one slash. Like upstream, `/v1` becomes `v1`. An apiVersion that is empty, or is only a
+ * slash or the expected group with a slash, becomes the expected one.
  */
 export function plainApiVersion(apiVersion: string, expected: GroupVersion): string {
   if (apiVersion === "" || apiVersion === "/" || apiVersion === `${expected.group}/`) return apiVersionOf(expected);

@@ -1,4 +1,4 @@
-/** Objects in their order, to be read one after the other: each may be made only when it is read, anew each time. */
+/** Objects in order. Each may be made only when it is read, and made again at each iteration. */
 export interface SizedIterable<T> extends Iterable<T> {
   readonly length: number;
 }

@@ -1,6 +1,7 @@
 /**
- * What was thrown, as text for a log line or a message. Of an error of OpenSSL, the reason. Of one without a message, its code: Node.js
- * has none for a connection that no address of a host takes. Without the advice of Node.js to start Node.js in another way.
+ * The text of what was thrown, for a log line or a message. Of an OpenSSL error it is only the reason. Of an error without a message it is
+ * the code: Node.js gives no message when every address of a host refuses the connection. Node.js' advice to start it with another flag is
+ * left out.
  */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error
@@ -9,7 +10,7 @@ export const messageOf = (thrown: unknown): string =>
 
 const adviceOfNode = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/;
 
-/** The thread, the number, the library, the function, the reason, and where in its source, with a line feed. */
+/** OpenSSL's error line: thread, number, library, function, reason, place in the source, and a line feed. */
 const opensslError = /(?<![0-9A-F])[0-9A-F]{1,16}:error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]*):.*/s;
 
 /** The code of a system's error, such as `ENOENT`. Empty for anything else that was thrown. */

@@ -10,9 +10,9 @@ export class TransactionRefused extends Error {
 /** The part of one request in a transaction. */
 export interface TransactionMember {
   /**
-   * Waits for the writes of the other members. Then one member's `commit` is called with all writes, in the order of the
-   * members. Resolves with this member's part of what that returns. Rejects with TransactionRefused when there is no commit, and
-   * when this is not the member's first write.
+   * Waits for the writes of the other members. Then one member's `commit` is called with all writes, in the order of the members. Resolves
+   * with this member's part of the result. Rejects with TransactionRefused when there is no commit, and when this is not the member's first
+   * write.
    */
   join<Outcome>(write: object, commit: (writes: readonly object[]) => Promise<readonly Outcome[]>): Promise<Outcome>;
   /** The request has ended. Without a write of its own, nothing of the transaction is written. */
@@ -25,10 +25,7 @@ interface Joined {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Makes one transaction of the writes of several requests, each of which goes its own way through authentication,
- * authorization and admission.
- */
+/** Makes one transaction of the writes of several requests. Each request is authenticated, authorized and admitted by itself. */
 export function startTransaction(size: number): TransactionMember[] {
   const members: (Joined | undefined)[] = Array.from({ length: size });
   let isOver = false;

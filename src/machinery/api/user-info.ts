@@ -14,11 +14,11 @@ export const mastersGroup = "system:masters";
 export const nodesGroup = "system:nodes";
 export const nodeUsernamePrefix = "system:node:";
 
-/** The name in `system:node:NAME`, even where it is empty. Undefined for other usernames. */
+/** The NAME, possibly empty, of a username `system:node:NAME`. Undefined for other usernames. */
 export const nodeNameOf = (username: string): string | undefined =>
   username.startsWith(nodeUsernamePrefix) ? username.slice(nodeUsernamePrefix.length) : undefined;
 
-/** The name of a node that is a member of `system:nodes`, even where it is empty (upstream: `nodeidentifier`). */
+/** The name, possibly empty, of a node that is a member of `system:nodes` (upstream: `nodeidentifier`). */
 export function memberNodeNameOf({ username, groups }: UserInfo): string | undefined {
   const name = nodeNameOf(username);
   return name !== undefined && groups.includes(nodesGroup) ? name : undefined;
@@ -30,7 +30,7 @@ export const serviceAccountsGroup = "system:serviceaccounts";
 export const serviceAccountUsername = (namespace: string, name: string): string =>
   `${serviceAccountUsernamePrefix}${namespace}:${name}`;
 
-/** The account in `system:serviceaccount:NAMESPACE:NAME`, whatever the two are. Undefined for other usernames. */
+/** The account in `system:serviceaccount:NAMESPACE:NAME`. The two names are not checked. Undefined for other usernames. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
   const start = serviceAccountUsernamePrefix.length;

@@ -4,13 +4,13 @@ import type { Headers } from "./http-message.ts";
 const tokenPrefix = "base64url.bearer.authorization.k8s.io.";
 
 interface Subprotocols {
-  /** What is offered for use, in the client's order. */
+  /** The protocols that the client offers, in its order. */
   readonly offered: readonly string[];
   /** Bearer tokens, still encoded. */
   readonly tokens: readonly string[];
 }
 
-/** Takes the tokens out of the list of subprotocols, so that nothing answers with one. */
+/** Separates the tokens from the other subprotocols, so that no answer repeats a token. */
 export function subprotocolsOf(headers: Headers): Subprotocols {
   const words = subprotocolWords(headers);
   return {

@@ -14,12 +14,12 @@ export interface Decoded<T> {
 }
 
 /**
- * Makes the function that decodes the values of a schema: it checks their JSON types, removes unknown fields, applies defaults
- * and makes the value canonical: fields in schema order, maps in key order, presence as after Go's decoding and encoding, times
- * in UTC, base64 with padding. The result may share parts with the given value. Neither is ever changed.
+ * Makes the function that decodes the values of a schema: it checks their JSON types, removes unknown fields, applies defaults and makes
+ * the value canonical: fields in schema order, maps in key order, presence as after Go's decoding and encoding, times in UTC, base64 with
+ * padding. The result may share parts with the given value. Neither is ever changed.
  *
- * Throws a TypeMismatch in Go's words, for the fault that Go's decoder tells: the first time or quantity that cannot be read, or
- * else the first fault in document order.
+ * Throws a TypeMismatch in Go's words, for the fault that Go's decoder reports: the first time or quantity that cannot be read, or else the
+ * first fault in document order.
  */
 export function compileDecoder<T>(schema: ObjectSchema<T>): (value: unknown, reading?: Reading) => Decoded<T> {
   const decoder = decoderOf(schema);

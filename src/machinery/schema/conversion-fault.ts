@@ -8,8 +8,8 @@ interface Target {
 }
 
 /**
- * What upstream's `DefaultUnstructuredConverter` says of a value of the wrong type. Undefined for types that read themselves from
- * JSON: their words are those of Go's decoder.
+ * The message of upstream's `DefaultUnstructuredConverter` for a value of the wrong type. Undefined for types that decode themselves from
+ * JSON, for which Go's decoder has the message.
  */
 export function conversionFault(value: unknown, { schema, literal, goType }: Target): string | undefined {
   const kind = kindOf(value, literal);
@@ -40,5 +40,5 @@ function kindOf(value: unknown, literal: string): string {
   return isInt64(value) && /^-?\d*$/.test(literal) ? "int64" : "float64";
 }
 
-/** Whether Go reads a number into a map as an int64. All others become a float64 there. */
+/** Whether Go reads a number into a map as an int64. Other numbers become a float64 there. */
 export const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;

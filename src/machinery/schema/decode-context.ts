@@ -15,12 +15,12 @@ export class MapKey {
 }
 
 /**
- * Whose words tell of a wrong type: those of Go's JSON decoder, or those of upstream's converter, which reads the result of a
- * strategic merge patch.
+ * Whose words report a wrong type: those of Go's JSON decoder, or those of upstream's converter, which reads the result of a strategic
+ * merge patch.
  */
 export type Reading = "parsed" | "converted";
 
-/** The type that a value should have. `literal` is that of a number, where it matters. */
+/** The type that a value should have. `literal` is the number as it was written, where that matters. */
 interface NamedType {
   readonly schema: Schema;
   readonly literal?: string;
@@ -49,8 +49,8 @@ export class DecodeContext {
   }
 
   /**
-   * Saves the fault of a value that is not of the schema's type. The value is left out: Go's decoder reads on, and tells the first
-   * fault at the end. A time or a quantity that it cannot read ends the decoding at once. Upstream's converter ends it at any fault.
+   * Saves the fault of a value that is not of the schema's type, and leaves the value out. Go's decoder reads on, and reports the first
+   * fault at the end. Only a time or a quantity that it cannot read ends the decoding at once. Upstream's converter stops at any fault.
    */
   saveMismatch(value: unknown, named: NamedType): undefined {
     if (this.#saved === undefined) this.#save(this.mismatch(value, named));

@@ -31,7 +31,7 @@ export function strictFaults({
 export const repeatedKeyFault = ({ key, line }: RepeatedKey): string =>
   `line ${line}: key ${goQuoted(key)} already set in map`;
 
-/** All of them in one message, in the words of upstream's YAML library. */
+/** All repeated keys in one message, in the words of upstream's YAML library. */
 export const repeatedKeysFault = (keys: readonly RepeatedKey[]): string =>
   `yaml: unmarshal errors:\n${keys.map((key) => `  ${repeatedKeyFault(key)}`).join("\n")}`;
 

@@ -6,8 +6,8 @@ import { InvalidQuantity, parseQuantity } from "../api/quantity.ts";
 import { TypeMismatch } from "./decode-faults.ts";
 
 /**
- * The largest number below 2^63. Integers beyond 2^53 become the nearest number, which for the largest ones is 2^63: shown to
- * clients, it would be no int64, and they could not read the object, nor a list with it.
+ * The largest number below 2^63. Integers beyond 2^53 become the nearest number, which for the largest ones is 2^63. That is no int64:
+ * clients could not read the object, nor a list that contains it.
  */
 export const largestInt64: number = 2 ** 63 - 2 ** 10;
 
@@ -80,13 +80,13 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
   quantity: (schema) => (value, context) => {
     if (typeof value === "number") {
       const literal = literalOf(context);
-      // A patch has moved the number away from its literal, and it is rounded.
+      // A patch moved the number, so its literal is unknown, and the number was rounded.
       if (literal === undefined && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
         throw context.mismatch(value, { schema, literal: String(value) });
       }
       return canonicalQuantity(literal ?? String(value));
     }
-    // What is neither becomes a text that is no quantity.
+    // A value that is neither a number nor a text becomes a text that is no quantity.
     return canonicalQuantity(typeof value === "string" ? value.trim() : "{}");
   },
   intOrString: (schema) => {

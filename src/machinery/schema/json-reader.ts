@@ -35,14 +35,17 @@ const numberLiterals = new WeakMap<object, Map<string, string>>();
 export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
   numberLiterals.get(container)?.get(String(key));
 
-/** Notes the literal of a number that a patch puts into a container, or that none is known: what was there before had its own. */
+/**
+ * Records the literal of a number that a patch puts into a container. Undefined: no literal is known, and the one of the replaced value is
+ * removed.
+ */
 // oxlint-disable-next-line max-params -- as setMember
 export function setNumberLiteral(container: object, key: string, literal: string | undefined): void {
   if (literal !== undefined) literalsOf(container).set(key, literal);
   else numberLiterals.get(container)?.delete(key);
 }
 
-/** Notes for a copy of an object what is known of its numbers. */
+/** Copies the recorded literals of an object's numbers to a copy of the object. */
 export function copyNumberLiterals(object: object, copy: object): void {
   const literals = numberLiterals.get(object);
   if (literals !== undefined) numberLiterals.set(copy, new Map(literals));
@@ -52,13 +55,13 @@ export function copyNumberLiterals(object: object, copy: object): void {
 export interface MemberPlace {
   /** `metadata.labels.d` */
   readonly path: string;
-  /** Where its key is in the text. 0 in a text without repeated members: there the value has the text's order. */
+  /** The offset of its key in the text. 0 in a text without repeated members: there the order of the value is the order of the text. */
   readonly position: number;
 }
 
 const memberPositions = new WeakMap<object, Map<string, number>>();
 
-/** Where a member of an object first is in the text; see `MemberPlace`. */
+/** The offset in the text where a member of an object first occurs; see `MemberPlace`. */
 export const positionOfMember = (object: object, key: string): number => memberPositions.get(object)?.get(key) ?? 0;
 
 const repeatedMembers = new WeakMap<object, Set<string>>();
@@ -75,7 +78,9 @@ function noteRepeatedMember(object: object, key: string): void {
 export interface JsonReading {
   /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
   readonly isLatin1?: boolean;
-  /** The object of a repeated member replaces the earlier one, as in Go's maps. Else it is merged into it, as in Go's structs. */
+  /**
+   * Whether the object of a repeated member replaces the earlier object, as in Go's maps. Otherwise the two are merged, as in Go's structs.
+   */
   readonly replacesRepeated?: boolean;
 }
 
@@ -120,7 +125,7 @@ export class JsonReader {
     return nested === undefined ? this.#readScalar(container, key) : yield* nested;
   }
 
-  /** The steps that read the object or list that begins here. Undefined: a scalar does, which needs none. */
+  /** The steps that read the object or list that begins here. Undefined when a scalar begins here, which needs no steps. */
   #nestedValue(container: Container, key: string | number): Generator<undefined, Container> | undefined {
     const opening = this.#character();
     if (opening !== "{" && opening !== "[") return undefined;
@@ -155,7 +160,7 @@ export class JsonReader {
     const earlier = this.#positions.get(object);
     const positions = earlier ?? new Map<string, number>();
     if (earlier === undefined) this.#positions.set(object, positions);
-    // What it is merged into has members that this one does not repeat.
+    // The earlier object, into which this object is merged, may have members that this object does not repeat.
     const merged = earlier && new Set<string>();
     this.#skipSpaceBeforeToken();
     if (this.#take("}")) return object;
@@ -184,7 +189,10 @@ export class JsonReader {
     }
   }
 
-  /** Notes a repeated member, and returns its key: upstream reads its value, with what is repeated in it, before it sees the key. */
+  /**
+   * Records a repeated member, and returns its key. The caller reports the key after its value: upstream reports the keys that are repeated
+   * in the value first.
+   */
   #repeatedKey(key: string, start: number): RepeatedKey | undefined {
     if (this.#duplicateFields.size < maximumStrictFaults) {
       const path = this.#pathText();
@@ -308,7 +316,7 @@ export class JsonReader {
     return true;
   }
 
-  /** A space when the text is at its end: that is how Go words a text that ends inside a literal. */
+  /** The current character. At the end of the text it is a space, as in Go's message for a text that ends inside a literal. */
   #character(): string {
     return this.#text[this.#position] ?? " ";
   }
@@ -317,7 +325,7 @@ export class JsonReader {
     if (isSpace(this.#text.charCodeAt(this.#position))) this.#passOver(spaces);
   }
 
-  /** Goes to the end of the characters of a pattern. They may be megabytes, and a loop would take several times as long. */
+  /** Moves behind the characters that a pattern matches. They may be megabytes, for which a loop would take several times as long. */
   #passOver(pattern: RegExp): void {
     pattern.lastIndex = this.#position;
     pattern.test(this.#text);

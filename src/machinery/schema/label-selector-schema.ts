@@ -7,7 +7,7 @@ import { atomicList, mapOf, named, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
 import { always, omitEmpty } from "./struct.ts";
 
-/** A condition of a selector that is written as a list of them. */
+/** One condition of a selector that is written as a list of conditions. */
 export const labelSelectorRequirement = object({
   goType: "v1.LabelSelectorRequirement",
   package: metaPackage,

@@ -25,7 +25,7 @@ export class DefinitionCollector {
   readonly #names: Names;
   readonly #definitions = new Map<string, OpenApiSchema>();
 
-  /** Names start with the domain of their group in reverse order: `io.k8s`; those of types that all share, with the server's. */
+  /** Names of definitions start with the reversed domain of their group (`io.k8s`), or of the server for types that all groups share. */
   constructor({ openApi, names }: { readonly openApi: 2 | 3; readonly names: Names }) {
     this.#openApi = openApi;
     this.#names = names;
@@ -44,7 +44,7 @@ export class DefinitionCollector {
     return this.#reference(name);
   }
 
-  /** Adds a definition without a schema to the types that all groups share. `goType`: in the apimachinery's packages. */
+  /** Adds a definition without a schema to the types that all groups share. `goType` is relative to apimachinery's packages. */
   addShared(goType: string, definition: OpenApiSchema): OpenApiSchema {
     const name = `${domainOf(this.#names)}.apimachinery.pkg.${goType}`;
     this.#definitions.set(name, definition);
@@ -115,7 +115,7 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
   };
 }
 
-/** Scalars that programs know by the names of their definitions, where these are upstream's. */
+/** Scalars that client programs recognise by the names of their definitions, if these are upstream's names. */
 const namedScalars: Readonly<Partial<Record<ScalarType, { readonly goType: string; readonly description: string }>>> = {
   time: { goType: "apis.meta.v1.Time", description: "A time as in RFC 3339, to the second." },
   microTime: { goType: "apis.meta.v1.MicroTime", description: "A time as in RFC 3339, to the microsecond." },
@@ -123,7 +123,7 @@ const namedScalars: Readonly<Partial<Record<ScalarType, { readonly goType: strin
   intOrString: { goType: "util.intstr.IntOrString", description: "A number or a text, such as a port or its name." },
 };
 
-/** What OpenAPI 2 has no word for. */
+/** Types that OpenAPI 2 cannot express. */
 const unionTypes: Readonly<Partial<Record<ScalarType, OpenApiSchema>>> = {
   quantity: { oneOf: [{ type: "string" }, { type: "number" }] },
   intOrString: { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] },
@@ -137,7 +137,7 @@ const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   bytes: { type: "string", format: "byte" },
   time: { type: "string", format: "date-time" },
   microTime: { type: "string", format: "date-time" },
-  // Go's structured-merge-diff takes a number for upstream's Quantity, and under another name only for a format that it does not know.
+  // Go's structured-merge-diff accepts a number here only under upstream's name of Quantity, or for a format that it does not know.
   quantity: { type: "string", format: "quantity" },
   intOrString: { type: "string", format: "int-or-string" },
 };

@@ -42,7 +42,7 @@ export interface OpenApiV2 {
 /** The ways to prove who one is. */
 export type SecuritySchemes = Readonly<Record<string, ApiKey>>;
 
-/** Each is enough. It names its schemes, with the scopes that it needs of them. */
+/** Alternatives, each of which is enough. An alternative names its schemes, with the scopes that it needs of each. */
 export type SecurityRequirements = readonly Readonly<Record<string, readonly string[]>>[];
 
 /** A header that holds a secret. */
@@ -63,7 +63,7 @@ export interface OperationV2 {
   readonly tags: readonly string[];
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
-  /** Absent when there are none: Kubernetes' own reader tells an empty list from an absent one. */
+  /** Absent when there are none: Kubernetes' own reader distinguishes an empty list from an absent one. */
   readonly parameters?: readonly ParameterV2[];
   readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: OpenApiSchema }>>;
   readonly "x-kubernetes-action": string;
@@ -83,7 +83,7 @@ export interface ParameterV2 {
 const objectMediaTypes = ["application/json", "application/yaml", protobufMediaType];
 const watchMediaTypes = ["application/json;stream=watch", `${protobufMediaType};stream=watch`];
 
-/** Upstream's, by whose name programs that are written from a document find where their token goes. */
+/** Upstream's schemes: client generators find by these names where the token goes. */
 const securitySchemes: SecuritySchemes = {
   BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" },
 };
@@ -124,7 +124,7 @@ export function openApiV2(api: ApiDescription): OpenApiV2 {
   return { swagger: "2.0", info: infoOf(api), paths, definitions, securityDefinitions: securitySchemes, security };
 }
 
-/** In one document, only the first of two groups that begin with the same word is called by that word alone. */
+/** When two groups of a document begin with the same word, only the first is called by that word alone. */
 function uniqueOperations(resources: readonly DescribedResource[]): Operation[] {
   const groupOfWord = new Map<string, string>();
   for (const { group } of resources) {
@@ -167,7 +167,7 @@ const parametersOf = <T>(parameters: readonly T[]): { readonly parameters?: read
 
 const isPathParameter = (name: ParameterName): boolean => name === "name" || name === "namespace";
 
-/** What both versions say of a parameter. */
+/** The part of a parameter that both versions share. */
 const parameterOf = (name: ParameterName) => ({
   name,
   in: isPathParameter(name) ? ("path" as const) : ("query" as const),
@@ -175,10 +175,10 @@ const parameterOf = (name: ParameterName) => ({
   ...(isPathParameter(name) && { required: true }),
 });
 
-/** What both versions say of an operation before its bodies. */
+/** The part of an operation before its bodies that both versions share. */
 const identityOf = ({ description, id, tag }: Operation) => ({ description, operationId: id, tags: [tag] });
 
-/** What both versions say of an operation after its bodies. `answer` is that of a success. */
+/** The part of an operation after its bodies that both versions share. `answer` is the answer of a success. */
 const outcomeOf = ({ statusCodes, action, kind }: Operation, answer: { readonly description: string }) => ({
   responses: {
     ...Object.fromEntries(statusCodes.map((code) => [code, answer])),

@@ -44,12 +44,12 @@ export function* parseJsonInSteps(
  */
 export const parseJsonBytes = (bytes: Buffer): ParsedJson => atOnce(parseJsonBytesInSteps(bytes, decodeUtf8(bytes)));
 
-/** Like `parseJsonBytes`, of which `text` is what `decodeUtf8` makes. Yields between its steps. */
+/** Like `parseJsonBytes`, given the `text` that `decodeUtf8` returns for the bytes. Yields between its steps. */
 export function* parseJsonBytesInSteps(bytes: Buffer, text: string): Generator<undefined, ParsedJson> {
   try {
     return yield* parseJsonInSteps(text);
   } catch (error) {
-    // Only a text that is refused is read a second time, for its byte.
+    // Only a refused text is read a second time, to find the byte that the message names.
     if (error instanceof JsonSyntaxError && !isUtf8(bytes)) {
       yield* new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
     }
@@ -58,7 +58,7 @@ export function* parseJsonBytesInSteps(bytes: Buffer, text: string): Generator<u
 }
 
 /**
- * What `parseJson` makes of the JSON text of a value. Mostly that is the value itself: then there is no text. Neither is ever
+ * What `parseJson` would return for the JSON text of a value. Mostly that is the value itself, and no text is made. Neither is ever
  * changed.
  */
 export const parsedValue = (value: object): ParsedJson =>
@@ -134,8 +134,8 @@ const period = 0x2e;
 const lowerE = 0x65;
 
 /**
- * Like JSON.parse, for a text whose nesting is bounded, such as our own encoding of an object. Throws a SyntaxError, or in rare cases a
- * JsonSyntaxError.
+ * Like JSON.parse, for a text whose nesting is bounded, such as the server's own encoding of an object. Throws a SyntaxError, or in rare
+ * cases a JsonSyntaxError.
  */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -144,10 +144,10 @@ export function parseExactly(text: string): unknown {
 }
 
 /**
- * Whether JSON.parse may have read another key than this one. V8 14 compares the text of a key with the keys of earlier objects before
- * it resolves escapes: after an object with the key `k:{\\"name\\":`, it takes the key `k:{"name":"a"}` of the next one for that, which
- * has as many characters as the text of the other. So who sends the first could change what is read for others. Such a key always has a
- * backslash.
+ * Whether JSON.parse may have read another key instead of this one. V8 14 compares the text of a key with the keys of earlier objects
+ * before it resolves escapes. After an object with the key `k:{\\"name\\":`, it mistakes the key `k:{"name":"a"}` of the next object for
+ * that key, which has as many characters as the other's text. So the sender of the first object could change what is read for others. Such
+ * a key always has a backslash.
  */
 const mayBeMisread = (key: string): boolean => key.includes("\\");
 
@@ -163,7 +163,7 @@ interface Findings {
   members: number;
   readonly hasEscapes: boolean;
   readonly hasSurrogates: boolean;
-  /** False: a string is not well-formed, or a key may be another one in the text (see `mayBeMisread`). */
+  /** False when a string is not well-formed, or when a key may differ from the key in the text (see `mayBeMisread`). */
   isCertain: boolean;
 }
 

@@ -25,7 +25,7 @@ export function encodeEnvelope<T extends { readonly apiVersion: string; readonly
   return Buffer.concat([envelopeStart(object, message.length), message, envelopeEnd]);
 }
 
-/** What comes before an object's message of so many bytes. Behind it comes `envelopeEnd`. */
+/** The bytes before an object's message of this many bytes. `envelopeEnd` follows the message. */
 export function envelopeStart(
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
   messageBytes: number,
@@ -40,7 +40,7 @@ export function envelopeStart(
   return Buffer.concat([magic, writer.finish()]);
 }
 
-/** No contentEncoding and no contentType. */
+/** An empty contentEncoding and an empty contentType. */
 export const envelopeEnd = Buffer.from([3 * 8 + bytesType, 0, 4 * 8 + bytesType, 0]);
 
 /** Decodes an envelope. `raw` is a view of the given bytes. Throws a ProtobufError. */
@@ -58,7 +58,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
   while (reader.nextField()) {
     if (reader.field === 1) typeMeta = readTypeMeta(reader.message());
     else if (reader.field === 2) raw = reader.bytes();
-    // contentEncoding and contentType, which nobody needs. Upstream refuses those that are no strings, too.
+    // contentEncoding and contentType are not used. Like upstream, refuse values that are no strings.
     else if (reader.field === 3 || reader.field === 4) reader.string();
   }
   return { ...typeMeta, raw };
@@ -73,7 +73,7 @@ function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: stri
   return typeMeta;
 }
 
-/** How many bytes say the length of a watch frame. */
+/** The number of bytes that hold the length of a watch frame. */
 export const watchFrameLengthBytes = 4;
 
 /** Encodes one watch frame: four bytes of length, then a `WatchEvent` whose object is an envelope. */

@@ -49,7 +49,7 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
   empty: null,
 });
 
-/** A union: first which of the two it is, then both values. */
+/** A union: first the number of the member that is set, then both members. */
 const intOrString: ScalarCodec = {
   wireType: bytesType,
   write: (writer, value) =>

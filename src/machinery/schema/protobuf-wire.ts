@@ -42,7 +42,7 @@ export class ProtobufWriter {
     this.varint(field * 8 + type);
   }
 
-  /** Writes an integer. A negative one takes ten bytes, in two's complement. */
+  /** Writes an integer. A negative integer takes ten bytes, in two's complement. */
   varint(value: number): void {
     if (value < 0 || value > Number.MAX_SAFE_INTEGER) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
     let size = 1;
@@ -153,7 +153,7 @@ export class ProtobufReader {
     return this.#field;
   }
 
-  /** Moves to the next field; false at the end. Then read its value: one that is not read is skipped. */
+  /** Moves to the next field; false at the end. A value that is not read before the next call is skipped. */
   nextField(): boolean {
     if (this.#isUnread) this.#skip();
     if (this.#position >= this.#bytes.length) return false;
@@ -188,7 +188,7 @@ export class ProtobufReader {
     return (this.#shortVarint() ?? Number(BigInt.asIntN(32, this.#uint64()))) | 0;
   }
 
-  /** Beyond 2^53, returns the nearest number. */
+  /** Returns the nearest number for an integer beyond 2^53. */
   int64(): number {
     this.#expect(varintType);
     return this.#shortVarint() ?? Math.min(Number(BigInt.asIntN(64, this.#uint64())), largestInt64);
@@ -248,12 +248,12 @@ export class ProtobufReader {
     return start;
   }
 
-  /** Beyond 2^53, returns the nearest number. */
+  /** Returns the nearest number for an integer beyond 2^53. */
   #unsigned(): number {
     return this.#shortVarint() ?? Number(this.#uint64());
   }
 
-  /** A number of at most seven bytes: nearly all are. Undefined for a longer one, of which nothing is read. */
+  /** Reads a number of at most seven bytes, as nearly all are. Undefined for a longer number, of which nothing is read. */
   #shortVarint(): number | undefined {
     let value = 0;
     let factor = 1;

@@ -32,12 +32,12 @@ export function compileProtobuf<T>(schema: ObjectSchema<T>): ProtobufCodec<T> {
   };
 }
 
-/** What a message holds under one number. */
+/** A field of a message, by its number. */
 interface MessageField {
   readonly number: number;
-  /** Writes what it holds of an object, with tags. */
+  /** Writes the field's part of an object, with tags. */
   write(writer: ProtobufWriter, object: Readonly<JsonObject>): void;
-  /** Reads what follows a tag. What the object already holds of the field is kept, as protobuf requires. */
+  /** Reads the value behind a tag. Earlier values of the field in the object are kept, as protobuf requires. */
   read(reader: ProtobufReader, object: JsonObject): void;
 }
 
@@ -47,12 +47,12 @@ interface Message {
 }
 
 /**
- * How a value is written with its tag, and read behind it. For null and undefined, writes what Go writes for a value that was never
+ * How a value is written with its tag, and read behind the tag. For null and undefined, writes what Go writes for a value that was never
  * set.
  */
 interface ValueCodec {
   write(writer: ProtobufWriter, number: number, value: unknown): void;
-  /** An object is merged into what came before under its number. Anything else replaces that. */
+  /** An object is merged into the earlier value of its number. Any other value replaces the earlier one. */
   read(reader: ProtobufReader, before: unknown): unknown;
 }
 
@@ -63,7 +63,7 @@ function messageOf(schema: ObjectSchema): Message {
   );
 }
 
-/** The message in which fields are that are embedded so deep, and deeper. */
+/** The message that contains the fields whose embedding is at least this deep. */
 function messageAt(fields: readonly (readonly [string, Field])[], depth: number): Message {
   const embedded = Map.groupBy(fields, ([, { embeddedIn }]) => embeddedIn?.[depth]);
   return messageWith(

@@ -31,7 +31,7 @@ interface Place {
 
 type Visit = (value: unknown, place: Place) => void;
 
-/** Undefined for a schema that holds no references, as most do. */
+/** Undefined for a schema without references, as most are. */
 function visitorOf(schema: Schema): Visit | undefined {
   if (schema.type === "array") {
     const visit = visitorOf(schema.items);
@@ -72,7 +72,7 @@ function visitorOf(schema: Schema): Visit | undefined {
   };
 }
 
-/** `member` is a name, an object with one, or a list of these. An empty name refers to nothing. */
+/** `member` is a name, an object that contains a name, or a list of these. An empty name refers to nothing. */
 function referencesIn(
   member: unknown,
   { kind, nameIn, path }: NonNullable<Field["refersTo"]> & { readonly path: string },

@@ -3,7 +3,7 @@ import { isJsonObject } from "../api/json-object.ts";
 import { isRepeatedMember, maximumStrictFaults } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 
-/** The members of a value, and of the values in it, that its text has more than once: in document order, at most 100. */
+/** The members that the text of a value, or of the values in it, has more than once: in document order, at most 100. */
 export function repeatedMembersIn(value: unknown): MemberPlace[] {
   const places: MemberPlace[] = [];
   findRepeated(value, { path: "", places });

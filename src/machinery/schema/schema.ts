@@ -6,8 +6,8 @@
 export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | AnySchema;
 
 /**
- * `bytes` is base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` is RFC 3339 in microseconds. All three
- * are strings. A time that is always there and that nobody set is null.
+ * `bytes` is base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` is RFC 3339 in microseconds. All three are strings. A time
+ * that is always present and that nobody set is null.
  */
 export type ScalarType =
   | "string"
@@ -26,7 +26,7 @@ export interface ScalarSchema<T = unknown> {
   readonly type: ScalarType;
   /** The Go name of a named type, as in upstream's decoding errors: `v1.KeyUsage`. */
   readonly goType?: string;
-  /** The values that validation lets pass, for OpenAPI: decoding takes others too. Default: not listed. */
+  /** The values that validation allows, for OpenAPI. Decoding accepts other values too. Default: not listed. */
   readonly enum?: readonly string[];
   readonly [typed]?: T;
 }
@@ -130,7 +130,9 @@ export interface Field {
     /** The member that contains the name. Absent: the field does not contain the name. */
     readonly nameIn?: string;
   };
-  /** A rule asks `wasSentEmpty`: until an object is stored, Go tells an empty map, or empty bytes, from none. */
+  /**
+   * Whether a rule calls `wasSentEmpty` for the field: until an object is stored, Go distinguishes an empty map, or empty bytes, from none.
+   */
   readonly tellsEmpty?: boolean;
   /** OpenAPI lists the field as required. This does not validate: the kind's `validate` does. */
   readonly isRequired?: boolean;
@@ -184,7 +186,7 @@ export const setList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => 
   patchMerge: {},
 });
 
-/** A list of objects that some fields tell apart: apply merges it by all of them, a strategic merge patch by the first. */
+/** A list of objects that are identified by some of their fields: apply merges it by all of them, a strategic merge patch by the first. */
 export const mapList = <S extends Schema>(
   items: S,
   ...keys: readonly [mergeKey: string, ...moreKeys: readonly string[]]
@@ -196,7 +198,7 @@ export const mapList = <S extends Schema>(
   patchMerge: { mergeKey: keys[0] },
 });
 
-/** The same list for apply. A strategic merge patch replaces it. */
+/** The same list for apply, but replaced by a strategic merge patch. */
 export const replacedByPatch = <T>({ patchMerge: _merged, ...list }: ArraySchema<T>): ArraySchema<T> => list;
 
 /** A `mapList` of unions: objects whose fields exclude each other, such as the sources of a volume. */
@@ -205,7 +207,7 @@ export const unionList = <S extends Schema>(items: S, key: string): ArraySchema<
   patchMerge: { mergeKey: key, retainsKeys: true },
 });
 
-/** A list that is one value for apply, as its key need not be unique; a strategic merge patch goes by the key. */
+/** A list that is one value for apply, because its key need not be unique. A strategic merge patch merges it by the key. */
 export const atomicListWithMergeKey = <S extends Schema>(items: S, mergeKey: string): ArraySchema<Infer<S>[]> => ({
   ...atomicList(items),
   patchMerge: { mergeKey },

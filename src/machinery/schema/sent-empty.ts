@@ -1,4 +1,4 @@
-/** A key that is no name, so that nothing that reads, compares or writes the members of an object sees it. Copies of the object keep it. */
+/** A symbol as the key, so that code that reads, compares or writes an object's members does not see it. Copies of the object keep it. */
 const sentEmpty: unique symbol = Symbol("fields that were sent empty");
 
 interface SentEmpty {
@@ -9,6 +9,6 @@ interface SentEmpty {
 export const withSentEmpty = <T extends object>(object: T, fields: readonly string[]): T =>
   fields.length === 0 ? object : { ...object, [sentEmpty]: fields };
 
-/** Whether a field that `tellsEmpty` was sent as an empty map or text, and left out. What was stored says no. */
+/** Whether a field with `tellsEmpty` was sent as an empty map or text, and left out. False for stored objects. */
 export const wasSentEmpty = (object: object, field: string): boolean =>
   (object as SentEmpty)[sentEmpty]?.includes(field) === true; // only this file knows the symbol

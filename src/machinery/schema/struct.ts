@@ -49,7 +49,7 @@ export const pointer = builder("pointer");
 export const always = builder("always");
 export const nullable = builder("nullable");
 
-/** A field that is always there and that OpenAPI lists as required. */
+/** A field that is always present and that OpenAPI lists as required. */
 // oxlint-disable-next-line max-params -- a row of a table: names for its columns would hide the fields
 export const required = <S extends Schema>(number: number, schema: S, description: string): FieldOf<S, "always"> => ({
   ...always(number, schema, description),

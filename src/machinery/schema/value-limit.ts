@@ -26,17 +26,17 @@ export function checkValueCount(text: string, maximum = maximumValues): void {
   if (text.length >= maximum * 2 && countValues(text, maximum) > maximum) throw tooManyValues(maximum);
 }
 
-/** How many values a JSON text contains. Stops where there are more than the maximum, and where a reader refuses the text. */
+/** The number of values in a JSON text. Stops counting above the maximum, and where a reader refuses the text. */
 export const countValues = (text: string, maximum: number): number => structureOf(text, maximum).values;
 
-/** Whether a JSON text is nested more deeply than a reader reads. Throws a 413 for too many values. Does not check syntax. */
+/** Whether a JSON text is nested more deeply than a reader accepts. Throws a 413 for too many values. Does not check syntax. */
 export function isTooDeep(text: string): boolean {
   const { values, depth } = structureOf(text, maximumValues);
   if (values > maximumValues) throw tooManyValues();
   return depth > maximumJsonDepth;
 }
 
-/** `depth`: where it stops. */
+/** `depth`: the nesting where the counting stops. */
 function structureOf(text: string, maximum: number): { readonly values: number; readonly depth: number } {
   let values = 0;
   let depth = 0;

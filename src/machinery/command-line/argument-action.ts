@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What the command line says besides a command's argument. */
+/** The rest of the command line, besides a command's argument. */
 interface ActionOptions<Flags> {
   readonly flags: Flags;
   readonly self: Command;

@@ -18,7 +18,7 @@ export interface CertificateNameFlags {
   readonly usage?: readonly string[];
 }
 
-/** Adds those flags. `defaultCommonName` is for the help. */
+/** Adds the flags of `CertificateNameFlags`. `defaultCommonName` is for the help. */
 export const withCertificateNameFlags = (command: Command, defaultCommonName: string): Command =>
   command
     .option("--common-name <name>", `the subject's common name; default: ${defaultCommonName}`)
@@ -34,7 +34,7 @@ export const withCertificateNameFlags = (command: Command, defaultCommonName: st
       ),
     );
 
-/** What the flags name. Addresses are in their usual form. */
+/** What the flags name. Addresses are in canonical form. */
 export interface CertificateNames {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -61,7 +61,7 @@ export function certificateNamesOf(flags: CertificateNameFlags, defaultCommonNam
   return { commonName, organizations: organization, subjectAltNames, usages: usage ?? defaultUsages(subjectAltNames) };
 }
 
-/** What a certificate with these names is for when nobody says it: servers have DNS names and addresses. */
+/** The usages of a certificate with these names when no flag gives usages: servers have DNS names and addresses. */
 export const defaultUsages = ({
   dnsNames,
   ipAddresses,

@@ -11,13 +11,13 @@ import { parseJsonObject } from "../api/json-object.ts";
 
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;
-  /** For each answer, from the request to its last byte; 0 is no limit. Watches end by their own signal. */
+  /** For each answer, from the request to its last byte; 0 is no limit. A watch has no limit: its own signal ends it. */
   readonly timeoutMilliseconds: number;
 }
 
 /** How commands reach a server: every answer is bounded in time, and every failure is explained. */
 export function commandTransport({ transport, timeoutMilliseconds }: CommandTransportOptions): Transport {
-  // The bound on the whole answer takes the place of the bound between two bytes.
+  // The limit for the whole answer replaces the limit for the time between two bytes.
   const https = httpsTransport({ ...transport, timeoutMilliseconds: 0 });
   return {
     async send(request) {
@@ -48,7 +48,7 @@ function signalOf(request: ClientRequest, timeout: AbortSignal | undefined): Pic
   return signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
 }
 
-/** Clocks that differ by less than this cannot be the reason why a credential is refused. */
+/** Clocks that differ by less than this cannot be the reason why the server refuses a credential. */
 const tolerableSkewMilliseconds = 60_000;
 
 interface Refusal {
@@ -59,14 +59,14 @@ interface Refusal {
   readonly now: number;
 }
 
-/** Whether a server refuses a request because of its credentials: they are wrong, or there are none. */
+/** Whether a server refuses a request because its credentials are wrong or missing. */
 const isRefusedLogin = (status: number, transport: HttpsTransportOptions): boolean =>
   status === 401 ||
   (status === 403 &&
     transport.bearerToken?.() === undefined &&
     currentCredentials(transport).clientCertificate === undefined);
 
-/** Explains such a refusal by what can be seen of the credentials here, and says how to get better ones. */
+/** Explains the refusal from what the client can see of its own credentials, and says how to get better ones. */
 const refusedCredentials = (refusal: Refusal): CommandFailure =>
   new CommandFailure(
     `the server ${refusal.transport.server} does not know you (${refusal.status}): ${reasonFor(refusal)}`,
@@ -106,7 +106,7 @@ interface Validity {
   readonly until?: number;
 }
 
-/** The times of a JWT (RFC 7519 4.1), unverified: they are only shown. Other tokens have none. */
+/** The times of a JWT (RFC 7519 4.1), unverified, because they are only shown. Other tokens have none. */
 function validityOfToken(token: string): Validity {
   const claims = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
   const { nbf, exp } = parseJsonObject(claims) ?? {};

@@ -6,7 +6,7 @@ export async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const { promise: ended, resolve } = Promise.withResolvers<undefined>();
   terminal.once("close", () => resolve(undefined));
-  // A listener here would otherwise be the terminal's own, which only closes it.
+  // Without this listener, Ctrl-C would only close the prompt.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended]);

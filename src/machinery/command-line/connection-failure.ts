@@ -1,7 +1,7 @@
 import { connectionFault } from "../client/https/connection-fault.ts";
 import { CommandFailure } from "./command-failure.ts";
 
-/** Explains why there was no answer. `server` is the URL. What is explained already stays as it is. */
+/** Explains why there was no answer. `server` is the URL. A CommandFailure, which is explained already, stays as it is. */
 export function connectionFailure(cause: unknown, server: string): unknown {
   if (cause instanceof CommandFailure || !(cause instanceof Error)) return cause;
   const fault = connectionFault(cause, "the kubeconfig");
@@ -10,7 +10,7 @@ export function connectionFailure(cause: unknown, server: string): unknown {
   return new CommandFailure(`cannot reach the server ${server}: ${fault.text}`, { exit, cause });
 }
 
-/** A server that says nothing, or stops in the middle of an answer. */
+/** The failure of a server that does not answer, or stops in the middle of an answer. */
 export const noAnswerInTime = (server: string, timeoutMilliseconds: number): CommandFailure =>
   new CommandFailure(
     `the server ${server} did not answer within ${timeoutMilliseconds / 1000}s; it may be overloaded, or something ` +

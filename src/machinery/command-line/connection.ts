@@ -27,7 +27,7 @@ export interface ServerConnection {
   readonly names: Names;
   /** The namespace of `--namespace`, else of the kubeconfig's context, else `default`. */
   readonly namespace: string;
-  /** The duration of `--timeout`, at most that of a timer. 0 means no limit. */
+  /** The duration of `--timeout`, cut to the longest that a timer can wait. 0 means no limit. */
   readonly timeoutMilliseconds: number;
 }
 
@@ -69,15 +69,15 @@ export function withConnectionFlags(command: Command): Command {
 }
 
 export interface ConnectOptions {
-  /** All requests go through it. */
+  /** Wraps the transport, so that all requests go through it. */
   readonly observed?: (transport: Transport) => Transport;
   /** Reads the kubeconfig again when it or a file that it names changes. Default: it is read once. */
   readonly followed?: FollowedFiles;
 }
 
 /**
- * Connects as the flags say, and detects the names that the server uses. From a followed kubeconfig, the next request has the new
- * credentials and CAs; one with another server, way to it or user to act as is not used. Throws UsageError, KubeconfigError or
+ * Connects as the flags say, and detects the names that the server uses. When a followed kubeconfig changes, the next request uses its new
+ * credentials and CAs. A change of the server, of the proxy or of the user to act as is not used. Throws UsageError, KubeconfigError or
  * CommandFailure.
  */
 export async function connect(
@@ -130,8 +130,8 @@ export async function connect(
 }
 
 /**
- * Connects, does the work of a command, and always closes the connections. Throws UnreadableAnswer when a field of an answer has
- * another type than its API says.
+ * Connects, does the work of a command, and always closes the connections. Throws UnreadableAnswer when a field of an answer has another
+ * type than the API defines.
  */
 export async function withServer(
   flags: ConnectionFlags,
@@ -164,7 +164,7 @@ function withToken(transport: HttpsTransportOptions, token: string | undefined):
   return { ...anonymous, bearerToken: () => token };
 }
 
-/** Undefined: whom the kubeconfig says. */
+/** The user to act as. Undefined: the user that the kubeconfig names. */
 function actingUserOf({ as: user, asGroup: groups = [] }: ConnectionFlags): ActingUser | undefined {
   if (user === undefined && groups.length > 0) throw new UsageError("--as-group: give --as too");
   for (const name of [user ?? "", ...groups]) {

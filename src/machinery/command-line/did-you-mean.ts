@@ -1,8 +1,8 @@
 const longestName = 100;
 
 /**
- * ` (did you mean secure-port?)` after a name that is not known, or "" when no known name is near. Near is a name that differs in
- * its case and separators alone, or by at most two slips: a letter too many, missing, wrong, or swapped with its neighbour.
+ * ` (did you mean secure-port?)` after an unknown name, or "" when no known name is similar. A similar name differs only in case and
+ * separators, or by at most two typing errors: a letter added, missing, wrong, or swapped with its neighbour.
  */
 export function didYouMean(name: string, known: Iterable<string>): string {
   if (name.length > longestName) return "";
@@ -17,7 +17,7 @@ export function didYouMean(name: string, known: Iterable<string>): string {
 /** `secureport` of `secure-port`, `secure_port` and `securePort`. */
 const lettersOf = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, "");
 
-/** The distance of Damerau and Levenshtein, in which no letter is changed twice (optimal string alignment). */
+/** The Damerau-Levenshtein distance, in which no letter is changed twice (optimal string alignment). */
 function slipsBetween(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);

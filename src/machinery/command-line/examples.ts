@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What an example does, and its command line. */
+/** The purpose of an example, and its command line. */
 export type Example = readonly [purpose: string, line: string];
 
 const examples = new WeakMap<Command, readonly Example[]>();

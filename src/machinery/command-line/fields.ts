@@ -58,12 +58,12 @@ export class Fields {
     return new Fields(this.take(name), { path: this.pathOf(name), faults: this.faults });
   }
 
-  /** The fields of an entry of a list, which `list` has given with its path. */
+  /** The fields of a list's entry. `list` has returned the entry with its path. */
   at(value: unknown, path: string): Fields {
     return new Fields(value, { path, faults: this.faults });
   }
 
-  /** The text, also when `faultOf` finds a fault in it: so the faults of other fields are found too. */
+  /** The text, even when `faultOf` finds a fault in it, so that the faults of other fields are found too. */
   text(name: string, faultOf: FaultOfText = () => undefined): string | undefined {
     const value = this.take(name);
     if (value === undefined) return undefined;
@@ -132,7 +132,9 @@ export class Fields {
     return list?.slice(0, maximum);
   }
 
-  /** Refuses the entries of a list whose name another has. `""`: the entry has no name, and a fault already. */
+  /**
+   * Refuses entries of a list that have the same name. An entry with the name `""` is skipped, because its missing name is a fault already.
+   */
   refuseSameNames(list: string, entries: readonly { readonly name: string }[]): void {
     const first = new Map<string, number>();
     for (const [index, { name }] of entries.entries()) {

@@ -78,8 +78,8 @@ export interface GivenFlags {
 }
 
 /**
- * Converts raw values to typed ones. The command line takes precedence over the environment, that over the configuration
- * file, and that over the defaults. Throws UsageError for an unknown key or an invalid value.
+ * Converts raw values to typed ones. The command line takes precedence over the environment, the environment over the configuration file,
+ * and the file over the defaults. Throws UsageError for an unknown key or an invalid value.
  */
 export function resolveFlags<F extends Flags>(
   flags: F,
@@ -118,8 +118,8 @@ export function settingsOf<F extends Flags, T>(
 }
 
 /**
- * The error to throw for one of the use of given values. The message of a UsageError names flags: where the command line does not
- * give such a flag, the message then also says what does. Any other error stays as it is.
+ * The error to throw when given values cannot be used. The message of a UsageError names flags. If such a flag is not on the command line,
+ * the message then also says what sets it. Any other error stays as it is.
  */
 export function sayingOrigin(error: unknown, given: GivenFlags): unknown {
   if (!(error instanceof UsageError)) return error;
@@ -130,7 +130,7 @@ export function sayingOrigin(error: unknown, given: GivenFlags): unknown {
   return new UsageError(`${error.message} (${origins.join("; ")})`, { cause: error.cause });
 }
 
-/** Undefined for a flag that the command line gives, or nothing does. */
+/** Says what sets a flag. Undefined when the command line does, or nothing. */
 function originOf(name: string, { commandLine, environment = {}, file, fileName }: GivenFlags): string | undefined {
   if (commandLine[name] !== undefined) return undefined;
   if (environment[name] !== undefined) return `${environmentName(name)} sets --${name}`;
@@ -142,7 +142,7 @@ const nameOfFile = (fileName: string | undefined): string =>
 
 const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type === "strings" ? [] : undefined);
 
-/** `given` says where, for messages. */
+/** `given` names the origin of the value, for messages. */
 function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonly given: string }): unknown {
   const fail = (fault: string): never => {
     throw new UsageError(`${given}: ${JSON.stringify(raw)} ${fault}`);
@@ -154,7 +154,7 @@ function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonl
     throw new UsageError(`${given} is empty; give a value, or leave it out (is a shell variable not set?)`);
   };
   const isList = flag.type === "strings" && Array.isArray(raw);
-  // In the file, a list or a mapping would become a text such as "[object Object]", and a folder of that name.
+  // Without this check, a list or a mapping in the file would become a text such as "[object Object]", and a folder of that name.
   if ((isList ? raw : [raw]).some((one) => typeof one === "object")) {
     refuse(flag.type === "strings" ? "one value or a list of values" : "one value");
   }
@@ -192,7 +192,7 @@ function chosen(
   throw new UsageError(`${given}: ${JSON.stringify(text)} is not one of ${choices.join(", ")}`);
 }
 
-/** A certificate and its private key as the files of two flags. */
+/** The files of a certificate and its private key, which two flags name. */
 export interface KeyPairFiles {
   /** The names of the flags, for messages. */
   readonly certificateFlag: string;
@@ -201,7 +201,7 @@ export interface KeyPairFiles {
   readonly keyFile: string;
 }
 
-/** Undefined when neither file is given. Throws UsageError for one without the other. */
+/** Undefined when neither file is given. Throws UsageError when only one is. */
 export function keyPairFiles<CertificateFlag extends string, KeyFlag extends string>(
   values: Readonly<Record<CertificateFlag | KeyFlag, string | undefined>>,
   { certificateFlag, keyFlag }: { readonly certificateFlag: CertificateFlag; readonly keyFlag: KeyFlag },
@@ -220,7 +220,7 @@ const environmentPrefix = "SIGNET_";
 export const environmentName = (flag: string): string =>
   `${environmentPrefix}${flag.toUpperCase().replaceAll("-", "_")}`;
 
-/** Warns of variables that are nearly, but not quite, one of a setting: they set nothing. */
+/** Warns of variables whose names are nearly those of settings: they set nothing. */
 export function warnOfMisspelledVariables(
   names: Iterable<string>,
   environment: Readonly<Record<string, string | undefined>>,

@@ -3,9 +3,9 @@ import { answerFault } from "../client/answer-fault.ts";
 import { CommandFailure, exitCodes, SeveralFailures } from "./command-failure.ts";
 
 /**
- * Does the work of a command for each name in turn. A name that is refused, is not confirmed or takes too long does not keep the
- * later ones from being done, as in kubectl. What is the same for all of them ends it: no connection, or no credentials. Throws what
- * failed at the end.
+ * Does the work of a command for each name in turn, as kubectl does: a name that is refused, is not confirmed or takes too long does not
+ * stop the work for later names. A failure that concerns all of them does, such as no connection or refused credentials. Throws the
+ * failures at the end.
  */
 export async function forEachName(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];

@@ -21,7 +21,7 @@ export function kubeconfigOutput(
   );
 }
 
-/** A file that is missing or no kubeconfig holds none. */
+/** Whether the file holds other clusters or users. False for a file that is missing or is no kubeconfig. */
 function holdsOthers(file: string, user: string): boolean {
   try {
     const { fields } = parseSource(readConfig(file, { isPipeRefused: true, hasFlags: false }), file);

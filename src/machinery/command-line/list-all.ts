@@ -5,7 +5,7 @@ import { EndlessList, listPages } from "../client/list-pages.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { startProgress } from "./progress.ts";
 
-/** Lists all objects, a page at a time, and says on a terminal how far it has come. */
+/** Lists all objects, page by page. On a terminal, shows how many it has. */
 export async function listAll<T extends ApiObject>(
   resource: ResourceClient<T>,
   options: ListOptions = {},
@@ -20,7 +20,7 @@ export async function listAll<T extends ApiObject>(
       if ((page.metadata.continue ?? "") !== "") progress.show(`reading: ${items.length} so far`);
     }
   } catch (error) {
-    // The list has changed too much since it began: all at once, then.
+    // The list's continue token has expired. List all objects in one request instead.
     if (first !== undefined && error instanceof ApiError && error.code === 410) return await resource.list(options);
     if (!(error instanceof EndlessList)) throw error;
     throw new CommandFailure("the server's list has no end; look at the server's log", { exit: "unreachable" });

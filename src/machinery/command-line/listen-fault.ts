@@ -6,7 +6,7 @@ import { errorCode } from "../api/thrown-error.ts";
 const portFlags = "signet serve: --secure-port or --revocation-http-address, signet agent: --port";
 const addressFlags = "signet serve: --bind-address or --revocation-http-address, signet agent: --listen-address";
 
-/** Why the system let nobody listen at an address, and what to do. Undefined for another error. */
+/** Says why the system refuses to listen at an address, and what to do. Undefined for another error. */
 export function listenFault(error: unknown): string | undefined {
   const { syscall, address, port, hostname } = error as NodeJS.ErrnoException & Place; // of Node.js; each may be missing
   if (!(error instanceof Error) || !["listen", "bind", "getaddrinfo"].includes(syscall ?? "")) return undefined;
@@ -36,8 +36,8 @@ interface Place {
 }
 
 /**
- * Listens for a moment. Resolves with the port, a free one for 0. Rejects with the system's error, which `listenFault` explains, when
- * that is not possible.
+ * Tries to listen at an address, and stops at once. Resolves with the port, which is a free one for 0. Rejects with the system's error,
+ * which `listenFault` explains.
  */
 export async function tryListening(address: { readonly host: string; readonly port: number }): Promise<number> {
   const server = createServer().listen(address);

@@ -21,7 +21,7 @@ export const logFlags = {
   },
 } as const satisfies Flags;
 
-/** What is logged, and how. */
+/** The settings of the log from its flags. */
 export const logSettings = (values: FlagValues<typeof logFlags>): LogSettings => ({
   level: values["log-level"],
   format: values["log-format"],

@@ -1,6 +1,6 @@
 /**
- * Reads the name of an object of a kind, as a person types it, or as `-o name` prints it here and in kubectl: `role.GROUP/NAME`.
- * No name of an object holds a slash, so nothing else is taken for that.
+ * Reads the name of an object of a kind, as a person types it, or as `-o name` prints it here and in kubectl: `role.GROUP/NAME`. Names of
+ * objects contain no slash, so the two forms differ.
  */
 export const nameWithoutKind =
   (kind: string) =>

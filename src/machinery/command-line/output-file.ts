@@ -14,10 +14,10 @@ import { UsageError } from "./flag.ts";
 
 /** A file that a flag or an argument names for a command's output. */
 export interface OutputFile {
-  /** What names it, as in the help: `--output-file`, `FILE`. */
+  /** The flag or argument that names the file, as in the help: `--output-file`, `FILE`. */
   readonly namedBy: string;
   readonly file: string;
-  /** Whether the command writes a private key there, and so replaces one. */
+  /** Whether the command writes a private key there, and may therefore replace an existing key. */
   readonly isForKey?: boolean;
 }
 
@@ -52,7 +52,7 @@ function refuseToReplaceKey(output: OutputFile): void {
   throw new UsageError(`${namedBy}: ${file} holds a private key and is not replaced; name another file, or remove it`);
 }
 
-/** A key is searched in this much: even a long chain before it is shorter. */
+/** How much of a file is searched for a key. Even a long chain before the key is shorter. */
 const searchedBytes = 2 ** 20;
 
 function holdsPrivateKey(file: string): boolean {
@@ -67,14 +67,14 @@ function holdsPrivateKey(file: string): boolean {
   }
 }
 
-/** Writes a private key or a token (0600) and replaces an existing file, and what kills left of it. Throws CommandFailure. */
+/** Writes a private key or a token (0600) and replaces an existing file. Removes what killed writes left of it. Throws CommandFailure. */
 export const writePrivateOutput = (output: OutputFile, contents: string | Uint8Array): void =>
   explain(output, () => {
     removeAbandoned(output.file, systemClock.now());
     writePrivateFile(output.file, contents);
   });
 
-/** Writes a private key (0600) unless there is a file already, and returns whether it did. Throws CommandFailure. */
+/** Writes a private key (0600) unless the file exists, and returns whether it was written. Throws CommandFailure. */
 export const writeNewKeyOutput = (output: OutputFile, pem: string): boolean =>
   explain(output, () => {
     removeAbandoned(output.file, systemClock.now());
@@ -83,7 +83,7 @@ export const writeNewKeyOutput = (output: OutputFile, pem: string): boolean =>
 
 /** Writes public data and replaces an existing file, unless it holds a private key. Throws CommandFailure. */
 export function writePublicOutput(output: OutputFile, contents: string): void {
-  // Another flag of the command may have made the key just now.
+  // Another flag of the command may have written the key just before.
   refuseToReplaceKey(output);
   explain(output, () => writePublicFile(output.file, contents));
 }

@@ -56,7 +56,7 @@ export interface Listing<T extends ApiObject> {
   readonly columns: readonly TextColumn<T>[];
 }
 
-/** Prints a list as a table, or in the format of the flag. An empty table is a line on standard error, as with kubectl. */
+/** Prints a list as a table, or in the format of the flag. For an empty table, it prints a line on standard error, as kubectl does. */
 export function printList<T extends ApiObject>(list: ApiList<T>, { flags, type, columns }: Listing<T>): void {
   const names = list.items.map(({ metadata }) => objectName(type, metadata.name));
   const isForPeople = flags.output === undefined || flags.output === "wide";
@@ -81,7 +81,7 @@ export function textTableOf<T>(
 export const objectName = ({ kind, group }: ResourceType, name = ""): string =>
   `${kind.toLowerCase()}${group === "" ? "" : `.${group}`}/${name}`;
 
-/** Writes to standard output. That it cannot be written is reported where the command line is run. */
+/** Writes to standard output. The code that runs the command line reports a failure to write. */
 export function writeOutput(text: string): void {
   process.stdout.write(text);
 }
@@ -89,8 +89,8 @@ export function writeOutput(text: string): void {
 const jsonOf = (value: unknown): string => `${escapedInJson(JSON.stringify(value, null, 2))}\n`;
 
 /**
- * Strings with characters that would steer a terminal are quoted and escaped; so are those that older readers of YAML take
- * for times or truth values.
+ * Quotes and escapes strings with characters that would steer a terminal, and strings that older readers of YAML take for times or truth
+ * values.
  */
 function yamlOf(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });

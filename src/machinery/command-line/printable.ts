@@ -1,6 +1,6 @@
 import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
-/** The same but for the line feed: documents in JSON and YAML have several lines. */
+/** `unprintableCharacters` without the line feed: documents in JSON and YAML have several lines. */
 const unprintableInDocument = new RegExp(`(?!\\n)${unprintableCharacters.source}`, "gu");
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
@@ -9,7 +9,7 @@ const hexadecimal = (value: number, digits = 0): string => value.toString(16).pa
 export const printable = (text: string): string =>
   text.replace(unprintableCharacters, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
 
-/** Whether a text has characters that a terminal must not get, besides ends of lines. */
+/** Whether a text has characters that must not reach a terminal, besides line feeds. */
 export const hasUnprintable = (text: string): boolean => text.search(unprintableInDocument) >= 0;
 
 /** Escapes such characters as strings of JSON do. The value stays the same. */

@@ -1,4 +1,4 @@
-/** Says on a terminal what a command is doing. Says nothing elsewhere: no log needs a line that is written over. */
+/** Shows on a terminal what a command is doing. Shows nothing elsewhere: no log needs a line that is overwritten. */
 export interface Progress {
   show(text: string): void;
   /** Removes the line. */

@@ -7,20 +7,23 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { formatDistinguishedName } from "../../pki/names/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
-/** What is read again while requests wait. */
+/** The limit for a file that is read again while requests wait. */
 const largestFollowedBytes = 2 ** 20;
-/** A hundred thousand lines of tokens, or certificates. */
+/** A hundred thousand lines of tokens or certificates fit. */
 const largestSettingsBytes = 16 * 2 ** 20;
 
 /** Reads a file that a flag names. Throws UsageError for what is not a regular file of at most 16 MiB. */
 export const readSettingsFile = (flag: string, file: string): string =>
   readBounded({ flag, file, largestBytes: largestSettingsBytes });
 
-/** Reads a small file that a flag names, such as one that is read again whenever it changes: as above, of at most 1 MiB. */
+/**
+ * Reads a small file that a flag names, such as a file that is read again whenever it changes. Throws UsageError for what is not a regular
+ * file of at most 1 MiB.
+ */
 export const readFollowedFile = (flag: string, file: string): string =>
   readBounded({ flag, file, largestBytes: largestFollowedBytes });
 
-/** In place of the file there may be something that never ends, such as a pipe or a device. */
+/** Never reads without a limit: instead of a file there may be a pipe or a device that never ends. */
 function readBounded({
   flag,
   file,

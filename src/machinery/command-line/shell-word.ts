@@ -1,11 +1,11 @@
 import { unprintableCharacters } from "../api/unprintable-characters.ts";
 
-/** Nothing in it means anything to a shell. */
+/** A word without characters that have a meaning in a shell. */
 const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;
 
 /**
- * Writes a text, such as a path, as one word of a command that a person can paste into bash or zsh: as it is where it can be, else in
- * quotes, and with escapes for what a terminal must not get.
+ * Writes a text, such as a path, as one word of a command that a person can paste into bash or zsh: unchanged where possible, else in
+ * quotes, with escapes for characters that must not reach a terminal.
  */
 export function shellWord(text: string): string {
   if (text.search(unprintableCharacters) < 0)

@@ -1,12 +1,13 @@
 /**
- * One press of Ctrl-C may send two signals: the terminal sends one to every process, and npm, or another one that started this, passes
- * its own on. So does `timeout`.
+ * One press of Ctrl-C may send two signals: the terminal signals every process, and a parent such as npm passes its own signal on. So does
+ * `timeout`.
  */
 export const passedOnMilliseconds = 1000;
 
 /**
- * Resolves with the first SIGTERM or SIGINT, which then no longer end the process. Each one that comes more than a second later calls
- * `endNow`. One listener does both: between a first that is taken away and a second, a signal would end the process by Node's default.
+ * Resolves with the first SIGTERM or SIGINT. From the call on, these signals do not end the process by themselves: each that comes more
+ * than a second after the first calls `endNow`. One listener handles both, because a signal between the removal of one listener and the
+ * addition of another would end the process.
  */
 export function stopSignal(endNow: () => void, now = (): number => performance.now()): Promise<string> {
   return new Promise((resolve) => {

@@ -9,10 +9,10 @@ export interface TextColumn<T> {
 }
 
 const gap = "   ";
-/** A column is not cut below this, or below its header. */
+/** A column is not cut to less than this, nor to less than its header. */
 const narrowest = 12;
 
-/** The columns of the terminal that shows the output; undefined when no terminal does, so that nothing is cut there. */
+/** The width of the terminal that shows the output, in columns. Undefined when standard output is no terminal, so that nothing is cut. */
 export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 /**
@@ -39,7 +39,7 @@ export function textTable(
     .join("\n");
 }
 
-/** Takes the excess from the widest column, until all fit or none can give more. */
+/** Takes the excess from the widest columns, until all fit or none can be narrower. */
 function fitted(
   needed: readonly number[],
   { header, width }: { readonly header: readonly string[]; readonly width: number },
@@ -52,7 +52,7 @@ function fitted(
     const widest = candidates.indexOf(Math.max(...candidates));
     const own = candidates[widest] ?? 0;
     if (own === 0) break;
-    // Down to the next widest column, then they take turns.
+    // Narrow this column to the next widest one. From then on, they take turns.
     const next = Math.max(least[widest] ?? 0, ...candidates.filter((one) => one < own), own - excess);
     widths[widest] = Math.min(next, own - 1);
     excess -= own - (widths[widest] ?? own);

@@ -1,18 +1,18 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { spendSteps } from "./cost-budget.ts";
 
-/** Functions by their signatures: `string.charAt(int): string`. A letter stands for any type, the same one wherever it stands. */
+/** Functions by their signatures: `string.charAt(int): string`. A single letter is a type parameter. */
 export type CelFunctions = Readonly<Record<string, (...given: never[]) => unknown>>;
 
 /**
- * The name under which the library keeps a function. Calls in expressions get the same suffix, so none of them reaches a function
- * of the library: those count other characters than CEL does, and some have no bound.
+ * The name under which a function is registered in the library. Calls in expressions get the same suffix, so no call reaches a function of
+ * the library itself: those count characters differently from CEL, and some have no limit on their work.
  */
 export const ownName = (name: string): string => `${name}_`;
 
 /**
- * Adds functions. Each call spends what it takes to read its values once; what takes longer, a body spends itself before it does
- * the work.
+ * Adds functions. Each call spends the steps that it takes to read its arguments once. A function that does more work spends steps for it
+ * itself, before the work.
  */
 export function addFunctions(environment: Environment, functions: CelFunctions): void {
   for (const [signature, body] of Object.entries(functions)) {
@@ -27,7 +27,7 @@ export function addFunctions(environment: Environment, functions: CelFunctions):
   }
 }
 
-/** The signatures with one body for each of some types, whose name they have as `T`. */
+/** Repeats signatures with the same body for each of some types: `T` stands for the type. */
 export const forTypes = (types: readonly string[], functions: CelFunctions): CelFunctions =>
   Object.fromEntries(
     types.flatMap((type) =>

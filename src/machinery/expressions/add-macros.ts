@@ -26,11 +26,11 @@ export function addMacros(environment: Environment): void {
   add("list.sortBy(ast, ast): dyn", sortBy);
 }
 
-/** How a comprehension over two variables uses the values of its body. */
+/** How a comprehension with two variables uses the values of its body. */
 interface Loop {
   readonly hasFilter: boolean;
   typeOf(body: Type, given: { readonly checker: Checker; readonly key: Type; readonly node: ASTNode }): Type;
-  /** `body` gives its value for the key that was last taken. */
+  /** `body` evaluates the body for the key that was taken last. */
   run(keys: Iterable<unknown>, body: () => unknown): unknown;
 }
 
@@ -39,7 +39,7 @@ const isTrue = (value: unknown): boolean => {
   return value;
 };
 
-/** A loop that ends with the first value that decides. As `||` has it, an error counts only when nothing does. */
+/** A loop that ends with the first value that equals `decision`. As with CEL's `||`, an error counts only when no value does. */
 const until =
   (decision: boolean): Loop["run"] =>
   (keys, body) => {

@@ -1,7 +1,7 @@
-/** Deeper values are refused: functions that walk through them call themselves. */
+/** Deeper values are refused, because the functions that walk through values are recursive. */
 const maximumDepth = 100;
 
-/** Why a value is refused. */
+/** A value is nested too deeply. */
 export class TooDeep extends Error {
   constructor() {
     super(`values are nested deeper than ${maximumDepth}`);
@@ -9,13 +9,13 @@ export class TooDeep extends Error {
 }
 
 /**
- * A copy of JSON as CEL reads it: objects are maps, and whole numbers are integers. The library also reads plain objects, but
- * takes time that grows with their size for each look at one, and fails where one has a key `constructor`. Fields without a
- * value are left out: CEL does not know `undefined`. Throws TooDeep.
+ * Copies a JSON value into CEL's types: objects become maps, and whole numbers integers. The library also reads plain objects, but each
+ * access takes time that grows with their size, and fails when a plain object has a key `constructor`. Fields without a value are left out:
+ * CEL does not know `undefined`. Throws TooDeep.
  */
 export const celValueOf = converter((value) => (Number.isSafeInteger(value) ? BigInt(value) : value));
 
-/** The same of a claim, in which all numbers are doubles (upstream decodes them so). */
+/** Like `celValueOf`, for a claim: all its numbers are doubles, as upstream decodes them. */
 export const celClaimOf = converter((value) => value);
 
 function converter(numberOf: (value: number) => number | bigint): (value: unknown) => unknown {
@@ -31,19 +31,19 @@ function converter(numberOf: (value: number) => number | bigint): (value: unknow
   return (value) => convert(value, 0);
 }
 
-/** The entries of a map. */
+/** The entries of a map. Undefined for other values. */
 export function celMapOf(value: unknown): ReadonlyMap<unknown, unknown> | undefined {
   if (value instanceof Map) return value;
   return isPlainObject(value) ? new Map(Object.entries(value)) : undefined;
 }
 
-/** Objects of other classes are types of their own: addresses, durations. */
+/** Whether a value is an object without a class. Objects of other classes, such as addresses and durations, are CEL types of their own. */
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 /**
- * Lists and bytes. JavaScript makes a text of all that is in them where they are a key, or where they are put in order. That text
- * has no bound: a list may hold another one twice, forty levels deep.
+ * Whether a value is a list or bytes. JavaScript turns a list or bytes into a text when they are used as a key or are sorted. That text has
+ * no limit: a list may hold another list twice, forty levels deep.
  */
 export const isSequence = (value: unknown): value is readonly unknown[] | Uint8Array =>
   Array.isArray(value) || value instanceof Uint8Array;

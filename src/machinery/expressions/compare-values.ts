@@ -16,8 +16,8 @@ export const orderedTypes = [
 ];
 
 /**
- * Below, above or equal: a number as sorting takes it. Spends what it may cost. Throws an Error for values that have no order, or
- * two types.
+ * Compares two values for sorting: negative, zero or positive. Spends steps for it. Throws an Error for values of two types, or without an
+ * order.
  */
 export function compareValues(one: unknown, other: unknown): number {
   if (one instanceof Uint8Array && other instanceof Uint8Array) {
@@ -46,9 +46,9 @@ function orderOf(value: unknown): Ordered {
   throw new Error("list elements must be comparable");
 }
 
-/** Equality as `==` has it. It is stopped with the budget: see `spendComparison`. */
+/** Equality as CEL's `==` defines it. Spends no steps: call `spendComparison` first. */
 export function isEqualValue(one: unknown, other: unknown): boolean {
-  // As `spendComparison` has it: a list may hold another one twice, forty levels deep.
+  // Equal parts are not walked, as in `spendComparison`: a list may hold another list twice, forty levels deep.
   if (one === other) return true;
   const [left, right] = [plainNumber(one), plainNumber(other)];
   if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) {
@@ -72,7 +72,7 @@ export function isEqualValue(one: unknown, other: unknown): boolean {
     return isEqualValue(left.value(), right.value());
   }
   if (left.constructor !== right.constructor) return false;
-  // Values with functions of their own, such as addresses, are equal when they are written alike, and others by their fields.
+  // Values with functions of their own, such as addresses, are equal when their texts are equal. Others are compared by their fields.
   if (left.toString !== Object.prototype.toString) return textOf(left) === textOf(right);
   return isEqualValue(new Map(Object.entries(left)), new Map(Object.entries(right)));
 }

@@ -34,7 +34,7 @@ export class CostBudget {
   }
 }
 
-/** One for all: an expression can fail many times after it was stopped, and traces of the stack are not free. */
+/** One error for all: an expression can fail many times after it was stopped, and stack traces cost time. */
 const overBudget = new OverBudget();
 
 /** Evaluation is synchronous, so only one budget is spent at a time. Outside of an evaluation nothing is counted. */

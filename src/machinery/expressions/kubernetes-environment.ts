@@ -23,7 +23,7 @@ let shared: Environment | undefined;
  */
 export function kubernetesEnvironment(): Environment {
   if (shared === undefined) {
-    // Lists may mix types, as the values of `format` do. What others may not mix is checked later.
+    // Lists may mix types, as the values of `format` do. `refuseMixedTypes` checks other lists later.
     shared = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits });
     for (const add of [
       addMacros,

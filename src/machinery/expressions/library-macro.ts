@@ -7,19 +7,19 @@ export interface LibraryType {
   readonly keyType?: LibraryType;
   readonly valueType?: LibraryType;
   readonly hasDynType: boolean;
-  /** Letters in it stand for any type. */
+  /** Whether the type has type parameters, which stand for any type. */
   readonly hasPlaceholderType: boolean;
   isDynOrBool(): boolean;
   matches(other: LibraryType): boolean;
 }
 
-/** The names that an expression can see. One that a macro adds hides an outer one. */
+/** The names that an expression can use. A name that a macro adds hides an outer name. */
 export interface Scope {
   forkWithVariable(name: string, type: LibraryType): InnerScope;
 }
 
 export interface InnerScope extends Scope {
-  /** The scope inside of another one at evaluation. */
+  /** The same scope inside the `outer` scope of one evaluation. */
   reuse(outer: Scope): InnerScope;
   setIterValue(value: unknown, evaluator: Evaluator): InnerScope;
 }
@@ -43,7 +43,7 @@ export interface MacroBody {
   run(given: { readonly evaluator: Evaluator; readonly scope: Scope }): unknown;
 }
 
-/** One use of a macro as the library calls it. The meter finds the parts of the expression among the fields. */
+/** One use of a macro, in the form that the library calls. The meter finds the parts of the expression among its fields. */
 export function libraryMacro(
   parts: Readonly<Record<string, ASTNode | undefined>>,
   { check, run }: MacroBody,

@@ -3,7 +3,7 @@ import { RecentlyUsed } from "../api/recently-used.ts";
 import { spendSteps } from "./cost-budget.ts";
 
 const longestPattern = 4096;
-/** The longest pattern once its repetitions are written out. It takes some 70 ms to compile. */
+/** The largest pattern, with its repetitions written out. It takes some 70 ms to compile. */
 const largestSize = 10_000;
 const stepsToCompile = 50;
 const maximumPatterns = 128;
@@ -23,14 +23,14 @@ export function linearPattern(pattern: string): RE2JS {
   return compiled;
 }
 
-/** Whether the pattern is found in the text. Spends what it may cost. */
+/** Whether the pattern is found in the text. Spends steps for the search. */
 export function isFound(text: string, pattern: string): boolean {
   const compiled = linearPattern(pattern);
   spendSteps(searchSteps(text, compiled));
   return compiled.matcher(text).find();
 }
 
-/** The first matches of a pattern, at most `limit`; all of them when it is negative, or left out. */
+/** The first matches of a pattern, at most `limit`; all of them when `limit` is negative or left out. Spends steps for each search. */
 export function findAll(
   text: string,
   { pattern, limit = -1 }: { readonly pattern: string; readonly limit?: number },
@@ -51,15 +51,15 @@ export function findAll(
 const searchSteps = (text: string, compiled: RE2JS): number =>
   1 + Math.ceil(text.length * (2 + compiled.programSize() / 8));
 
-/** What a group, a class or an alternative takes besides its characters. */
+/** The size of a group, a class or an alternative besides its characters. */
 const sizeOfPart = 12;
-/** A class of Unicode has hundreds of ranges. They are collected once, and looked through wherever it is repeated. */
+/** A Unicode class has hundreds of ranges. They are collected once, and searched wherever the class is repeated. */
 const sizeOfClass = 100;
 const sizeWithClasses = 8;
 /** Each character of a range is looked up when case does not matter: six milliseconds for most of Unicode. */
 const sizeOfFoldedRange = 1500;
 
-/** The length of a pattern with its counted repetitions written out, and more for what is slow. A bound, not the exact size. */
+/** An upper bound of a pattern's size: its length with counted repetitions written out, and more for parts that are slow. */
 export function patternSize(pattern: string): number {
   const groups: number[] = [];
   const ignoresCase = /\(\?[a-zA-Z]*i/.test(pattern);

@@ -5,8 +5,9 @@ import { spendSteps } from "./cost-budget.ts";
 import { durationOf, nanosecondsOf, timestampOf } from "./functions/time-text.ts";
 
 /**
- * A node as the library makes it (8.0.0). `evaluate` and `handle` are called once for each evaluation, on the way down and
- * with the values of the parts. That they are there, and are called, is held by a test: an upgrade that changes them fails it.
+ * A node as the library makes it (8.0.0). `evaluate` and `handle` are called once for each evaluation: `evaluate` before the parts are
+ * evaluated, `handle` with their values. A test checks that both exist and are called, so that an upgrade of the library that changes this
+ * fails.
  */
 interface LibraryNode {
   readonly op: string;
@@ -46,10 +47,10 @@ export function meter(root: unknown): void {
 const isLibraryNode = (value: object): value is LibraryNode =>
   "op" in value && "args" in value && "meta" in value && "evaluate" in value;
 
-/** Lists of arguments, and the records of macros. */
+/** Whether a value is a list of arguments, or the record of a macro. */
 const isPlain = (value: object): boolean => Array.isArray(value) || isPlainObject(value);
 
-/** Operators that only hand on the values of their parts, which have spent steps for them. */
+/** Operators that only pass on the values of their parts, which have spent steps for them already. */
 const passing: ReadonlySet<string> = new Set(["?:", "||", "&&", "accuValue", "accuInc", "accuPush", "!_", "-_"]);
 const comparing: ReadonlySet<string> = new Set(["==", "!=", "in"]);
 
@@ -90,7 +91,7 @@ function meterNode(node: LibraryNode): void {
   };
 }
 
-/** The errors whose cost was spent. An error passes every part around the one that failed, and costs once. */
+/** The errors whose cost was spent. An error passes through every part around the failed part, but its cost is spent once. */
 const failures = new WeakSet<object>();
 
 function isNewFailure(error: unknown): boolean {
@@ -99,59 +100,62 @@ function isNewFailure(error: unknown): boolean {
   return true;
 }
 
-/** An error takes some microseconds, and the library shows the place in the source. An expression may fail for each item of a loop. */
+/** An error takes some microseconds, because the library quotes the place in the source. An expression may fail for each item of a loop. */
 const stepsOfFailure = ({ input }: LibraryNode): number => 100 + input.length / 20;
 
-/**
- * The value of a map that is written out. The library makes a plain object, whose keys are all strings, and leaves some names
- * out.
- */
+/** The value of a map literal. The library would make a plain object, whose keys are all strings, and leave some names out. */
 function mapOf(node: LibraryNode, ...[evaluator, context]: readonly [unknown, unknown]): Map<unknown, unknown> {
   const entries = node.args as readonly (readonly [LibraryNode, LibraryNode])[];
   const valueOf = (part: LibraryNode): unknown => part.evaluate(evaluator, part, context);
   return new Map(entries.map(([key, value]) => [valueOf(key), valueOf(value)] as const));
 }
 
-/** The library makes integers of any size, dates of any year, and durations with a negative part. */
+/**
+ * Refuses values outside CEL's ranges, and normalises durations: the library makes integers of any size, dates of any year, and durations
+ * with negative nanoseconds.
+ */
 function inRange(value: unknown): unknown {
   if (typeof value === "bigint" && BigInt.asIntN(64, value) !== value) throw new Error("integer overflow");
   if (value instanceof Date) timestampOf(value.getTime());
   return value instanceof Duration ? durationOf(nanosecondsOf(value)) : value;
 }
 
-/** The keys of a map that is written out. */
+/** The keys of a map literal. */
 const writtenKeysIn = ({ op, args }: LibraryNode): LibraryNode[] =>
   op === "map" ? nodesOf((args as readonly (readonly unknown[])[]).map(([key]) => key)) : [];
 
-/** What is in the brackets behind a map or a list. */
+/** The expressions in the brackets behind a map or a list. */
 const soughtKeysIn = ({ op, args }: LibraryNode): LibraryNode[] =>
   op === "[]" || op === "[?]" ? nodesOf((args as readonly unknown[]).slice(1)) : [];
 
 const nodesOf = (parts: readonly unknown[]): LibraryNode[] =>
   parts.filter((part): part is LibraryNode => typeof part === "object" && part !== null && isLibraryNode(part));
 
-/** Lets a node have the value that `read` makes of its own. */
+/** Replaces the value of a node with what `read` returns for it. */
 function readThrough(node: LibraryNode, read: (value: unknown) => unknown): void {
   const { evaluate } = node;
   // oxlint-disable-next-line max-params -- what the library gives
   node.evaluate = (evaluator, own, context) => read(evaluate.call(node, evaluator, own, context));
 }
 
-/** A double without a fraction finds the key that is the same integer (upstream: cel-go's `baseMap.Find`). Throws for what is no key. */
+/**
+ * The key to look up: a double without a fraction finds the equal integer key (upstream: cel-go's `baseMap.Find`). Throws an Error for
+ * lists and bytes, which are no keys.
+ */
 function keyOf(value: unknown): unknown {
   if (isSequence(value)) throw new Error("unsupported key type: lists and bytes are no keys");
   return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value;
 }
 
-/** A key as it is written, which a map keeps. Throws for what is no key. */
+/** A key as it is written, which a map keeps. Throws an Error for lists and bytes, which are no keys. */
 function checkedKey(value: unknown): unknown {
   keyOf(value);
   return value;
 }
 
 /**
- * What is large costs something each time that it is read: loops copy the keys of a map, and texts are copied too. What is deep
- * does too: operators and functions look for the type of a list or a map through the first of its values, down to the last.
+ * A large value costs steps each time that it is read: loops copy the keys of a map, and texts are copied too. So does a deep value: to
+ * find the type of a list or a map, operators and functions follow the first value of each level to the last level.
  */
 function stepsOfResult(value: unknown): number {
   let steps = typeof value === "string" ? value.length / 10 : 0;
@@ -164,7 +168,7 @@ function stepsOfResult(value: unknown): number {
 function sizeOf(value: object): number {
   if (isSequence(value)) return value.length / 10;
   if (value instanceof Map) return value.size / 10;
-  // The library looks at all keys of a plain object, whatever it is used for.
+  // The library looks at all keys of a plain object at every use.
   return isPlainObject(value) ? Object.keys(value).length : 0;
 }
 
@@ -174,8 +178,8 @@ function firstOf(value: object): unknown {
 }
 
 /**
- * Spends for all that a comparison of two values can look at. It walks as the comparison does, and is stopped with the budget:
- * a list that holds another one twice, forty levels deep, is small, but cannot be walked through in any useful time.
+ * Spends the steps that a comparison of two values can take. It walks through the values as the comparison does, but the budget stops it: a
+ * list that holds another list twice, forty levels deep, is small, but nobody can walk through it in a useful time.
  */
 export function spendComparison(left: unknown, right: unknown): void {
   spendSteps(1);

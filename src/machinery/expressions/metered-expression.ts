@@ -6,33 +6,33 @@ import { prepareExpression } from "./prepare-expression.ts";
 /** An expression cannot be compiled. The message says why, for the person who wrote it. */
 export class ExpressionError extends Error {}
 
-/** No expression is longer than this: upstream's examples have a tenth. */
+/** The maximum length of an expression. Upstream's examples have a tenth of it. */
 const maximumExpressionLength = 16 * 1024;
-/** The patterns of an expression, in the unit of `patternSize`: two of the largest. */
+/** The limit for all patterns of an expression together, in the unit of `patternSize`: two of the largest. */
 const largestPatterns = 20_000;
 /** A CEL expression (https://cel.dev), checked and ready. */
 export interface Expression {
   readonly source: string;
-  /** The type of its result as far as it is known before it is evaluated: `bool`, `dyn`, `list<string>`. */
+  /** The type of its result as far as the type check finds it: `bool`, `dyn`, `list<string>`. */
   readonly type: string;
-  /** Every part of it, the root included, as the author wrote it, but for escapes. */
+  /** Every part of the expression, the root included, as the author wrote it, but with unescaped fields. */
   readonly nodes: readonly ASTNode[];
   /** How long its patterns take to compile, in the unit of `patternSize`. */
   readonly patternsSize: number;
-  /** Throws an Error for a value that is not there, a wrong type, or OverBudget. Its message may quote values. */
+  /** Throws an Error for a missing value or a wrong type, and OverBudget. The message may quote values. */
   evaluate(variables: Readonly<Record<string, unknown>>, budget: CostBudget): unknown;
 }
 
 interface CompileOptions {
-  /** The variables and functions that it may use. */
+  /** The variables and functions that the expression may use. */
   readonly environment: Environment;
   /** Whether fields may be written with escapes, as `kubernetes__dot__io`. */
   readonly hasEscapedFields?: boolean;
 }
 
 /**
- * Compiles an expression and counts its work: the library has no limit on it. Throws ExpressionError for a syntax or type
- * error, a name that is unknown, and a pattern that is not one of RE2.
+ * Compiles an expression so that its evaluation spends steps, because the library does not limit its work. Throws ExpressionError for a
+ * syntax or type error, an unknown name, and a pattern that RE2 does not accept.
  */
 export function compileExpression(
   source: string,
@@ -53,7 +53,7 @@ export function compileExpression(
     patternsSize,
     evaluate(variables, budget) {
       const result: unknown = withBudget(budget, () => program(variables));
-      // `a || b` continues when `a` fails, but an expression must not continue after it was stopped.
+      // CEL's `a || b` continues when `a` fails, but an expression must not continue after the budget stopped it.
       if (budget.isSpent) throw new OverBudget();
       return result;
     },
@@ -70,7 +70,7 @@ function readable<T>(parse: () => T): T {
 
 const longestMessage = 1024;
 
-/** Messages of the library, and what upstream's says in their place. */
+/** The library's messages, and upstream's message for each. */
 const upstreamsWords: readonly (readonly [RegExp, string])[] = [
   [/^No such key: (index out of bounds), index (-?\d+).*/, "$1: $2"],
   [/^No such key/, "no such key"],
@@ -80,8 +80,8 @@ const upstreamsWords: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * The first line of a message, without the suffix of our own functions, and in upstream's words: the library shows the place below it,
- * and can quote a value of any length before it.
+ * The first line of a message, in upstream's words and without the suffix of Signet's own functions. The library shows the place below the
+ * first line, and can quote a value of any length before that.
  */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return "not a CEL expression";

@@ -16,7 +16,7 @@ interface Declaration {
 interface LibraryNode {
   readonly meta: { readonly macro?: unknown; readonly alternate?: unknown };
   readonly checkedType?: Type;
-  /** The functions of a call's name. */
+  /** The functions that have a call's name. */
   readonly candidates?: Iterable<Declaration>;
   setMeta(key: string, value: unknown): unknown;
   check(checker: Checker, node: unknown, scope: Scope): Type;
@@ -28,18 +28,19 @@ const libraryNode = (node: ASTNode): LibraryNode => node as unknown as LibraryNo
 export interface PreparedExpression {
   /** Every part, the root included. */
   readonly nodes: readonly ASTNode[];
-  /** How long it takes to compile the patterns that are written out, in the unit of `patternSize`. */
+  /** How long the pattern literals take to compile, in the unit of `patternSize`. */
   readonly patternsSize: number;
-  /** Throws an Error for what Kubernetes refuses, and the library's type check accepts. It needs the types that were found. */
+  /** Throws an Error for literals that Kubernetes refuses although the library's type check accepts them. Call it after the type check. */
   checkLiterals(): void;
 }
 
-/** The functions of the library that are used as they are. */
+/** The functions of the library that expressions call directly. */
 const libraryFunctions: ReadonlySet<string> = new Set(["dyn", "type"]);
 
 /**
- * Makes a parsed expression one of CEL in Kubernetes before its types are checked: calls reach our own functions, `has` takes every
- * field, `.?` only one that its type has, and a type that stays open is `dyn`. Throws an Error for a macro that Kubernetes does not have.
+ * Adapts a parsed expression to CEL in Kubernetes, before its types are checked: calls reach Signet's own functions, `has` accepts every
+ * field, `.?` accepts only a field that the type has, and an unresolved type is `dyn`. Throws an Error for a macro that Kubernetes does not
+ * have.
  */
 export function prepareExpression(
   root: ASTNode,
@@ -62,7 +63,7 @@ export function prepareExpression(
 
 interface Place {
   readonly node: ASTNode;
-  /** Values to format may have any types. */
+  /** Whether the node is among the values of a `format` call, which may have any types. */
   readonly isInFormat: boolean;
 }
 
@@ -100,8 +101,8 @@ function prepareNode(node: ASTNode): void {
 }
 
 /**
- * The library leaves `T` where nothing says what it is, as in `[]`, and then finds no operator for it. Of several functions for a
- * list of unknown values it takes the first.
+ * The library keeps the type parameter `T` when nothing determines it, as in `[]`, and then finds no operator for it. When several
+ * functions accept a list of unknown values, the library takes the first, so the result becomes `dyn` if their result types differ.
  */
 function closeType(node: ASTNode): void {
   const own = libraryNode(node);
@@ -116,7 +117,10 @@ function closeType(node: ASTNode): void {
   };
 }
 
-/** The library takes any field of an optional value, and behind `.?`. One that its type does not have would never be there. */
+/**
+ * The library accepts any field of an optional value, and behind `.?`. This refuses a field that the type does not have, because it could
+ * never be present.
+ */
 function refuseUnknownField(node: ASTNode & { readonly args: readonly [operand: ASTNode, field: unknown] }): void {
   const own = libraryNode(node);
   const check = own.check.bind(node);
@@ -136,7 +140,7 @@ function hasSeveralTypes(receiver: Type | undefined, candidates: Iterable<Declar
   return new Set(possible.map(({ returnType }) => returnType.name)).size > 1;
 }
 
-/** The library's takes only fields of fields of a variable. */
+/** The library's own `has` accepts only fields of fields of a variable. */
 function hasMacro(field: ASTNode | undefined): unknown {
   if (field?.op !== ".") throw new Error("invalid argument to has() macro");
   const [operand, name] = field.args;
@@ -157,7 +161,7 @@ function hasMacro(field: ASTNode | undefined): unknown {
   );
 }
 
-/** Throws for values of several types where upstream does. A type that this server does not know may be the right one. */
+/** Throws an Error for literals that mix types where upstream does. A type that is not known before evaluation may be right. */
 function refuseMixedTypes(node: ASTNode): void {
   const groups = node.op === "list" ? [node.args] : node.op === "map" ? columnsOf(node.args) : [];
   for (const [first, ...others] of groups) {
@@ -176,7 +180,7 @@ const columnsOf = (entries: readonly (readonly [ASTNode, ASTNode])[]): ASTNode[]
   entries.map(([, value]) => value),
 ];
 
-/** Texts that are written out are read when the expression is compiled. */
+/** Reads text literals when the expression is compiled, and throws an Error for those that are not valid. */
 function refuseBadLiteral(node: ASTNode): void {
   const pattern = patternOf(node);
   if (pattern?.op === "value") linearPattern(String(pattern.args));

@@ -1,4 +1,4 @@
-/** Words that CEL keeps to itself: nothing else can have them as a name. */
+/** Words that CEL reserves: they cannot be used as names. */
 export const reservedWords: ReadonlySet<string> = new Set(
   (
     "true false null in as break const continue else for function if import let loop package namespace return " +

@@ -27,7 +27,7 @@ const impossible = (to: string): never => {
   throw new Error(`type conversion error from 'string' to '${to}'`);
 };
 
-/** More digits than an integer has. They are not looked at. */
+/** No integer has as many digits. A longer text is refused unread. */
 const longestNumber = 400;
 
 function integer(value: bigint): bigint {

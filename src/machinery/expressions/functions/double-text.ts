@@ -4,7 +4,7 @@ export function doubleText(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   const [digits = "", exponent = ""] = value.toExponential().split("e");
-  // JavaScript writes these without an exponent too.
+  // JavaScript writes these without an exponent, as Go does.
   if (Number(exponent) >= -4 && Number(exponent) < 6) return String(value);
   return `${digits}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
 }

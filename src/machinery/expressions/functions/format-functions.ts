@@ -18,7 +18,7 @@ const matching =
   (text: string): string[] =>
     pattern.test(text) ? [] : [fault];
 
-/** No part of these patterns can be read in two ways: they match in linear time. */
+/** No part of these patterns can match in two ways, so they match in linear time. */
 const uuid = /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$/;
 const base64 = /^(?=.)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** Upstream takes any character before the fraction. */

@@ -9,7 +9,7 @@ import { durationText, timestampText } from "./time-text.ts";
  * (`%.2f`). Throws an Error for a clause that is unknown, and for a value that is missing or of a wrong type.
  */
 export function formatText(text: string, values: readonly unknown[]): string {
-  // JavaScript finds all clauses before it shows the first.
+  // JavaScript finds all clauses before it calls the function for the first.
   spendSteps(text.length);
   let next = 0;
   // oxlint-disable-next-line max-params -- what JavaScript gives
@@ -52,14 +52,14 @@ function hexadecimal(value: unknown): string | undefined {
   return integerOf(value)?.toString(16);
 }
 
-/** What is no number, also as a text, in the words of Go's package for languages. */
+/** The text of NaN and of the infinities, which may also be given as a text, in the words of Go's `golang.org/x/text`. */
 function specialText(value: unknown): string | undefined {
   if (value === "NaN" || Number.isNaN(value)) return "NaN";
   if (value === "Infinity" || value === Infinity) return "∞";
   return value === "-Infinity" || value === -Infinity ? "-∞" : undefined;
 }
 
-/** The digits that Go writes, which are those of the exact value. */
+/** The digits that Go writes: those of the exact value, in groups of three. */
 function fixed(value: number, precision: number): string {
   const [whole = "", fraction] = exactFixed(value, precision).split(".");
   const grouped = whole.replaceAll(/\d(?=(?:\d{3})+$)/g, "$&,");

@@ -8,7 +8,7 @@ import { spendComparison } from "../meter.ts";
 
 type List = readonly unknown[];
 
-/** Equality with a value, which spends what it may cost. */
+/** Returns a test for equality with a value. The test spends steps. */
 const equals =
   (value: unknown) =>
   (one: unknown): boolean => {
@@ -19,7 +19,7 @@ const equals =
 const has = (list: List, value: unknown): boolean => list.some(equals(value));
 const contains = (list: List, others: List): boolean => others.every((one) => has(list, one));
 
-/** The least of a list, or with -1 the most. */
+/** The least value of a list, or the greatest when `sign` is -1. */
 function extreme(list: List, { name, sign }: { readonly name: string; readonly sign: 1 | -1 }): unknown {
   if (list.length === 0) throw new Error(`${name} called on empty list`);
   return list.reduce((found, one) => (sign * compareValues(one, found) < 0 ? one : found));
@@ -69,7 +69,7 @@ function distinct(list: List): unknown[] {
   return found;
 }
 
-/** The numbers from 0 up to, but not including, a limit. Spends before it makes them. */
+/** The numbers from 0 up to, but not including, a limit. Spends steps before it makes them. */
 function range(limit: bigint): bigint[] {
   const length = Math.max(0, Number(limit));
   spendSteps(length);

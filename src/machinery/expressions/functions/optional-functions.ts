@@ -12,7 +12,7 @@ function isZero(value: unknown): boolean {
   return typeof value === "object" && value !== null ? celMapOf(value)?.size === 0 : !value;
 }
 
-/** The values that are there. */
+/** The values of those optionals that have one. */
 const valuesOf = (list: readonly Optional[]): unknown[] => list.flatMap((one) => (one.hasValue() ? [one.value()] : []));
 
 /** CEL's optional values. `or`, `orValue`, `optMap` and `optFlatMap` are macros. */

@@ -24,7 +24,7 @@ class Quantity {
     return typeof value === "bigint" ? new Quantity(value * nanos, 0) : value;
   }
 
-  /** Whether it was written in whole ones, as upstream's `AsInt64` asks: `1.0` and `1000m` were not. */
+  /** Whether it was written as a whole number, which upstream's `AsInt64` requires: `1.0` and `1000m` were not. */
   get isInteger(): boolean {
     if (this.#power === undefined || this.#power < 0) return false;
     return BigInt.asIntN(64, this.nanos / nanos) === this.nanos / nanos;
@@ -41,7 +41,7 @@ class Quantity {
     const taken = Quantity.of(other);
     return new Quantity(this.nanos - taken.nanos, this.#powerWith(taken));
   }
-  /** Upstream counts a sum in the smaller of both powers. Nothing added leaves the other's. */
+  /** The power of a sum, which upstream counts in the smaller of both powers. When one of the two is zero, the other's power stays. */
   #powerWith(other: Quantity): number | undefined {
     if (this.#power === undefined || other.#power === undefined) return undefined;
     if (other.nanos === 0n) return this.#power;

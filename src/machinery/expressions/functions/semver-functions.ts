@@ -37,7 +37,7 @@ class Semver {
       const difference = one - (other.numbers[index] ?? 0n);
       if (difference !== 0n) return difference < 0n ? -1n : 1n;
     }
-    // A version is above its prereleases.
+    // A release has precedence over its prereleases.
     if (this.prerelease.length === 0 || other.prerelease.length === 0) {
       return BigInt(Math.sign(other.prerelease.length - this.prerelease.length));
     }
@@ -50,7 +50,7 @@ class Semver {
     return this.prerelease.length < other.prerelease.length ? -1n : 0n;
   }
 
-  /** The version without its build, which has no order. */
+  /** The version without its build metadata, which does not influence precedence. */
   toString(): string {
     return [this.numbers.join("."), ...(this.prerelease.length > 0 ? [this.prerelease.join(".")] : [])].join("-");
   }
@@ -78,7 +78,7 @@ function named(text: string, name: string): void {
   if (!/^[0-9A-Za-z-]+$/.test(text)) throw new Error(`Invalid character(s) found in ${name} ${JSON.stringify(text)}`);
 }
 
-/** A version as it is often written: with a `v`, with zeros in front, with parts left out (upstream: `normalizeAndParse`). */
+/** Completes an informal version: removes a leading `v` and leading zeros, and adds missing parts (upstream: `normalizeAndParse`). */
 function normalized(text: string): string {
   const [major = "", minor, ...rest] = text.replace(/^v/, "").split(".");
   const parts = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join(".")])];

@@ -6,15 +6,15 @@ import { findAll, isFound } from "../linear-pattern.ts";
 import { formatText } from "./format-text.ts";
 
 /**
- * A text by its characters: CEL counts code points, and JavaScript counts those above U+FFFF twice. A text without any is its own
- * list.
+ * The characters of a text as CEL counts them: code points. JavaScript counts a code point above U+FFFF as two. A text without any of these
+ * is returned itself.
  */
 export const characters = (text: string): string | readonly string[] =>
   /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
 
 const joined = (part: string | readonly string[]): string => (typeof part === "string" ? part : part.join(""));
 
-/** A text that nearly repeats itself is compared at every place: this is how upstream counts it. */
+/** A text that nearly repeats itself is compared at every position. Upstream computes the cost in the same way. */
 const spendSearch = (text: string, part: string): void =>
   spendSteps(Math.ceil(text.length / 10) * Math.max(1, Math.ceil(part.length / 10)));
 
@@ -31,7 +31,7 @@ function substring(text: string, ...[start, end]: readonly [bigint, bigint?]): s
 
 interface Search {
   readonly part: string;
-  /** Undefined: from the start, or the end. */
+  /** Where the search begins. Undefined: at the start, or at the end when `isLast`. */
   readonly offset: bigint | undefined;
   readonly isLast: boolean;
 }
@@ -47,7 +47,7 @@ function indexOf(text: string, { part, offset, isLast }: Search): bigint {
   return BigInt(found < 0 ? found : characters(text.slice(0, found)).length);
 }
 
-/** All parts, or at most `limit`, the last of which is the rest. */
+/** All parts, or at most `limit` parts, of which the last contains the rest. */
 function split(text: string, ...[separator, limit = -1n]: readonly [string, bigint?]): string[] {
   spendSearch(text, separator);
   if (limit === 0n) return [];
@@ -63,7 +63,7 @@ function replace(text: string, ...[old, by, limit = -1n]: readonly [string, stri
   const most = old === "" ? text.length + 1 : Math.floor(text.length / old.length);
   const times = limit < 0n ? most : Math.min(most, Number(limit));
   spendSteps((times * by.length) / 10);
-  // As Go has it: an empty text is found before each character, and at the end.
+  // As in Go, an empty text is found before each character, and at the end.
   const parts = old === "" ? ["", ...Array.from(text), ""] : text.split(old);
   const replaced = parts.slice(0, times + 1).join(by);
   const rest = parts.slice(times + 1);
@@ -102,7 +102,7 @@ const quote = (text: string): string =>
     spending((one) => quoted[one] ?? one),
   )}"`;
 
-/** What Go's `strings.TrimSpace` takes off. */
+/** The white space that Go's `strings.TrimSpace` removes. */
 const space = String.raw`[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const leadingSpace = new RegExp(`^${space}+`);
 

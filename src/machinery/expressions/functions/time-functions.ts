@@ -8,7 +8,7 @@ import { nanosecondsOf } from "./time-text.ts";
 const stepsOfTimeZone = 500;
 const longestTimeZone = 64;
 
-/** The same clock in UTC as a time zone shows: `Europe/Berlin`, `+02:30`. */
+/** A time whose UTC clock reads what the zone's clock shows at `time`: `Europe/Berlin`, `+02:30`. */
 function inTimeZone(time: Date, zone: string): Date {
   if (zone === "") return time;
   const offset = /^([+-]?\d{1,2}):(\d{1,2})$/.exec(zone);

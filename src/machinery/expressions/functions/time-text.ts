@@ -5,8 +5,8 @@ const nanosecondsPerSecond = 1_000_000_000n;
 const timestampPattern = /^\d{4}-\d{2}-(\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d{1,64})?(?:Z|[+-]\d{2}:[0-5]\d)$/;
 
 /**
- * A timestamp of RFC 3339, to a millisecond: later digits are dropped. Throws an Error for one that is not valid, or not in CEL's
- * range.
+ * Reads a timestamp of RFC 3339, to a millisecond: later digits are dropped. Throws an Error for a timestamp that is not valid, or not in
+ * CEL's range.
  */
 export function readTimestamp(text: string): Date {
   const parts = timestampPattern.exec(text);
@@ -40,7 +40,7 @@ const unitNanoseconds: Readonly<Record<string, bigint>> = {
 
 const longestDuration = 256;
 
-/** A duration as Go writes it: `1h30m`, `-1.5s`. Throws an Error for one that is not valid, or longer than 292 years. */
+/** Reads a duration as Go writes it: `1h30m`, `-1.5s`. Throws an Error for a duration that is not valid, or longer than 292 years. */
 export function readDuration(text: string): Duration {
   const parts =
     text.length > longestDuration
@@ -58,8 +58,8 @@ export function readDuration(text: string): Duration {
 }
 
 /**
- * A duration whose part of a second is never negative: the library adds and compares only those rightly. Throws an Error for one longer
- * than 292 years.
+ * A duration whose nanoseconds are never negative, because the library adds and compares only such durations correctly. Throws an Error for
+ * a duration longer than 292 years.
  */
 export function durationOf(nanoseconds: bigint): Duration {
   if (BigInt.asIntN(64, nanoseconds) !== nanoseconds) throw new Error("integer overflow");
@@ -69,7 +69,7 @@ export function durationOf(nanoseconds: bigint): Duration {
 
 export const nanosecondsOf = ({ seconds, nanos }: Duration): bigint => seconds * nanosecondsPerSecond + BigInt(nanos);
 
-/** In seconds: `5400s`, `-1.5s`. */
+/** The text of a duration in seconds: `5400s`, `-1.5s`. */
 export function durationText(value: Duration): string {
   const nanoseconds = nanosecondsOf(value);
   const [size, sign] = nanoseconds < 0n ? [-nanoseconds, "-"] : [nanoseconds, ""];

@@ -25,7 +25,7 @@ class CelUrl {
 
   constructor(text: string) {
     try {
-      // As upstream: the second takes the fragment off.
+      // As upstream, parse twice: the first checks the text, and the second separates the fragment.
       parseGoUrl(text, { isRequest: true });
       this.#parts = parseGoUrl(text, { isRequest: false });
     } catch (error) {
@@ -46,7 +46,7 @@ class CelUrl {
   get hostname(): string {
     return this.host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1");
   }
-  /** As it was written, unless it has characters that must be escaped. */
+  /** The path as it was written, unless it has characters that must be escaped. */
   get escapedPath(): string {
     const { path } = this.#parts;
     if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
@@ -74,7 +74,7 @@ class CelUrl {
 
 const decoded = (text: string): string => (text.includes("%") ? unescape(text) : text);
 
-/** An escape of what needs none is taken off, as Go has it. */
+/** As Go does, removes an escape that is not needed, and escapes what needs it. */
 function escaped(part: string): string {
   const isEscape = part.length === 3 && part.startsWith("%");
   const bytes = isEscape ? Buffer.from(part.slice(1), "hex") : Buffer.from(part);
@@ -90,7 +90,7 @@ export function addUrlFunctions(environment: Environment): void {
   environment.registerType(type, CelUrl);
   environment.registerOperator(`${type} == ${type}`, (one: CelUrl, other: CelUrl) => one.text === other.text);
   const part = (read: (url: CelUrl) => unknown) => (url: CelUrl) => {
-    // Each look at a part reads the text again.
+    // Each access to a part reads the whole text again.
     spendSteps(url.text.length / 10);
     return read(url);
   };

@@ -9,7 +9,7 @@ const authorityPrograms = () => import("./features/certificates/authorities/auth
 const storagePrograms = () => import("./server/backup/storage-programs.ts");
 const doctorPrograms = () => import("./server/doctor/doctor-programs.ts");
 
-/** Opens the store of a server for a program of its feature. */
+/** Opens the server's store for a program that works on the token keys. */
 async function onTokenKeys(
   config: ServerConfig,
   run: (programs: Awaited<ReturnType<typeof tokenKeyPrograms>>, keys: KeyStore) => Promise<void>,

@@ -1,4 +1,4 @@
-// Before anything else is loaded, so that no signal opens the debugger meanwhile.
+// Before anything else is loaded, because until then a signal opens the debugger.
 await import("./without-debugger.ts");
 
 const [, , command] = process.argv;

@@ -1,4 +1,4 @@
-/** `signet/client`: a typed client of the API, and what controllers are made of. */
+/** `signet/client`: a typed client of the API, and the building blocks of controllers. */
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { httpsTransport } from "../machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../machinery/client/kubeconfig/kubeconfig.ts";

@@ -38,7 +38,7 @@ export type { SubjectAltNames } from "../pki/names/subject-alt-names.ts";
 export { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
 
 /**
- * Returns what is wrong with the anchors of a ClusterTrustBundle, in upstream's words: nothing when each is a CA certificate in
- * PEM, there once.
+ * Returns what is wrong with the anchors of a ClusterTrustBundle, in upstream's words. Empty when each anchor is a CA certificate in PEM
+ * and occurs once.
  */
 export const validateTrustAnchors = (pem: string): string[] => atOnce(findAnchorFaults(pem));

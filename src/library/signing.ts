@@ -1,4 +1,4 @@
-/** `signet/signing`: what a signer needs that runs beside the server, with a CA that the server never sees. */
+/** `signet/signing`: building blocks of a signer that runs beside the server, with a CA that the server never sees. */
 export { loadSigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
 export type { SigningAuthorityInProcess as SigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
 export { certificateSigningRequestResource } from "../features/certificates/resources.ts";

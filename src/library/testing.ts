@@ -20,9 +20,9 @@ export interface TestServer {
   readonly caCertificates: string;
   /** The administrator's kubeconfig as text, for clients that take one. */
   readonly kubeconfig: string;
-  /** The same in a file, for `KUBECONFIG` and `--kubeconfig`. */
+  /** The same kubeconfig in a file, for `KUBECONFIG` and `--kubeconfig`. */
   readonly kubeconfigFile: string;
-  /** A client in this process that may do everything; it needs no connection. */
+  /** An in-process client that may do everything. It needs no connection. */
   readonly client: ApiClient;
   /** Ends requests and watches, then the server, and removes its folder. */
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export async function startServer({ profile, settings = {} }: TestServerOptions 
         "`npx signet serve` as a process of its own",
     );
   }
-  // Not before the version is known: an older Node.js cannot even link them.
+  // Imported only after the version check: an older Node.js cannot even link them.
   const [{ default: pino }, { MemoryStore }, { parseServerConfig }, server] = await Promise.all([
     import("pino"),
     import("../machinery/storage/backends/memory.ts"),
@@ -72,7 +72,7 @@ export async function startServer({ profile, settings = {} }: TestServerOptions 
   }
 }
 
-/** In memory where there is such a folder: keys are flushed to disk when they are made, and a test need not wait for it. */
+/** A folder in memory where the system has one: keys are flushed to disk when they are made, and a test need not wait for that. */
 function temporaryFolder(): string {
   try {
     accessSync("/dev/shm", constants.W_OK);

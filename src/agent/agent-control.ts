@@ -18,8 +18,8 @@ export interface ControlSocket {
 }
 
 /**
- * Lets commands of the same user, and of no other, talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns
- * the data directory, so a socket that is there is left from a process that has ended. A socket that cannot be opened is logged.
+ * Lets commands of the same user, and of no other, talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns the
+ * data directory, so an existing socket belongs to a process that has ended. A socket that cannot be opened is logged.
  */
 export async function openControlSocket(
   dataDirectory: string,
@@ -39,9 +39,9 @@ export async function openControlSocket(
     try {
       rmSync(path, { force: true });
     } catch (error) {
-      return report(error); // a folder is there: container engines make one for a missing file that is to be mounted
+      return report(error); // a folder is in the way: container engines make one when a missing file is to be mounted
     }
-    // Whatever the umask is, and whoever may enter the folder.
+    // So that no other user can connect, whatever the process's umask is and whoever may enter the folder.
     const umask = process.umask(0o177);
     server.listen({ path }, resolve);
     process.umask(umask);
@@ -66,7 +66,7 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
 }
 
 export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> => ({
-  outages: [], // an agent that has run since before an upgrade says nothing of them
+  outages: [], // an agent of an older version does not send outages
   ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // it is an agent's
 });
 

@@ -13,7 +13,7 @@ interface StopEvent {
 export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: string };
 
 interface SettingsFiles {
-  /** The files of the settings in use. Empty: none is ever read again for a change. */
+  /** The files of the settings in use. Empty: no file is followed. */
   readonly first: readonly string[];
   /** Reads and checks the settings again, and returns their files. Throws an error with one line for people. */
   readonly load: () => readonly string[];
@@ -45,7 +45,7 @@ export class AgentEvents {
     });
   }
 
-  /** Waits for the next event. To stop comes before all else; several reloads are one. */
+  /** Waits for the next event. A stop takes precedence over a reload, and several reloads become one. */
   async next(): Promise<AgentEvent> {
     for (;;) {
       const stop = this.#waiting.find(({ reason }) => reason === "stop");
@@ -55,7 +55,7 @@ export class AgentEvents {
     }
   }
 
-  /** Stops following the file. */
+  /** Stops following the files. */
   close(): void {
     this.#followed.stop();
   }

@@ -16,7 +16,7 @@ const limits = { connections: 128, connectionsPerAddress: 128 };
 
 export interface AgentListenerOptions extends ProbedProgram {
   readonly address: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly log: Log;
 }
@@ -29,8 +29,8 @@ export interface AgentListener {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/healthz` (as `/livez`) and `/metrics` over HTTPS, read only and without secrets. Until there is
- * a certificate, handshakes fail. Rejects when the port is taken.
+ * Serves `/livez`, `/readyz`, `/healthz` (as `/livez`) and `/metrics` over HTTPS, read only and without secrets. Handshakes fail until the
+ * agent has a certificate. Rejects when the port is taken.
  */
 export async function openAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { address, port, log } = options;
@@ -63,7 +63,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   server.listen({ host: address, port });
   await once(server, "listening");
-  // The process has no descriptor left for a connection. It may have one for the next.
+  // The process had no free file descriptor for a connection. It may have one for the next.
   server.on(
     "error",
     rateLimitedReport((error: Error, count) => log.error({ err: error, count }, "could not accept connections")),

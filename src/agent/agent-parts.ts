@@ -23,12 +23,12 @@ export interface AgentCertificates {
 export interface AgentParts extends AgentContext, AgentCertificates {
   readonly identity: NodeIdentity;
   readonly listener: AgentListener;
-  /** Says what the file of a trust bundle contains. */
+  /** Called with the contents of a trust bundle's file. */
   readonly onTrustBundle: BundleFileOptions["onContents"];
   readonly onAnchors: BundleFileOptions["onAnchors"];
 }
 
-/** The same, once the server's naming profile is known. */
+/** What the loops share once the server's naming profile is known. */
 export interface NodeParts extends AgentParts {
   readonly names: Names;
 }

@@ -22,11 +22,11 @@ export type AgentProgram = AgentSource &
   );
 
 interface AgentSource extends SettingsSource {
-  /** The data directory of the settings. Needs no server. */
+  /** Reads the data directory from the settings. Needs no server. */
   readonly dataDirectory: () => string;
 }
 
-/** Runs a command. Sets the process's exit code to 1 when what it shows is not in order. */
+/** Runs a command. Sets the process's exit code to 1 when the command finds a fault. */
 export async function runAgentProgram(program: AgentProgram, version: string): Promise<void> {
   switch (program.type) {
     case "run":
@@ -41,7 +41,7 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
     }
     case "check": {
       const isInOrder = await checkAgent(program.load(), { print: (line) => console.log(printable(line)), version });
-      // Meanwhile it may have been found that the lines cannot be written.
+      // A failure to write the lines may have set the exit code already.
       if (!isInOrder) process.exitCode ||= exitCodes.refused.code;
       return;
     }
@@ -53,9 +53,7 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
 
 const pollMilliseconds = 100;
 
-/**
- * For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it before, as an agent that runs.
- */
+/** For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it earlier, as with a running agent. */
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
   const settings = { ...program.load(), port: 0 };
   const folder = ownFolder(settings.dataDirectory);

@@ -4,11 +4,11 @@ import type { TlsCredentials } from "../machinery/client/https/tls-options.ts";
 import type { KeyType } from "../pki/keys/keys.ts";
 import type { CertificateOutput } from "./files/certificate-output.ts";
 
-/** What introduces a machine to the server until it has a certificate. `source` tells people where it comes from. */
+/** The credential of a machine that has no certificate yet. `source` tells people where it comes from. */
 export type BootstrapCredential =
   | { readonly type: "none" }
   | {
-      /** `token file`: the source is the path of a file that contains the token alone. */
+      /** `token file`: the source is the path of a file that contains only the token. */
       readonly type: "token" | "token file";
       readonly source: string;
       /** Read for each request, so that a new token is used at once. Undefined while there is none. */
@@ -19,15 +19,15 @@ export type BootstrapCredential =
 export interface ServerAccess {
   /** `https://host:port`, in the order in which they are tried; at least one. */
   readonly servers: readonly string[];
-  /** PEM of the CAs that the server's certificate must chain to, read for each request; undefined: the system's. */
+  /** PEM of the CAs that the server's certificate must chain to, read for each request; undefined: the system's CAs. */
   readonly caCertificates: () => string | undefined;
   /** Where the CAs come from, for messages. */
   readonly caSource?: CaSource;
-  /** The name that the server's certificate must be valid for, if it is not the host's. */
+  /** The name that the server's certificate must be valid for, if that is not the host's name. */
   readonly serverName?: string;
-  /** The proxy for all servers, in place of what the environment says. */
+  /** The proxy for all servers. It takes precedence over the environment. */
   readonly proxyUrl?: string;
-  /** The kubeconfig, the PEM files that it names, and those of `bootstrap`: all settings are read again when one changes. */
+  /** The kubeconfig, the PEM files that it names, and the files of `bootstrap`: when one changes, all settings are read again. */
   readonly followedFiles: readonly string[];
   readonly bootstrap: BootstrapCredential;
 }
@@ -35,18 +35,18 @@ export interface ServerAccess {
 /** A command of the operator that is run by `sh -c` after files have changed. */
 export interface Hook {
   readonly command: string;
-  /** Run before the command: when it fails, the command is not run. Both are tried again later. */
+  /** Run before the command. When the check fails, the command is not run, and both are tried again later. */
   readonly check: string | undefined;
   /** The check and the command are each ended after this time. */
   readonly timeoutMilliseconds: number;
 }
 
-/** A key store without keys, for programs that do not read PEM. */
+/** A key store that contains no keys but certificates, for programs that do not read PEM. */
 export interface TrustStoreFormat {
   readonly type: "pkcs12" | "jks";
   /** Undefined: the password is the one that Java's own tools use. */
   readonly passwordFile: string | undefined;
-  /** Reads that file. */
+  /** Returns the password: from the file, or that of Java's own tools. */
   readonly password: () => string;
 }
 
@@ -71,7 +71,7 @@ export interface ServiceCertificate {
   readonly uris: readonly string[];
   readonly usages: readonly string[];
   readonly keyType: KeyType;
-  /** Undefined: as long as the signer gives. */
+  /** Undefined: the lifetime that the signer chooses. */
   readonly lifetimeSeconds: number | undefined;
   /** The share of its lifetime after which a certificate is renewed; undefined: a random one from 0.7 to 0.9. */
   readonly renewalShare: number | undefined;
@@ -84,7 +84,7 @@ export interface AgentSettings extends ServerAccess {
   /** Contains keys and certificates; 0700. */
   readonly dataDirectory: string;
   readonly listenAddress: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   /** Empty: the address from which the machine reaches the server. */
   readonly nodeIpAddresses: readonly string[];
@@ -92,12 +92,12 @@ export interface AgentSettings extends ServerAccess {
   readonly dnsNames: readonly string[];
   readonly trustBundles: readonly TrustBundleFile[];
   readonly certificates: readonly ServiceCertificate[];
-  /** For the node's own certificates, and for every file that has no hook of its own. */
+  /** The hook for the node's own certificates, and for every file that has no hook of its own. */
   readonly hook: Hook | undefined;
   readonly log: LogSettings;
   /** How long others may consider the node alive after a renewal of its Lease. */
   readonly leaseDurationSeconds: number;
-  /** How long the node's own certificates are asked for; undefined: as long as the signer gives. */
+  /** The lifetime to request for the node's own certificates; undefined: the signer chooses. */
   readonly certificateLifetimeSeconds: number | undefined;
 }
 

@@ -5,7 +5,7 @@ import { terminalWidth, textTable } from "../machinery/command-line/text-table.t
 import type { AgentStatus } from "./agent-status.ts";
 import { approvalAdvice } from "./certificates/approval-advice.ts";
 
-/** What `signet agent status` shows: a table of the certificates, and a line for each thing that people should know. */
+/** The output of `signet agent status`: a table of the certificates, and a line for each fault or notice. */
 export const statusText = (status: AgentStatus): string =>
   [
     `node ${status.nodeName}`,

@@ -12,10 +12,10 @@ export interface AgentStatus {
     readonly anchors: number | undefined;
     readonly fault?: string;
   }[];
-  /** What fails now and is tried again: the server may be away. */
+  /** What fails now and is tried again, for example because the server does not answer. */
   readonly outages: readonly string[];
   readonly hookFaults: readonly string[];
-  /** A hook runs, or will run again. */
+  /** Whether a hook runs, or will run again. */
   readonly hasPendingHooks: boolean;
 }
 

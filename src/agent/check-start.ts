@@ -8,13 +8,13 @@ import { certificatesFolder } from "./certificates/managed-certificate.ts";
 import type { NodeIdentity } from "./connection/node-identity.ts";
 
 /**
- * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, of a token
- * that is open to all, and of certificates that the settings do not name. No such token is refused: service managers and
- * containers give the files that they mount modes of their own.
+ * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, of a token file that
+ * other users can read, and of certificates that the settings do not name. Such a token is not refused, because service managers and
+ * containers choose the modes of the files that they mount.
  */
 export function checkStart(identity: NodeIdentity, { settings, log }: Pick<AgentContext, "settings" | "log">): void {
   const { bootstrap } = settings;
-  // A token may still come into its file.
+  // A token may still be written to the file.
   if (bootstrap.type === "none" && identity.requestClient() === undefined) {
     throw new UsageError(identity.missingCredential);
   }
@@ -30,7 +30,10 @@ export function checkStart(identity: NodeIdentity, { settings, log }: Pick<Agent
   warnOfOthers(settings, log);
 }
 
-/** A program may still use the files of a certificate that was taken out of the settings, so they stay until somebody removes them. */
+/**
+ * Warns of certificates that were removed from the settings. Their files stay until somebody removes them, because a program may still use
+ * them.
+ */
 function warnOfOthers(settings: AgentSettings, log: Log): void {
   const folder = certificatesFolder(settings);
   const known = new Set(["client", "serving", ...settings.certificates.map(({ name }) => name)]);
@@ -47,6 +50,6 @@ function isOpenToAll(file: string): boolean {
   try {
     return (statSync(file).mode & 0o004) !== 0;
   } catch {
-    return false; // It may come later. Who reads it says why it cannot be read.
+    return false; // The file may come later. The code that reads the token says why it cannot be read.
   }
 }

@@ -4,20 +4,20 @@ import type { Log } from "../machinery/logging/log.ts";
 
 interface FailureLogOptions extends FailureTexts {
   readonly log: Log;
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic: Clock;
 }
 
 interface FailureTexts {
-  /** What has failed; the reason follows it. */
+  /** The failed work, as the beginning of the line. The reason follows it. */
   readonly failure: string;
-  /** What is in order again. Undefined: another line says it. */
+  /** What works again, for the log. Undefined: another line says it. */
   readonly recovery?: string;
-  /** When each reason was logged. Given to those that fail together: one of them logs it. */
+  /** When each reason was logged. Shared by logs whose work fails together, so that only one of them logs a reason. */
   readonly logged?: Map<string, number>;
 }
 
-/** Makes the log of what is tried again and again. */
+/** Opens the log of work that is tried again and again. */
 export type OpenFailureLog = (texts: FailureTexts) => FailureLog;
 
 const reminderMilliseconds = 15 * 60_000;
@@ -32,8 +32,8 @@ const lastReason = `${mostReasons} reasons in a quarter of an hour, others are n
 const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 /**
- * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, 20 of them at most in that
- * time, and that it works again. So an outage of days does not fill the log, and its end is in it.
+ * Logs the failures of work that is tried again and again: each reason once, and again every quarter of an hour, with at most 20 reasons in
+ * that time. Logs when the work succeeds again. So an outage of days does not fill the log, and its end is logged.
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;
@@ -48,7 +48,7 @@ export class FailureLog {
     this.#logged = options.logged ?? new Map();
   }
 
-  /** What fails now, and why. Undefined while it works. */
+  /** The failure and its reason, while the work fails. Undefined while it works. */
   get present(): string | undefined {
     return this.#present;
   }

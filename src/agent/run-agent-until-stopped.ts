@@ -13,22 +13,22 @@ import { AgentEvents } from "./agent-events.ts";
 import { startAgent } from "./start-agent.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
-/** Where settings come from. */
+/** Where the settings come from. */
 export interface SettingsSource {
-  /** Reads and checks everything again. Throws an error with one line for people. */
+  /** Reads and checks all settings again. Throws an error with one line for people. */
   readonly load: () => AgentSettings;
-  /** Everything is read again when it changes, and when one of the settings' `followedFiles` does. */
+  /** When this file or one of the settings' `followedFiles` changes, all settings are read again. */
   readonly configurationFile: string | undefined;
 }
 
-/** A reload waits for a running hook; no hook may run longer. */
+/** The longest time that a reload waits for a running hook. No hook may run longer. */
 const reloadGraceMilliseconds = 3_600_000;
 
 /**
- * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that, or once an RSA key that is being made is there: Node.js
- * cannot end its making. SIGHUP, and a change of a file of the settings, read all of them again: the agent restarts inside the process,
- * and settings that are wrong leave the old ones in use. SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when
- * another agent uses the data directory, and what has broken the agent: its supervisor starts it again.
+ * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. Only the generation of an RSA key can take longer,
+ * because Node.js cannot end it. SIGHUP, or a change of a settings file, reads all settings again: the agent restarts inside the process,
+ * and wrong settings leave the old ones in use. SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when another
+ * agent uses the data directory. Throws the error that has broken the agent, so that its supervisor starts it again.
  */
 export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
   let settings = source.load();
@@ -52,7 +52,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
     }),
   );
   const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
-  /** The old settings stay where an agent cannot start with the new ones. */
+  /** Starts an agent with the new settings, or with the old ones when that fails. */
   const restarted = async (next: AgentSettings): Promise<RunningAgent> => {
     try {
       const started = await startAgent(next, { log, version });
@@ -81,7 +81,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       if ((await Promise.race([ended, events.stop])) !== undefined) break;
       const previous = agent;
       agent = await restarted(next);
-      // Those that were asked for before this moment, and that the server has not issued.
+      // Renewals that were requested before this moment, and that the server has not issued yet.
       for (const { name, isRenewalRequested } of previous.status().certificates) {
         if (isRenewalRequested) agent.renewNow(name);
       }
@@ -104,7 +104,7 @@ interface Reloading {
   readonly dataDirectory: string;
 }
 
-/** The settings to start again with; those that cannot be used are only logged. Undefined: a signal stops the agent. */
+/** The settings to start again with. Settings that cannot be used are only logged. Undefined: a signal stops the agent. */
 async function nextSettings({ source, events, log, dataDirectory }: Reloading): Promise<AgentSettings | undefined> {
   for (;;) {
     const event = await events.next();

@@ -16,7 +16,7 @@ import { leaseResource } from "../features/core/resources.ts";
 /** Shorter than the duration of the Lease, so that a short outage does not make the node look lost. */
 const leaseBackoff: Backoff = { firstMilliseconds: 200, longestMilliseconds: 7000 };
 
-/** First the naming profile of the server, then an identity, then everything else. Resolves after `signal` aborts. */
+/** Detects the server's naming profile, then obtains an identity, then starts everything else. Resolves after `signal` aborts. */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<void> {
   const { client, serving, services, identity, settings, certificateInstalled } = parts;
   const published = [client, serving, ...services].map((one) => one.published.run(signal));
@@ -27,7 +27,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     while (!identity.isEstablished && !signal.aborted) {
       await once(certificateInstalled, "client", { signal }).catch(() => {}); // rejects when the agent stops
     }
-    // The server keeps one connection for each machine. If the certificate is refused some day, this one is opened again.
+    // The server keeps one connection for each machine. If the certificate is refused one day, this connection is opened again.
     identity.connection.bootstrap.close();
     await Promise.all([renewals, signal.aborted ? undefined : runNode({ ...parts, names }, signal)]);
   }

@@ -27,7 +27,7 @@ export interface StartAgentOptions {
   readonly log: Log;
   readonly version: string;
   readonly clock?: Clock;
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic?: Clock;
   readonly sleep?: Sleep;
   /** Default: over HTTPS. */
@@ -36,19 +36,19 @@ export interface StartAgentOptions {
 
 export interface RunningAgent {
   readonly port: number;
-  /** Renews a certificate now, or all of them. Returns whether there is one of this name. */
+  /** Renews a certificate now, or all of them. Returns whether there is a certificate of this name. */
   renewNow(name?: string): boolean;
   status(): AgentStatus;
-  /** Rejects when a loop has ended that should not: nothing may be renewed any more, so stop the agent. */
+  /** Rejects when a loop has ended unexpectedly: certificates may no longer be renewed, so stop the agent. */
   readonly broken: Promise<never>;
   /**
-   * Ends all loops and the listener. Files stay. A running hook has so long to finish, and all else goes on meanwhile. Another call
-   * may give it less time.
+   * Ends all loops and the listener. Files stay. A running hook has this long to finish, and everything else continues until then. Another
+   * call may give it less time.
    */
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
 
-/** Goes on while the machine sleeps, unlike `monotonicClock`. */
+/** Continues while the machine sleeps, unlike `monotonicClock`. */
 const uptimeClock: Clock = { now: () => uptime() * 1000 };
 
 /**
@@ -107,7 +107,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       return chosen.length > 0;
     },
     async stop({ hookGraceMilliseconds: graceMilliseconds = hookGraceMilliseconds } = {}) {
-      await hooks.stop({ graceMilliseconds }); // others would take the machine for lost if its heartbeats ended before
+      await hooks.stop({ graceMilliseconds }); // first the hooks: if the heartbeats ended before, others would consider the machine lost
       stopping.abort();
       identity.connection.close();
       await Promise.all([listener.close(), Promise.allSettled([work])]);
@@ -115,7 +115,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   };
 }
 
-/** What all parts share, and each failure log that one of them has opened. */
+/** Makes what all parts share, and collects the failure logs that the parts open. */
 function openContext(
   settings: AgentSettings,
   options: StartAgentOptions,
@@ -157,7 +157,7 @@ interface StatusSources {
   readonly context: AgentContext;
   readonly identity: NodeIdentity;
   readonly certificates: readonly ManagedCertificate[];
-  /** By the names of the files. */
+  /** The state of the bundles by the names of their files. */
   readonly bundles: ReadonlyMap<string, TrustBundleState>;
   readonly failureLogs: readonly FailureLog[];
 }
@@ -167,7 +167,7 @@ const statusOf = ({ context, identity, certificates, bundles, failureLogs }: Sta
   now: context.serverClock.now(),
   certificates: certificates.map(({ manager, published }) => ({
     ...manager.status,
-    // Also while it is tried again, because the bootstrap credential is refused too.
+    // Also while the certificate is tried again, because the bootstrap credential is refused too.
     ...(identity.isRefused(manager.current) && { state: "refused" }),
     fileFault: published.fault,
   })),
@@ -189,7 +189,7 @@ function present(
   certificateInstalled.addEventListener("serving", use);
 }
 
-/** Runs the hook of a trust bundle's file when it has not seen these contents, or they are back. */
+/** Runs the hook of a trust bundle's file when it has not run for these contents, or when they were repaired. */
 function runBundleHook(
   { file, contents, isRepaired }: TrustBundleContents & { readonly file: string },
   { settings, hooks }: AgentContext,

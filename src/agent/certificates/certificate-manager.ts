@@ -32,20 +32,20 @@ export interface CertificateManagerOptions {
   /** The share of the lifetime after which to renew; undefined: a random one from 0.7 to 0.9. */
   readonly renewalShare: number | undefined;
   readonly requestPrefix: string;
-  /** Whether the server answers 401 to a pair that it should accept. */
+  /** Whether the server refused a pair with 401, so that a new one is needed. Only for the client certificate. */
   readonly isRefused: (pair: KeyPair | undefined) => boolean;
   /** The client to request with now; undefined: there is no credential. */
   readonly requestClient: () => ApiClient | undefined;
   /** The server's time. */
   readonly clock: Clock;
-  /** A clock that is never set, for waits after failures. */
+  /** A clock that nobody sets, for waits after failures. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: Log;
   readonly onInstalled: (pair: KeyPair) => void;
-  /** Why there is no new certificate. It is tried again. */
+  /** Called with the reason why there is no new certificate. The manager tries again. */
   readonly onFailed: (error: unknown) => void;
 }
 
@@ -67,31 +67,31 @@ export interface CertificateReport {
   readonly pendingRequest: string | undefined;
   /** The signer of that request. Undefined: nothing is wanted yet. */
   readonly signerName: string | undefined;
-  /** Somebody has asked for a new certificate, and there is neither that nor its key. */
+  /** Whether somebody asked for a new certificate, and neither the certificate nor its key exists yet. */
   readonly isRenewalRequested: boolean;
-  /** There is a key, or the demand for one, whose certificate has not come yet. */
+  /** Whether there is a key, or a demand for one, whose certificate was not issued yet. */
   readonly isUnfinished: boolean;
 }
 
-/** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
+/** For a request that was denied or failed, or whose certificate cannot be used: a new request can succeed only after people have acted. */
 const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
-/** A server may ask for a pause, but not for one in which the certificate in use expires. */
+/** The server may ask for a pause, but the certificate in use must not expire in it. */
 const longestRequestedPauseMilliseconds = refusedBackoff.longestMilliseconds;
 
-/** Equals no digest, so a pair that was refused is replaced after a restart too. */
+/** Equals no digest, so a refused pair is replaced after a restart too. */
 const refusedDigest = "refused";
 
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
 
-/** Obtains one certificate, renews it in time, and never gives up. The pair in use stays in use until the next one is there. */
+/** Obtains one certificate, renews it in time, and never stops trying. The pair in use stays in use until the next pair is installed. */
 export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
   /**
-   * The digest of what was asked for when the pair in use was requested; `refusedDigest` once that is revoked or refused. Undefined: it
-   * is not known, and counts as what is wanted.
+   * The digest of the specification with which the pair in use was requested; `refusedDigest` once the pair is revoked or refused.
+   * Undefined: not known, and taken for the digest of the present specification.
    */
   #digest: string | undefined;
   #specification: CertificateSpecification | undefined;
@@ -105,10 +105,10 @@ export class CertificateManager {
   /** Whether the last request was denied or failed. The log names that request, and will name the next one. */
   #wasRefused = false;
   #pendingRequest: string | undefined;
-  /** Somebody has asked for a new certificate. begun: keys from before that are forgotten. */
+  /** `asked`: somebody asked for a new certificate. `begun`: the request has begun, and earlier keys were forgotten for it. */
   #renewal: "asked" | "begun" | undefined;
   readonly #wake = new WakeSignal();
-  /** Ends a sleep, and no request. */
+  /** Ends a sleep, but not a running request. */
   readonly #look = new WakeSignal();
 
   constructor(options: CertificateManagerOptions) {
@@ -153,8 +153,8 @@ export class CertificateManager {
   }
 
   /**
-   * The signer wants its certificates renewed that were issued before this time, in milliseconds since the epoch. One such certificate
-   * is renewed once, at a point of its own in the half hour from six minutes after that time.
+   * The signer asks for the renewal of the certificates that it issued before this time, in milliseconds since the epoch. Each of them is
+   * renewed once, at its own time in the half hour that begins six minutes after that time.
    */
   recall(issuedBefore: number): void {
     if (issuedBefore === this.#recall.issuedBefore) return;
@@ -170,7 +170,7 @@ export class CertificateManager {
     this.#look.wake();
   }
 
-  /** The server says that a pair is revoked: another one takes its place now, with a new key. */
+  /** Replaces a pair that the server says is revoked: requests a new certificate now, with a new key. */
   revoked(pair: KeyPair): void {
     if (pair !== this.#current || pair === this.#revoked) return;
     this.#revoked = pair;
@@ -181,19 +181,19 @@ export class CertificateManager {
     this.#giveUpKey();
   }
 
-  /** Looks at the state of the certificate now: it may be refused since the last look. */
+  /** Checks the state of the certificate now, because the server may have refused it since the last check. */
   look(): void {
     this.#look.wake();
   }
 
-  /** Requests a new certificate now. The key of a request that waits is given up: it may have leaked too. */
+  /** Requests a new certificate now, with a new key: the key of a waiting request may have leaked too. */
   renewNow(): void {
     this.#pause.end();
     this.#wake.wake();
     this.#demandNewKey();
   }
 
-  /** Writes the pair in use again when somebody has removed it. Throws UnusableFile when that cannot be done. */
+  /** Writes the pair in use again when somebody has removed its file. Throws UnusableFile when that fails. */
   restore(): void {
     const { name, store, clock, lifetimeSeconds, log } = this.#options;
     if (this.#current === undefined || this.#specification === undefined) return;
@@ -254,7 +254,10 @@ export class CertificateManager {
     return Math.min(this.#renewAt, this.#recall.renewAt);
   }
 
-  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Resolves with what was done. */
+  /**
+   * Requests a certificate and installs it. Aborting `signal` ends the wait: the request remains, and the next call finds it by its key.
+   * Resolves with a text that says what was done.
+   */
   async #request(reason: RequestCause, signal: AbortSignal): Promise<string> {
     const { name, requestClient, log } = this.#options;
     const specification = this.#specification;
@@ -290,7 +293,7 @@ export class CertificateManager {
       this.#failure = undefined;
       this.#wasRefused = false;
       this.#failureLog.succeeded();
-      // What takes the place of such a certificate may be refused too: the next one must not follow without a pause.
+      // The server may refuse the new certificate too: a next request must not follow without a pause.
       if (reason === "revoked" || reason === "refused") this.#pause.begin(refusedBackoff);
       else this.#pause.forgetFailures();
       return "in use";
@@ -301,8 +304,8 @@ export class CertificateManager {
   }
 
   /**
-   * Takes a certificate that was issued into use; `answered` is the recall that its request answers, or 0. Throws
-   * RequestRefused for one that would be replaced at once.
+   * Puts an issued certificate into use; `answered` is the recall that its request answers, or 0. Throws RequestRefused when the
+   * certificate would have to be replaced at once.
    */
   #install(
     pair: KeyPair,
@@ -323,8 +326,8 @@ export class CertificateManager {
   }
 
   /**
-   * The pair in use is revoked or refused, and the key of a request that has waited until then may have leaked too: it is given up. That of
-   * a later request is kept, also after a restart.
+   * Gives up the key of a waiting request, once for each pair in use that is revoked or refused: that key may have leaked too. The key of a
+   * later request is kept, also after a restart.
    */
   #giveUpKey(): void {
     if (this.#digest === refusedDigest) return;
@@ -342,17 +345,20 @@ export class CertificateManager {
     try {
       this.#options.store.demandNewKey();
     } catch {
-      // The request demands it again, and its failure says why the folder cannot be written.
+      // `#beginRenewal` demands it again, and its error says why the folder cannot be written.
     }
   }
 
   #beginRenewal(): void {
     if (this.#renewal !== "asked") return;
-    this.#options.store.demandNewKey(); // a try that was under way may have kept its key since
+    this.#options.store.demandNewKey(); // a running request may have stored its key after the demand
     this.#renewal = "begun";
   }
 
-  /** Throws when the pair in use is good, and the issued one may not take its place. RequestRefused: it never may. */
+  /**
+   * Throws when the pair in use is good and the issued certificate must not replace it: RequestRefused when it never may, another Error
+   * when it may later.
+   */
   #refuseWorse({ certificate: issued }: KeyPair, specification: CertificateSpecification): void {
     const { store, clock } = this.#options;
     const current = this.#current?.certificate;

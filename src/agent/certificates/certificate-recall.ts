@@ -2,7 +2,7 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { recallTime } from "./certificate-renewal.ts";
 
 /**
- * Whether the signer of a certificate wants it renewed early, and when its turn is. Times are milliseconds since the epoch, by the
+ * Whether the signer of a certificate asks for its early renewal, and when it is renewed. Times are milliseconds since the epoch, by the
  * server's clock.
  */
 export class CertificateRecall {
@@ -11,25 +11,25 @@ export class CertificateRecall {
   #answered = 0;
   #renewAt = Infinity;
 
-  /** The signer has recalled what it issued before this time; 0: nothing. */
+  /** The signer has recalled the certificates that it issued before this time; 0: none. */
   get issuedBefore(): number {
     return this.#issuedBefore;
   }
 
-  /** When the certificate is renewed because of that; Infinity: it is not. */
+  /** When the certificate is renewed because of the recall; Infinity: never. */
   get renewAt(): number {
     return this.#renewAt;
   }
 
-  /** A certificate is in use from now on. */
+  /** Says which certificate is in use from now on. */
   use(certificate: Certificate): void {
     this.#certificate = certificate;
     this.#renewAt = this.#turn();
   }
 
   /**
-   * The signer has recalled what it issued before another time. That does not put off a turn that an earlier time has given: else whoever
-   * moves the time every few minutes would put it off for ever.
+   * Says that the signer has changed the time of its recall. A later time does not postpone a renewal that an earlier time has scheduled:
+   * otherwise a change every few minutes would postpone it for ever.
    */
   move(issuedBefore: number): void {
     this.#issuedBefore = issuedBefore;
@@ -37,7 +37,10 @@ export class CertificateRecall {
     this.#renewAt = turn === Infinity ? turn : Math.min(turn, this.#renewAt);
   }
 
-  /** What is used next was requested because of this recall: it is left alone, whatever its signer has written into it. */
+  /**
+   * Says that the next certificate in use was requested because of this recall. The recall then does not renew it again, even if its signer
+   * dated it before the recall.
+   */
   answer(issuedBefore: number): void {
     this.#answered = Math.max(this.#answered, issuedBefore);
   }

@@ -4,10 +4,9 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { isCertificateFor, tlsFault, tlsUsagesOf } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
-// All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state,
-// whether another one may take its place, the next step, the identity that asks, and why a request was refused.
-// `CertificateManager` acts on them. Times are milliseconds since the epoch, by the server's clock. `random` is from 0
-// to 1.
+// All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state, whether an issued
+// certificate may replace it, the next step, the identity that requests, and why a request was refused. `CertificateManager` acts on them.
+// Times are milliseconds since the epoch, by the server's clock. `random` is from 0 to 1.
 
 /**
  * When a certificate is renewed: at a random point at 70 to 90 % of its lifetime (upstream:
@@ -22,14 +21,14 @@ export function renewalTime(
   return Math.round(notBefore + (notAfter - notBefore) * point);
 }
 
-/** Signers let certificates begin five minutes before their own time, and the server's clock is known to half a minute. */
+/** Signers let certificates begin five minutes before the issuance, and the server's clock is known to half a minute. */
 const recallDelayMilliseconds = 6 * 60_000;
-/** Over so long machines spread the requests that a recall leads to. */
+/** The time over which machines spread the requests that follow a recall. */
 const recallWindowMilliseconds = 30 * 60_000;
 
 /**
- * When a certificate is renewed because its signer has recalled those that were issued before a time; Infinity: not at all. The
- * point in the window is made of the certificate, so that a restart does not move it. What is issued then begins after that time.
+ * When a certificate is renewed because its signer has recalled the certificates that it issued before a time; Infinity: never. The point
+ * in the window is computed from the certificate, so that a restart does not move it. The new certificate then begins after that time.
  */
 export function recallTime(certificate: Certificate | undefined, issuedBefore: number): number {
   if (certificate === undefined || certificate.notBefore >= issuedBefore) return Infinity;
@@ -37,19 +36,19 @@ export function recallTime(certificate: Certificate | undefined, issuedBefore: n
   return Math.round(issuedBefore + recallDelayMilliseconds + share * recallWindowMilliseconds);
 }
 
-/** The state of a certificate: the first that applies. */
+/** The state of a certificate: the first of these that applies. */
 export type CertificateState =
   | "missing"
-  /** The server says so. */
+  /** The server says that it is revoked. */
   | "revoked"
   /** The server has answered 401 to it. */
   | "refused"
   | "expired"
-  /** It is not valid yet: its signer's clock was ahead, and may be right again. */
+  /** It is not valid yet: its signer's clock was ahead, and may have been corrected since. */
   | "early"
-  /** It lacks names, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
+  /** It lacks names, or its specification has changed since it was requested: names, usages, type of key, lifetime or signer. */
   | "outdated"
-  /** Its signer wants it to be renewed early, and its turn has come. */
+  /** Its signer asks for an early renewal, and the time for that has come. */
   | "recalled"
   /** It is time to renew it. */
   | "due"
@@ -58,7 +57,7 @@ export type CertificateState =
 export interface CertificateQuestion {
   readonly certificate: Certificate | undefined;
   readonly wanted: WantedCertificate;
-  /** Whether something else was wanted when it was requested. */
+  /** Whether the specification has changed since the certificate was requested. */
   readonly isSpecificationChanged: boolean;
   readonly isRevoked: boolean;
   readonly isRefused: boolean;
@@ -80,10 +79,10 @@ export function certificateState(question: CertificateQuestion): CertificateStat
   return now >= renewAt ? "due" : "current";
 }
 
-/** Clocks differ by so much without a fault: many signers let certificates begin five minutes before their own time. */
+/** Clocks may differ by this much without a fault: many signers let certificates begin five minutes before the issuance. */
 const toleratedSkewMilliseconds = 5 * 60_000;
 
-/** What was issued to take the place of a good certificate. */
+/** A certificate that was issued to replace a good certificate. */
 interface Replacement {
   readonly current: Certificate;
   readonly issued: Certificate;
@@ -91,7 +90,10 @@ interface Replacement {
   readonly now: number;
 }
 
-/** Why it may not. worse: programs would fail with it. early: it is not valid yet, and the current one is, or will be sooner. */
+/**
+ * Why it may not replace the current certificate. worse: programs would fail with it. early: it is not valid yet, and the current
+ * certificate is, or will be sooner.
+ */
 interface ReplacementFault {
   readonly type: "worse" | "early";
   readonly text: string;
@@ -114,7 +116,7 @@ export function replacementFault({ current, issued, wanted, now }: Replacement):
   return { type: "early", text: `the issued certificate is valid from ${validFrom}: until then, the one in use stays` };
 }
 
-/** Everything that decides what happens next to a certificate. */
+/** Everything that decides the next step for a certificate. */
 export interface RenewalState {
   readonly certificate: CertificateState;
   /** The time until the certificate is due; negative after that. */
@@ -127,7 +129,7 @@ export interface RenewalState {
   readonly retryInMilliseconds: number;
 }
 
-/** Why a certificate is requested. unfinished: it is current, but there is a key whose certificate was requested before. */
+/** Why a certificate is requested. unfinished: the certificate is current, but there is a key whose certificate was requested earlier. */
 export type RequestCause = Exclude<CertificateState, "current"> | "requested" | "unfinished";
 
 export type RenewalStep =
@@ -149,7 +151,7 @@ function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: Re
   return hasPendingRequest ? "unfinished" : undefined;
 }
 
-/** The identity with which an agent requests its client certificate: its client certificate, or what introduces it. */
+/** The identity with which an agent requests its client certificate: that certificate itself, or the bootstrap credential. */
 export type AgentIdentity = "node" | "bootstrap";
 
 export interface IdentityQuestion {
@@ -174,7 +176,7 @@ export function requestIdentity(question: IdentityQuestion): AgentIdentity | und
   return certificate === undefined ? undefined : "node";
 }
 
-/** Why a request was denied or has failed, from its condition. */
+/** Why a request was denied or failed, from its condition. */
 export function refusalReason({ status }: CertificateSigningRequest): string {
   const condition = status.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
   const { type = "", reason = "", message = "" } = condition ?? {};

@@ -13,7 +13,7 @@ import type { KeyPair } from "./key-pair.ts";
 interface PairInUse {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The digest of what was asked for when the pair was requested. */
+  /** The digest of the specification with which the pair was requested. */
   readonly wantedDigest: string;
 }
 
@@ -32,7 +32,10 @@ export class CertificateStore {
     makeFolder(directory, { mode: 0o700 });
   }
 
-  /** A kill came right after the pending key and its certificate were put into use: the key must not be requested again. */
+  /**
+   * Forgets the pending key when it is the key in use already, because a kill came between the two writes: the key must not be requested
+   * again.
+   */
   forgetUsedKey(): void {
     const pending = this.pendingKey();
     if (pending === undefined || pending === "") return;
@@ -44,13 +47,13 @@ export class CertificateStore {
     return join(this.#directory, `${this.#name}-current.pem`);
   }
 
-  /** The pair in use, or undefined. Throws PkiError when the file holds none, UnusableFile when others can read it. */
+  /** The pair in use, or undefined. Throws PkiError when the file holds no pair, UnusableFile when other users can read it. */
   read(): KeyPair | undefined {
     const pem = readPrivateFile(this.file);
     return pem === undefined ? undefined : parseKeyPair(pem);
   }
 
-  /** The digest of what was asked for when the pair in use was requested. Undefined when it is not known. */
+  /** The digest of the specification with which the pair in use was requested. Undefined when it is not known. */
   get wantedDigest(): string | undefined {
     return readUnlessUnusable(this.#wantedDigestFile);
   }
@@ -63,7 +66,7 @@ export class CertificateStore {
     this.forgetPendingKey();
   }
 
-  /** Writes the pair in use again when somebody has removed its file, or all of the folder. Returns whether it was. */
+  /** Writes the pair in use again when somebody has removed its file, or the whole folder. Returns whether the file was missing. */
   restore(pair: KeyPair, when: PairInUse): boolean {
     if (existsSync(this.file)) return false;
     this.#write(pair, when);
@@ -72,7 +75,7 @@ export class CertificateStore {
 
   #write(pair: KeyPair, { now, wantedDigest }: PairInUse): void {
     makeFolder(this.#directory, { mode: 0o700 });
-    // There is none where an administrator has put a file there.
+    // Empty when an administrator has put a regular file there.
     const previous = basename(linkTarget(this.file) ?? "");
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     // Before the write, because each retry of a failed write makes a new file.
@@ -82,8 +85,8 @@ export class CertificateStore {
     const contents = formatKeyPair(pair);
     writeFileAtomically(join(this.#directory, dated), { contents, mode: 0o600, knownAs: this.file });
     replaceLink(this.file, dated);
-    // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
-    // Most renewals change nothing here, and then a disk that is full by now keeps no pair from use.
+    // After the pair, so that a kill between the two leads only to one more renewal. Most renewals do not change the digest, so a full disk
+    // then does not keep the pair from use.
     if (this.wantedDigest !== wantedDigest) this.keepWantedDigest(wantedDigest);
   }
 
@@ -92,8 +95,8 @@ export class CertificateStore {
   }
 
   /**
-   * The key of the pending request. PEM, secret; "" when another one is to be made. A key that other users can read, or this one
-   * cannot, counts as missing.
+   * The key of the pending request. PEM, secret; "" demands a new key. A key that other users can read, or this user cannot, counts as
+   * missing.
    */
   pendingKey(): string | undefined {
     return readUnlessUnusable(this.#pendingFile);
@@ -125,13 +128,13 @@ export class CertificateStore {
     return join(this.#directory, `${this.#name}-wanted`);
   }
 
-  /** Another certificate's name may begin with this one's. */
+  /** The name of another certificate may begin with this name. */
   #isDated(file: string): boolean {
     return file.startsWith(`${this.#name}-`) && datePattern.test(file.slice(this.#name.length + 1));
   }
 }
 
-/** The names of the files that a folder has of each certificate, by its name. */
+/** The names of a folder's files, by the name of their certificate. */
 export function storedFiles(directory: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const file of readdirSync(directory)) {
@@ -145,7 +148,7 @@ const date = String.raw`\d{4}(?:-\d\d){5}-\d{3}\.pem`;
 const datePattern = new RegExp(`^${date}$`);
 const filePattern = new RegExp(`^(.+)-(?:current\\.pem|pending\\.key|wanted|${date})$`);
 
-/** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
+/** The pair in use. When it cannot be used, returns undefined and calls `onFault` with the reason. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {
   try {
     return store.read();
@@ -156,7 +159,7 @@ export function readUsable(store: CertificateStore, onFault: (message: string) =
   }
 }
 
-/** What cannot be read counts as missing, whatever the reason: another file takes its place. */
+/** A file that cannot be read counts as missing, whatever the reason, because a new file replaces it. */
 function readUnlessUnusable(file: string): string | undefined {
   try {
     return readPrivateFile(file);

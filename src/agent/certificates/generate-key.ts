@@ -6,12 +6,12 @@ import type { KeyType } from "../../pki/keys/keys.ts";
 
 const generateInAnotherThread = promisify(generateKeyPair);
 
-/** Ends with the RSA key before the next one. */
+/** Resolves when the previous RSA key is finished. */
 let previous: Promise<unknown> = Promise.resolve();
 
 /**
- * Generates a private key. One for RSA takes up to seconds: another thread makes it, and one after the other, because the look-up of host
- * names needs these threads too. Rejects when `signal` aborts.
+ * Generates a private key. An RSA key takes up to seconds, so Node.js' thread pool generates it, and only one at a time, because the
+ * look-up of host names needs that pool too. Rejects when `signal` aborts.
  */
 export async function generateKey(type: KeyType, signal: AbortSignal): Promise<KeyObject> {
   const [family, bits] = type.split(" ");

@@ -10,20 +10,20 @@ import { certificateBlocks, encodeCertificatesPem } from "../../pki/certificates
 export interface KeyPair {
   readonly certificate: Certificate;
   readonly certificatePem: string;
-  /** A secret. */
+  /** A secret, in PEM. */
   readonly keyPem: string;
 }
 
-/** OpenSSL takes no longer chain from a peer (SSL_MAX_CERT_LIST_DEFAULT). */
+/** OpenSSL accepts no longer chain from a peer (SSL_MAX_CERT_LIST_DEFAULT). */
 const longestChainBytes = 100 * 1024;
 
 /**
- * Checks that the first certificate belongs to the key, and that TLS takes the pair: OpenSSL refuses a weak key or signature in the
- * chain, and a chain that is too long, so that no program could use it, nor the agent its own. Only the certificates are taken from
- * the text: what a server put between them, such as another key, would come into the files of programs. Throws PkiError.
+ * Checks that the first certificate belongs to the key, and that TLS accepts the pair. OpenSSL refuses a weak key or signature in the
+ * chain, and a chain that is too long: neither other programs nor the agent could use such a pair. Takes only the certificates from the
+ * text, because anything else that a server put between them, such as another key, would get into the files of programs. Throws PkiError.
  */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
-  // Before they are parsed: many take seconds.
+  // Before they are parsed, because many certificates take seconds.
   const blocks = certificateBlocks(certificatePem);
   if (blocks.reduce((length, der) => length + der.length, 0) > longestChainBytes) {
     throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);

@@ -7,8 +7,8 @@ import { encodeCertificatesPem } from "../../pki/certificates/certificates-pem.t
 import type { CertificateManager } from "./certificate-manager.ts";
 
 /**
- * Tells a manager when the server says that its certificate in use is revoked. A server that knows no such question says nothing. Rejects
- * when there is no answer.
+ * Asks the server whether a manager's certificate in use is revoked, and tells the manager when it is. A server that does not know this
+ * question counts as no. Rejects when there is no answer.
  */
 export async function lookForRevocation(
   manager: Pick<CertificateManager, "current" | "revoked">,

@@ -22,11 +22,11 @@ export interface CertificateContext {
   readonly metrics: AgentMetrics;
   readonly hooks: HookRunner;
   readonly log: Log;
-  /** The status shows what fails in such a log. */
+  /** Opens a failure log whose present failures the status shows. */
   readonly failureLog: OpenFailureLog;
   /** The server's time. */
   readonly serverClock: Clock;
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
@@ -37,14 +37,14 @@ export interface CertificateContext {
 
 type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient"> & {
   readonly onInstalled?: CertificateManagerOptions["onInstalled"];
-  /** Undefined: it is one of the node's own. */
+  /** Undefined: it is one of the node's own certificates. */
   readonly service?: ServiceCertificate;
 };
 
 export const certificatesFolder = ({ dataDirectory }: Pick<AgentSettings, "dataDirectory">): string =>
   join(dataDirectory, "pki");
 
-/** Reads the certificate that the data directory has, if any. `run` of both parts keeps it and its files up to date. */
+/** Reads the certificate in the data directory, if there is one. The `run` methods of both parts keep it and its files up to date. */
 export function managedCertificate(
   { settings, metrics, hooks, certificateInstalled, serverClock, ...context }: CertificateContext,
   { name, service, onInstalled, ...identity }: CertificateParts,

@@ -20,7 +20,7 @@ type PendingKeys = Pick<CertificateStore, "pendingKey" | "keepPendingKey" | "for
 export interface CertificateRequestOptions {
   readonly wanted: WantedCertificate;
   readonly lifetimeSeconds: number | undefined;
-  /** The name of the request starts with it. */
+  /** The beginning of the request's name. */
   readonly requestPrefix: string;
   /** A client with the identity that requests the certificate. */
   readonly requests: ResourceClient<CertificateSigningRequest>;
@@ -33,16 +33,16 @@ export interface CertificateRequestOptions {
   readonly onWaiting: (request: CertificateSigningRequest) => void;
 }
 
-/** A request led to nothing. A denial or a failure needs a new key; after a deletion, the same key is requested again. */
+/** A request gave no certificate. After a denial or a failure, a new key is needed; after a deletion, the same key is requested again. */
 export class RequestRefused extends Error {
   override readonly name = "RequestRefused";
 }
 
-/** A server that decides by itself has done so after these pauses. */
+/** The pauses between the first reads. A server that decides automatically has decided after them. */
 const firstPausesMilliseconds = [200, 800, 2000];
-/** A watch that gets stuck must not hold up a certificate. */
+/** The longest time of one watch, so that a watch that gets stuck does not delay a certificate. */
 const longestWatchMilliseconds = 60_000;
-/** After watches that the server, or a proxy before it, ends too soon, again and again. */
+/** The longest pause between watches that the server, or a proxy in front of it, repeatedly ends too soon. */
 const longestPauseMilliseconds = 10_000;
 const reminderMilliseconds = 15 * 60_000;
 
@@ -95,7 +95,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
 const createdAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? "") || 0;
 
-/** The server may answer with anything. */
+/** Converts its argument to text first, because the server may answer with any type. */
 const decode = (base64: unknown): string => Buffer.from(String(base64), "base64").toString("utf8");
 
 /** The key of the pending request. Undefined when there is none, or the key has another type. */
@@ -104,7 +104,7 @@ function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
   return kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
 }
 
-/** The key is on disk before the server gets its request: otherwise a kill could lose the key of an issued certificate. */
+/** Writes the key to disk before the server gets its request: otherwise a kill could lose the key of an issued certificate. */
 async function newPendingKey(
   { store, wanted }: Pick<CertificateRequestOptions, "store" | "wanted">,
   signal: AbortSignal,
@@ -114,7 +114,7 @@ async function newPendingKey(
   return made;
 }
 
-/** Undefined for a file that holds no key. */
+/** The type of a key. Undefined for a text that holds no key. */
 function typeOf(keyPem: string): string | undefined {
   const type = orPkiError(() => keyTypeOf(publicKeyInfoOf(parsePrivateKeyPem(keyPem))));
   return type instanceof PkiError ? undefined : type;
@@ -125,9 +125,9 @@ interface FollowOptions extends Pick<CertificateRequestOptions, "requests" | "sl
 }
 
 /**
- * The state of a request now, and each later state; undefined after its deletion. Ends only with an error, or when `signal`
- * aborts. Most requests are decided at once: reading them a few times costs less than a watch. For the others there is a watch,
- * and a read every minute in case it got stuck.
+ * The state of a request now, and each later state; undefined after its deletion. Ends only with an error, or when `signal` aborts. Most
+ * requests are decided at once, and a few reads cost less than a watch. The other requests are watched, and read every minute in case the
+ * watch got stuck.
  */
 async function* statesOf(
   first: CertificateSigningRequest,
@@ -149,9 +149,9 @@ async function* statesOf(
 }
 
 /**
- * A request as it is, and its changes, for at most a minute. Ends with its deletion. Returns whether it ended too soon. The watch does
- * not begin at the request's own version: a server soon forgets the changes since then, and would refuse it for as long as nobody
- * decides.
+ * A request as it is, and its changes, for at most a minute. Ends when the request is deleted. Returns whether the watch ended too soon.
+ * The watch does not begin at the request's own resourceVersion: the server soon forgets the changes since then, and would refuse the watch
+ * for as long as nobody decides.
  */
 async function* watched(
   name: string,
@@ -165,7 +165,7 @@ async function* watched(
       if (type === "DELETED") break;
       yield object;
     }
-    // The server ended the watch, or there is another request of the name: do not watch again at once.
+    // The server ended the watch, or the name now belongs to another request: do not watch again at once.
     await sleep(pauseMilliseconds, stop);
     return !stop.aborted;
   } catch (error) {
@@ -185,8 +185,8 @@ interface SigningRequestOptions extends Pick<
 }
 
 /**
- * The request for a certificate. Its name is a digest of the key and of everything that is requested. So after a restart the
- * same key finds the same request again, and other names make another request (upstream: kubelet's `node-csr-` names).
+ * The request for a certificate. Its name is a digest of the key and of everything that is requested. So after a restart the same key leads
+ * to the same request, and changed names lead to a new request (upstream: kubelet's `node-csr-` names).
  */
 export function signingRequest(options: SigningRequestOptions): NewObject<CertificateSigningRequest> {
   const { wanted, requestPrefix, privateKey, lifetimeSeconds } = options;

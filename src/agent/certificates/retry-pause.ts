@@ -3,17 +3,17 @@ import { backoffMilliseconds } from "../../machinery/loops/backoff.ts";
 import type { Backoff } from "../../machinery/loops/backoff.ts";
 
 interface RetryPauseOptions {
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
 }
 
-/** The pause after a try that has failed. It grows with the tries in a row that have failed in the same way. */
+/** The pause after a failed try. It grows with the number of consecutive failures of the same kind. */
 export class RetryPause {
   readonly #options: RetryPauseOptions;
   #endsAt = 0;
-  /** By the kind of failure: an outage says nothing about how soon people act. */
+  /** The number of failures by their kind, because an outage says nothing about how soon people act on a denial. */
   readonly #failures = new Map<Backoff, number>();
 
   constructor(options: RetryPauseOptions) {
@@ -35,12 +35,12 @@ export class RetryPause {
     return wait;
   }
 
-  /** Lets the next try begin now. */
+  /** Ends the pause, so that the next try may begin now. */
   end(): void {
     this.#endsAt = 0;
   }
 
-  /** After a success: the next pause is a short one again. */
+  /** Call it after a success: the next pause is short again. */
   forgetFailures(): void {
     this.#failures.clear();
   }

@@ -52,7 +52,10 @@ export const wantedServingCertificate = (
   keyType: "ECDSA P-256",
 });
 
-/** `${node}` is the Node's name. `${address}` stands alone in a list, for all addresses of the machine. */
+/**
+ * The wanted certificate of a service on a machine. In its names, `${node}` stands for the Node's name. `${address}`, as an entry of its
+ * own, stands for all addresses of the machine.
+ */
 export function wantedServiceCertificate(service: ServiceCertificate, machine: NamedMachine): WantedCertificate {
   const fill = (text: string): string => text.replaceAll("${node}", machine.nodeName);
   return {
@@ -70,7 +73,7 @@ export function wantedServiceCertificate(service: ServiceCertificate, machine: N
   };
 }
 
-/** Whether a certificate contains all that is wanted, except usages: a signer may have added to it, and given fewer of those. */
+/** Whether a certificate contains everything that is wanted, except usages. A signer may add names and leave out usages. */
 export function isCertificateFor(certificate: Certificate, wanted: WantedCertificate): boolean {
   const { subject, subjectAltNames, publicKey } = certificate;
   return (
@@ -87,7 +90,7 @@ const tlsUsages = [
   ["server auth", extendedKeyUsages.serverAuth],
 ] as const;
 
-/** The wanted sides of TLS that a certificate is for: all if it lists no extended usages, and none if it has a fault. */
+/** The wanted usages in TLS that a certificate permits: all if it lists no extended usages, and none if TLS programs refuse it. */
 export const tlsUsagesOf = (certificate: Certificate, { usages }: WantedCertificate): string[] => {
   const { extendedKeyUsages: found } = certificate;
   if (tlsFault(certificate) !== undefined) return [];
@@ -98,8 +101,8 @@ export const tlsUsagesOf = (certificate: Certificate, { usages }: WantedCertific
 };
 
 /**
- * Why TLS programs refuse a certificate, whatever its names, time and extended usages are: many refuse a CA in the place of a peer, as
- * the server does, and TLS 1.3 a key that may not sign (RFC 8446 4.4.2.2).
+ * Why TLS programs refuse a certificate, whatever its names, time and extended usages are. Many refuse a CA certificate from a peer, as the
+ * server does, and TLS 1.3 refuses a key that may not sign (RFC 8446 4.4.2.2).
  */
 export function tlsFault({ isCA, keyUsages, unhandledCriticalExtensions }: Certificate): string | undefined {
   const [unhandled] = unhandledCriticalExtensions;
@@ -115,10 +118,13 @@ const isSubjectOf = (
   subject.commonName === wanted.commonName &&
   wanted.organizations.every((organization) => subject.organizations.includes(organization));
 
-/** Changes with everything that is wanted: usages and lifetime too, which a certificate does not show as they were asked for. */
+/**
+ * A digest of everything that is wanted. It includes usages and lifetime, because a certificate does not show which of these were
+ * requested.
+ */
 export const wantedDigest = (wanted: WantedCertificate, lifetimeSeconds: number | undefined): string =>
   hash("sha256", JSON.stringify([wanted, lifetimeSeconds]), "hex");
 
-/** Whether a certificate is the node's identity, in either naming profile. */
+/** Whether the subject of a certificate is the node's identity, in either naming profile. */
 export const isIdentityOf = ({ subject }: Certificate, nodeName: string): boolean =>
   isSubjectOf(subject, subjectOf(nodeName));

@@ -5,7 +5,7 @@ import type { FailureLog } from "../failure-log.ts";
 import { lookForRevocation } from "./look-for-revocation.ts";
 import { bundleSelector, isFrom, mostBundles } from "../files/trust-bundle-follower.ts";
 
-/** Asks the server which of the agent's certificates were recalled by their signers or revoked, and tells their managers. */
+/** Asks the server which of the agent's certificates were recalled by their signers or revoked, and tells the managers of these. */
 export class WithdrawnCertificates {
   readonly #parts: NodeParts;
   readonly #recallOutage: FailureLog;
@@ -22,7 +22,7 @@ export class WithdrawnCertificates {
     this.#recallOutage = outageOf("recalled");
   }
 
-  /** Never rejects: after a failure nothing changes, and the next call looks again. */
+  /** Never rejects: a failure changes nothing, and the next call asks again. */
   async look(): Promise<void> {
     await this.#lookForRecalls();
     await this.#lookForRevocations();
@@ -48,7 +48,7 @@ export class WithdrawnCertificates {
     if (!hasFailed) this.#recallOutage.succeeded();
   }
 
-  /** As `latestRecall`. 0 also when the server has no bundles for this agent. Rejects when it does not say. */
+  /** Like `latestRecall`. 0 also when the server has no bundles for this agent. Rejects when the server does not answer. */
   async #recallOf(signerName: string): Promise<number> {
     const { names, identity, serverClock } = this.#parts;
     const source = { signerName };
@@ -58,7 +58,7 @@ export class WithdrawnCertificates {
     return latestRecall(found.filter(isFrom(source, names)), { names, now: serverClock.now() });
   }
 
-  /** Nothing is asked about the client certificate: the server refuses it where it is revoked. */
+  /** Does not ask about the client certificate, because the server refuses that itself when it is revoked. */
   async #lookForRevocations(): Promise<void> {
     const { names, identity, serving, services } = this.#parts;
     try {

@@ -19,7 +19,7 @@ export interface CheckOptions {
 }
 
 /**
- * Checks what an agent with these settings needs, and changes nothing: what it makes to try a folder, it removes at once. Prints a line
+ * Checks what an agent with these settings needs. Changes nothing: a file that it makes to try a folder is removed at once. Prints a line
  * for each subject. Returns whether there is no fault.
  */
 export async function checkAgent(settings: AgentSettings, { print, version }: CheckOptions): Promise<boolean> {
@@ -65,7 +65,7 @@ async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
   }
 }
 
-/** Findings without a question to a server: without its certificate, the agent has no identity there. */
+/** The findings when no server can be asked: without its certificate, the agent has no identity there. */
 function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
   for (const server of servers) yield { subject: serverSubject(server), ...finding };
   for (const subject of bundleSources(trustBundles).keys()) yield { subject, ...finding };
@@ -84,7 +84,7 @@ async function* ofServers(settings: AgentSettings, agent: Omit<CheckIdentity, "s
   }
 }
 
-/** What `check` returns, or that it failed. */
+/** The finding that `check` returns, or a fault when it throws. */
 async function foundBy(check: () => Promise<CheckFinding> | CheckFinding | void): Promise<CheckFinding> {
   try {
     return (await check()) ?? ok;
@@ -114,7 +114,7 @@ const runsAgent = (dataDirectory: string): Promise<boolean> =>
 
 const serverSubject = (server: string): string => `the server ${server}`;
 
-/** By their subjects: several files may have the same source. */
+/** The sources by their subjects, because several files may have the same source. */
 const bundleSources = (files: readonly TrustBundleFile[]): ReadonlyMap<string, TrustBundleFile["source"]> =>
   new Map(files.map(({ source }) => [bundleSubject(source), source]));
 

@@ -34,7 +34,10 @@ const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasL
 /** Throws UnusableFile unless the agent can keep its files there. */
 export const checkAgentFolder = (folder: string): CheckFinding => checkFolder(folder, ownFiles);
 
-/** The client certificate of an agent that has run there. Throws UnusableFile when this user may not use the agent's files. */
+/**
+ * The client certificate of an agent that has run with this data directory. Throws UnusableFile when this user may not use the agent's
+ * files.
+ */
 export function savedPair(dataDirectory: string): KeyPair | undefined {
   const pki = certificatesFolder({ dataDirectory });
   if (!existsSync(pki)) return undefined;
@@ -63,7 +66,7 @@ export function checkBundleFile(file: string): CheckFinding {
   return checkFolder(dirname(file), { ownership: { mode: 0o644 }, hasLinks: false });
 }
 
-/** Throws UnusableFile unless this can be made in a folder, or the folder can be made. */
+/** Throws UnusableFile unless these files can be made in a folder, or the folder itself can be made. */
 function checkFolder(folder: string, made: Made): CheckFinding {
   let present = folder;
   while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
@@ -77,7 +80,10 @@ function checkFolder(folder: string, made: Made): CheckFinding {
   return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
 }
 
-/** Only a try tells what a file system can do, and whom this user may give files to. Throws the system's error, or one with the reason. */
+/**
+ * Makes and removes a file, because only a try tells what a file system supports, and which owners this user may give a file. Throws the
+ * system's error, or one with the reason.
+ */
 function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
   const tried = openReplacement(join(folder, ".signet-agent-check"), ownership);
   tried.discard();
@@ -90,18 +96,18 @@ function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
   removeFile(tried.temporary);
 }
 
-/** Throws UnusableFile for a file that is mounted by itself, as one of a container may be: no other can take its place. */
+/** Throws UnusableFile for a file that is itself a mount, as in a container: no other file can replace it. */
 function checkNotMounted(file: string): void {
   if (!existsSync(file) || mountOf(file) === mountOf(realpathSync(dirname(file)))) return;
   throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
 }
 
-/** Linux' facts about the open files of a process (proc(5)). Other systems have none. */
+/** Linux' information about the open files of a process (proc(5)). Other systems have no such folder. */
 const openFilesFolder = "/proc/self/fdinfo";
-/** Opens a file without the right to read it, and of a link the link itself (open(2)). Node.js has no name for O_PATH. */
+/** Opens a file without the right to read it, and opens a link itself instead of its target (open(2)). Node.js has no name for O_PATH. */
 const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
 
-/** The mount that a path is in now. Undefined where the system does not tell. */
+/** The ID of the mount that a path is in now. Undefined when the system does not tell. */
 function mountOf(path: string): string | undefined {
   if (!existsSync(openFilesFolder)) return undefined;
   const descriptor = openSync(path, pathOnly);

@@ -1,4 +1,4 @@
-/** What the check of one subject has found, and why. */
+/** The result of checking one subject, and the reason. */
 export interface CheckFinding {
   readonly state: "ok" | "FAULT" | "not checked";
   readonly why?: string;

@@ -13,7 +13,7 @@ import { NodeIdentity } from "../connection/node-identity.ts";
 import { ServerClock } from "../connection/server-clock.ts";
 import { bundleSelector, mostBundles } from "../files/trust-bundle-follower.ts";
 
-/** Who asks, and where. */
+/** The identity of the agent that asks. */
 export interface CheckIdentity {
   readonly settings: AgentSettings;
   /** The client certificate that the agent has now. */
@@ -21,7 +21,7 @@ export interface CheckIdentity {
   readonly version: string;
 }
 
-/** Whether a server lets the agent request certificates. Rejects unless it answers what every agent begins with. */
+/** Whether a server lets the agent request certificates. Rejects unless the server answers the first question of every agent. */
 export const checkServer = (identity: CheckIdentity): Promise<CheckFinding> => asAgent(identity, mayRequest);
 
 async function asAgent(
@@ -64,7 +64,7 @@ async function mayRequest(client: ApiClient, names: Names): Promise<CheckFinding
   );
 }
 
-/** Whether a server that answers has bundles for a file of trust anchors. Rejects as `checkServer`. */
+/** Whether a server that answers has bundles for a file of trust anchors. Rejects as `checkServer` does. */
 export async function checkBundles(
   source: TrustBundleFile["source"],
   answering: CheckIdentity | undefined,

@@ -20,11 +20,11 @@ export interface AgentClientsOptions {
   /** The client certificate in use now. */
   readonly clientCertificate: () => KeyPair | undefined;
   readonly serverClock: ServerClock;
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic: Clock;
   readonly sleep: Sleep;
   readonly userAgent: string;
-  /** Called when the server has answered 401 to a client certificate that it accepted until then, as far as is known. */
+  /** Called when the server has answered 401 to a client certificate that it had not refused before. */
   readonly onRefused?: () => void;
   /** Default: over HTTPS. */
   readonly connect?: Connect | undefined;
@@ -35,21 +35,20 @@ export type Connect = (options: HttpsTransportOptions) => Transport;
 
 /** A request fails after this time without an answer. */
 const timeoutMilliseconds = 10_000;
-/** An agent reads single objects, and trust bundles of a mebibyte at most. */
+/** The largest answer. An agent reads only single objects, and trust bundles of at most a mebibyte each. */
 export const largestAnswerBytes = 64 * 2 ** 20;
 
 /**
- * The agent's clients, one for each identity. Credentials are read for each request: a renewed certificate or CA is used from
- * the next request on, and running requests are not disturbed. The errors of refused requests say which credential was
- * refused.
+ * The agent's clients, one for each identity. Credentials are read for each request: the next request uses a renewed certificate or CA, and
+ * running requests are not disturbed. The errors of refused requests say which credential was refused.
  */
 export class AgentClients {
   readonly node: ApiClient;
   readonly bootstrap: ApiClient;
   readonly #options: AgentClientsOptions;
-  /** The server's last answer to it was 401. */
+  /** The client certificate to which the server's last answer was 401. */
   #refused: KeyPair | undefined;
-  /** The same, until the bootstrap credential is refused too. */
+  /** The same certificate, until the bootstrap credential is refused too. */
   #avoided: KeyPair | undefined;
 
   constructor(options: AgentClientsOptions) {
@@ -88,7 +87,7 @@ export class AgentClients {
     this.bootstrap = this.#client({
       clientCertificate: () => introduction,
       ...("token" in bootstrap && { bearerToken: bootstrap.token }),
-      // Both credentials are refused: try the certificate again too, since the server may have been wrong for a moment.
+      // When both credentials are refused, the certificate is tried again too: the server may have been wrong for a moment.
       onSend: () => (response) => {
         if (response.status === 401) this.#avoided = undefined;
       },
@@ -107,7 +106,7 @@ export class AgentClients {
     return pair !== undefined && pair === this.#refused;
   }
 
-  /** Whether to use the bootstrap credential in the place of a refused client certificate: they are tried in turn. */
+  /** Whether to use the bootstrap credential instead of a refused client certificate. The two are tried in turn. */
   isAvoided(pair: KeyPair | undefined): boolean {
     return pair !== undefined && pair === this.#avoided;
   }
@@ -142,7 +141,7 @@ export class AgentClients {
   }
 }
 
-/** Called before a request; what it returns is called with the answer. */
+/** Called before a request. The returned function is called with the answer. */
 type ObserveRequest = () => (response: ClientResponse) => void;
 
 interface ClientIdentity {
@@ -152,7 +151,7 @@ interface ClientIdentity {
   readonly explain: (error: ApiError) => string;
 }
 
-/** The present credentials: the same object until one changes, because another object opens new connections. */
+/** The present credentials. Returns the same object until one of them changes, because a new object opens new connections. */
 function currentCredentials(
   readCa: ServerAccess["caCertificates"],
   readCertificate: () => ClientCertificate | undefined,

@@ -14,7 +14,7 @@ export class ServerUnreachable extends Error {
   }
 }
 
-/** A transport to a server whose failures name the server, and say what to do. */
+/** A transport to a server. Its errors name the server, and say what to do. */
 export const explainedTransport = (
   transport: Transport,
   { server, caSource }: { readonly server: string; readonly caSource: CaSource },
@@ -28,7 +28,7 @@ export const explainedTransport = (
     try {
       const response = await transport.send(request);
       if (isPage(response)) {
-        for await (const _ of response.body) break; // ends the request: a page in place of a watch may be endless
+        for await (const _ of response.body) break; // ends the request, because the page may be endless when the request is a watch
         throw new ServerUnreachable(server, { reason: pageAdvice });
       }
       return { ...response, body: explainedBody(response.body, explain) };
@@ -39,7 +39,7 @@ export const explainedTransport = (
   close: () => transport.close(),
 });
 
-/** A success or redirection of a proxy, or of a login before the network: no API server answers with one. */
+/** Whether an answer is a web page of a proxy, or of a network's login, with a success or a redirection. No API server answers with one. */
 const isPage = ({ status, headers }: ClientResponse): boolean =>
   status < 400 && /^text\/html\b/i.test(String(headers["content-type"]));
 

@@ -10,7 +10,7 @@ export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access" 
   readonly settings: AgentSettings;
 }
 
-/** Who the agent is to the server now. */
+/** The identity of the agent towards the server, with its clients. */
 export class NodeIdentity {
   readonly connection: AgentClients;
   readonly #options: NodeIdentityOptions;
@@ -25,7 +25,7 @@ export class NodeIdentity {
     });
   }
 
-  /** The client certificate from now on. It may be another node's, when a data directory was copied: that is not used. */
+  /** Sets the client certificate. When a data directory was copied, it may belong to another node, and is not used. */
   useCertificate(pair: KeyPair): void {
     this.#pair = pair;
   }
@@ -56,7 +56,7 @@ export class NodeIdentity {
     return identity && this.connection[identity];
   }
 
-  /** Whose certificate is in the data directory, when it is not this node's and therefore not used. */
+  /** Says whose certificate the data directory has, when it is not this node's and therefore not used. */
   get foreignCertificate(): string | undefined {
     const { nodeName, dataDirectory } = this.#options.settings;
     const pair = this.#pair;
@@ -64,7 +64,7 @@ export class NodeIdentity {
     return `${dataDirectory} has a client certificate of ${pair.certificate.subject.commonName}, not of the node ${nodeName}`;
   }
 
-  /** Why `requestClient` has none, and what to do. */
+  /** Why `requestClient` returns no client, and what to do. */
   get missingCredential(): string {
     const { bootstrap } = this.#options.settings;
     if ("token" in bootstrap) {

@@ -1,16 +1,16 @@
 import type { Clock, Sleep } from "../../machinery/api/clock.ts";
 import type { ClientResponse, Transport } from "../../machinery/client/transport.ts";
 
-/** How much longer a body rests than it was worked on. */
+/** The pause after work on a body, as a multiple of that work's duration. */
 const restShare = 4;
-/** Shorter rests are put together: a timer costs as much. */
+/** Shorter pauses are added up, because a timer itself costs as much. */
 const shortestRestMilliseconds = 20;
-/** A consumer may have waited for something else meanwhile, and that was no work. */
+/** A consumer may also have waited for something else, which was no work. */
 const longestRestMilliseconds = 1000;
 
 /**
- * Reads bodies no faster than a fifth of the time allows: a server that sends without a pause, as a watch that never ends its changes,
- * must not keep a machine busy. The server has to wait meanwhile.
+ * Reads bodies for at most a fifth of the time. A server that sends without a pause, such as in a watch whose changes never end, must not
+ * keep a machine busy. It has to wait during the pauses.
  */
 export const pacedTransport = (
   transport: Transport,

@@ -8,7 +8,7 @@ import type { KeyPair } from "../certificates/key-pair.ts";
 /** The credential of a request. */
 type UsedCredential =
   | (BootstrapCredential & {
-      /** The node has had a certificate, so its Node may exist. */
+      /** Whether the node has had a certificate, so that its Node may exist. */
       readonly isOfKnownNode: boolean;
     })
   | {
@@ -16,20 +16,20 @@ type UsedCredential =
       readonly pair: KeyPair | undefined;
       /** Milliseconds since the epoch. */
       readonly now: number;
-      /** What comes after a refusal, or what to do. */
+      /** What the agent does after the refusal, or what people can do. */
       readonly next: string;
     };
 
 const newToken = "signet bootstrap-token create";
 const newTokenOfKnownNode = `${newToken} --allow-existing-node`;
 
-/** How to give the agent of a node that exists a token. */
+/** Says how to give a token to the agent of an existing node. */
 export const tokenAdvice = (bootstrap: BootstrapCredential): string =>
   bootstrap.type === "token file"
     ? `put a token of ${newTokenOfKnownNode} into ${bootstrap.source}`
     : `give the agent a token of ${newTokenOfKnownNode} with --bootstrap-token-file`;
 
-/** What an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
+/** Says what an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
 export function refusalText(error: ApiError, credential: UsedCredential): string {
   const { code, reason, message } = error;
   if (reason === undefined) return `the server answered ${code} without a reason, as a proxy does: ${message}`;
@@ -63,14 +63,14 @@ function nameOf(credential: UsedCredential): string {
   }
 }
 
-/** A certificate is not valid yet when it was made while the server's clock was ahead. */
+/** Says until when a certificate is valid, or why not now. It is not valid yet when the server's clock was ahead at its issuance. */
 function validityText({ certificate: { notBefore, notAfter } }: KeyPair, now: number): string {
   const time = (milliseconds: number): string => new Date(milliseconds).toISOString();
   if (now < notBefore) return `is only valid from ${time(notBefore)} on, and it is ${time(now)}`;
   return `${now > notAfter ? "expired" : "is valid until"} ${time(notAfter)}`;
 }
 
-/** A bootstrap token begins with its ID, which is public. */
+/** Names a bootstrap token by its ID, which is public. */
 function tokenName(token = ""): string {
   const id = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token)?.[1];
   return id === undefined ? "the token" : `the bootstrap token ${id}`;

@@ -6,31 +6,31 @@ export interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
   /**
-   * A clock that is never set, and goes on while the machine sleeps. Left out: the machine's own, for a program that asks the server so
-   * seldom that no answer would end a doubt.
+   * A clock that nobody sets, and that continues while the machine sleeps. Default: the machine's own clock, for a program that asks the
+   * server too seldom to notice a change.
    */
   readonly monotonic?: Clock;
-  /** Called when the difference to the server has become worth a warning, and when it has disappeared (0). */
+  /** Called with the difference to the server when it has become worth a warning, and with 0 when it has disappeared. */
   readonly onSkew: (skewMilliseconds: number) => void;
 }
 
-/** A Date header has whole seconds, and an answer may be slow: they cannot explain more than this. */
+/** The largest difference that the precision of a Date header (whole seconds) and a slow answer can explain. */
 const toleranceMilliseconds = 30_000;
-/** No server's clock is there, and the times of Leases and files have four digits for the year. */
+/** No server's clock shows such a time, and the times of Leases and file names have four digits for the year. */
 const firstImpossibleDate = Date.UTC(9999, 0);
 
 /**
- * The server's time, from its answers. The server issues and checks certificates by its own clock, so an agent on a machine
- * with a wrong clock must use it too. Until the first answer, and when they differ by less than 30 s, it is the machine's own. Whoever
- * sets the machine's clock after that changes nothing here.
+ * The server's time, computed from its answers. The server issues and checks certificates by its own clock, so an agent on a machine with a
+ * wrong clock must use it too. Until the first answer, and while the two differ by less than 30 s, it is the machine's own time. A change
+ * of the machine's clock after an answer does not change the server's time here.
  */
 export class ServerClock implements Clock {
   readonly #local: Clock;
   readonly #monotonic: Clock;
   readonly #onSkew: (skewMilliseconds: number) => void;
-  /** How far the server is ahead of the machine; 0 within the tolerance. */
+  /** How many milliseconds the server is ahead of the machine; 0 within the tolerance. */
   #skew = 0;
-  /** The server's time less that of the monotonic clock, at the last answer. */
+  /** The server's time minus the monotonic clock's, at the last answer. */
   #monotonicSkew: number | undefined;
 
   constructor({ local, monotonic = local, onSkew }: ServerClockOptions) {
@@ -43,7 +43,7 @@ export class ServerClock implements Clock {
     return this.#monotonicSkew === undefined ? this.#local.now() : this.#monotonic.now() + this.#monotonicSkew;
   }
 
-  /** Returns a function that says how many milliseconds have passed since, also when the machine's clock was set meanwhile. */
+  /** Returns a function that returns the milliseconds since this call, even if the machine's clock was set in between. */
   stopwatch(): () => number {
     const since = this.#monotonic.now();
     return () => this.#monotonic.now() - since;
@@ -57,7 +57,7 @@ export class ServerClock implements Clock {
     const date = Date.parse(String(headers["date"] ?? ""));
     if (!(date >= 0 && date < firstImpossibleDate)) return;
     const receivedAt = this.#local.now();
-    // The header was written between sending and receiving, and its fraction of a second is cut off.
+    // The header was written between sending and receiving, and without its fraction of a second.
     const difference = date + 500 - (receivedAt - tookMilliseconds / 2);
     const uncertainty = toleranceMilliseconds + tookMilliseconds / 2;
     const skew = Math.abs(difference) > uncertainty ? difference : 0;
@@ -68,7 +68,7 @@ export class ServerClock implements Clock {
   }
 }
 
-/** A transport whose answers set the clock. */
+/** A transport whose answers set `serverClock`. */
 export const setsClock = (transport: Transport, serverClock: ServerClock): Transport => ({
   async send(request) {
     const elapsed = serverClock.stopwatch();
@@ -79,7 +79,7 @@ export const setsClock = (transport: Transport, serverClock: ServerClock): Trans
   close: () => transport.close(),
 });
 
-/** Tells people that the machine's clock differs from the server's, or agrees with it again (0). */
+/** Logs that the machine's clock differs from the server's, or that the two agree again (0). */
 export function logSkew(milliseconds: number, log: Log): void {
   const skewSeconds = Math.round(milliseconds / 1000);
   if (skewSeconds === 0) log.info({}, "this machine's clock agrees with the server's again");

@@ -19,14 +19,17 @@ export interface BundleFileOptions {
   readonly followed: TrustBundleFile;
   readonly failureLog: OpenFailureLog;
   readonly log: Log;
-  /** Called with the file's contents at the start, after each change, and when they are found to be right. */
+  /** Called with the file's contents at the start, after each write, and when a comparison finds them right. */
   readonly onContents: (file: string, found: TrustBundleContents) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
 }
 
 export interface TrustBundleContents {
   readonly contents: Buffer;
-  /** Whether the file had other contents, or none, and programs may have read it so. Not when that was found at each look. */
+  /**
+   * Whether programs may have read other contents, or a missing file, before the agent wrote the file. False when the look before found
+   * that too.
+   */
   readonly isRepaired: boolean;
 }
 
@@ -37,12 +40,14 @@ export interface TrustBundleState {
   readonly fault?: string;
 }
 
-/** The agent has written no larger file than this. A store of the shortest anchors is larger than the answer of the server. */
+/**
+ * The agent writes no larger file than this. The factor is needed because a store of very short anchors is larger than the server's answer.
+ */
 const largestBundleBytes = 2 * largestAnswerBytes;
 
 /**
- * What became of the file at a look, and how many anchors the server has. `failed`: it could not be written, or what
- * the server has is nothing to write.
+ * The result of a look at the file, and how many anchors the server has. `failed`: the file could not be written, or the server's anchors
+ * cannot be used.
  */
 type Outcome = { readonly anchors: number } & (
   | { readonly state: "right" | "written"; readonly contents: Buffer }
@@ -50,18 +55,21 @@ type Outcome = { readonly anchors: number } & (
   | { readonly state: "failed"; readonly fault: string }
 );
 
-/** `fault`: the server's answer is nothing to write, or there is no password to write it with. */
+/** `fault`: the server's anchors cannot be used, or there is no password for the store. */
 type WantedFile = { readonly contents: Buffer; readonly anchors: number } | { readonly fault: string };
 
-/** A file of trust anchors. What a look has found is kept for the next one: many anchors take seconds to read, and to compare. */
+/** A file of trust anchors. The result of a look is kept for the next look, because many anchors take seconds to read and to compare. */
 export class BundleFile {
   readonly #options: BundleFileOptions;
   readonly #changedFiles: ChangedFilesReport;
-  /** What the server has now, until it is in the file. */
+  /** What the server has now. Undefined once it is in the file. */
   #wanted: WantedFile | undefined;
-  /** At the last look. */
+  /** The encoding at the last look. */
   #encoding: ReturnType<typeof encodingOf> | undefined;
-  /** The contents of the file that were compared with these anchors. Wrong ones could not be replaced. */
+  /**
+   * The contents of the file that were compared with the server's anchors. `isRight` is false when they are wrong and could not be
+   * replaced.
+   */
   #compared: { readonly digest: string | undefined; readonly isRight: boolean } | undefined;
   #last: Outcome | undefined;
 
@@ -75,20 +83,20 @@ export class BundleFile {
     return this.#last?.state === "failed";
   }
 
-  /** For the hook: the agent may have been killed after it wrote the file, before the hook ran. */
+  /** Reports the file's contents for the hook: the agent may have been killed after it wrote the file, before the hook ran. */
   reportSaved(): void {
     const { followed, onContents } = this.#options;
     const saved = savedContents(followed.file);
     if (saved !== undefined) onContents(followed.file, { contents: saved, isRepaired: false });
   }
 
-  /** The server has something else now. */
+  /** Says that the server's anchors have changed. */
   forget(): void {
     this.#wanted = undefined;
     this.#compared = undefined;
   }
 
-  /** Looks at the file, and writes it when it has not the anchors that the server has. */
+  /** Looks at the file, and writes it unless it has the server's anchors. */
   look(bundles: () => readonly ClusterTrustBundle[]): void {
     const { file } = this.#options.followed;
     const encoding = encodingOf(this.#options.followed);
@@ -111,7 +119,10 @@ export class BundleFile {
     if (wasRight) this.#changedFiles.looked(outcome.state === "written" ? [file] : []);
   }
 
-  /** `found`: what is in the file now. Undefined: nothing, or something else than what is wanted. */
+  /**
+   * Writes the file unless its contents are right. `found`: the contents to compare. Undefined: the file is missing, or its contents are
+   * known to be wrong.
+   */
   #makeRight(wanted: WantedFile, found: Buffer | undefined): Outcome {
     const { file, store } = this.#options.followed;
     if ("fault" in wanted) return { state: "failed", anchors: 0, ...wanted };
@@ -131,14 +142,14 @@ export class BundleFile {
     }
   }
 
-  /** Tells the others of each look, and logs what is new. A file that somebody has changed is reported elsewhere. */
+  /** Reports the outcome of each look, and logs a new one. `ChangedFilesReport` reports a file that somebody has changed. */
   #report(outcome: Outcome, { wasRight }: { readonly wasRight: boolean }): void {
     const { log, followed, onContents, onAnchors } = this.#options;
     const { source, file } = followed;
     const { anchors } = outcome;
     onAnchors(file, { anchors, ...("fault" in outcome && { fault: outcome.fault }) });
     if ("contents" in outcome) {
-      // Also where the file is right: an earlier try may have failed after it had put it there.
+      // Also when the file is right: an earlier write may have failed after its rename.
       const isRepaired = outcome.state === "written" && !this.#changedFiles.foundChanges;
       onContents(file, { contents: outcome.contents, isRepaired });
     }
@@ -165,7 +176,7 @@ function wantedFile(bundles: readonly ClusterTrustBundle[], encoding: ReturnType
   }
 }
 
-/** The order of anchors means nothing, so programs need not be reloaded for another one. A store has an order of its own. */
+/** A new order of the anchors is no change, so that programs are not reloaded for it. A store has an order of its own. */
 const hasSamePem = (found: Buffer, wanted: Buffer): boolean =>
   haveSameAnchors(found.toString("utf8"), wanted.toString("utf8"));
 
@@ -175,6 +186,6 @@ function savedContents(file: string): Buffer | undefined {
   try {
     return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents;
   } catch {
-    return undefined; // writing it tells what is wrong
+    return undefined; // the write tells what is wrong
   }
 }

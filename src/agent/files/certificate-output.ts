@@ -20,7 +20,7 @@ import { formatKeyPair } from "../certificates/key-pair.ts";
 import type { KeyPair } from "../certificates/key-pair.ts";
 import { checkFolder, hasLinks, writeVersion } from "./versioned-folder.ts";
 
-/** What a file of a folder contains, each as PEM. */
+/** The contents of a file in a folder, in PEM. */
 export type FolderPart = "key" | "certificate" | "chain" | "fullChain";
 
 /** Where and how a certificate is written for the program that uses it. */
@@ -50,7 +50,7 @@ export const outputPath = (output: CertificateOutput): string =>
 export const outputFolder = (output: CertificateOutput): string =>
   output.type === "folder" ? output.folder : dirname(output.file);
 
-/** Throws UnusableFile when another user decides where an output is written, or it would replace something else than a file. */
+/** Throws UnusableFile when another user could change where an output is written, or when it would replace something other than a file. */
 export function checkPlace(output: CertificateOutput): void {
   const folder = outputFolder(output);
   checkParentFolders(folder, output.ownership);
@@ -79,7 +79,10 @@ function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<strin
 
 type StoreOutput = Extract<CertificateOutput, { readonly type: "pkcs12" | "jks" }>;
 
-/** Deriving the keys of a store takes up to a tenth of a second, and the files are looked at each minute. */
+/**
+ * The contents of stores by their pair, because deriving the keys of a store takes up to a tenth of a second, and the files are checked
+ * every minute.
+ */
 const madeStores = computedOnce(
   (_pair: KeyPair) => new Map<StoreOutput, { readonly password: string; readonly contents: Buffer }>(),
 );
@@ -116,13 +119,13 @@ function partOf({ certificate, certificatePem, keyPem }: KeyPair, part: FolderPa
 export interface WrittenOutput {
   /** The digest of the contents. */
   readonly digest: string;
-  /** False: everything was as it should be already. */
+  /** Whether something was written. False: everything was right already. */
   readonly isChanged: boolean;
 }
 
 /**
- * Makes an output what the pair says, unless it is already. A reader, or a crash at any point, finds files that belong
- * together. Throws UnusableFile that names the file.
+ * Writes a pair to an output, unless it is there already. A reader at any moment, and one after a crash, finds files that belong together.
+ * Throws UnusableFile that names the file.
  */
 export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair): WrittenOutput {
   const contents = contentsOf(output, pair);
@@ -147,15 +150,15 @@ interface FileContents {
 function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
   try {
     const found = readRegularFile(file, { largestBytes: bytes.length });
-    // Another owner would last until the next renewal, and then the service could not read its key.
+    // Also compares the owner: a wrong owner would stay until the next renewal, and the service could then not read its key.
     return found?.contents.equals(bytes) === true && ownershipFault(found.status, ownership) === undefined;
   } catch {
-    return false; // writing it tells what is wrong
+    return false; // the write tells what is wrong
   }
 }
 
 function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
   writeFileAtomically(file, { contents: bytes, ...ownership, isOwnershipKept: true });
-  removeUnfinished(file); // they hold keys
+  removeUnfinished(file); // unfinished files hold keys
 }

@@ -1,14 +1,14 @@
 import type { FailureLog, OpenFailureLog } from "../failure-log.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-/** How often the agent looks at the files that it has written: somebody may remove or change one. */
+/** How often the agent looks at the files that it has written, because somebody may remove or change them. */
 export const lookMilliseconds = 60_000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 export const rewriteMilliseconds = 10_000;
 
 /**
- * Tells people of files that were as the agent wrote them, and are not at its next look. Once, somebody has removed or changed them. At
- * two looks in a row, something else writes them too, such as another agent: programs read what the one or the other has written.
+ * Reports files that differ from what the agent wrote. After one look, it says that somebody has removed or changed them. After two looks
+ * in a row, it says that something else writes them too, such as another agent, so that programs may read either contents.
  */
 export class ChangedFilesReport {
   readonly #log: Log;
@@ -24,12 +24,12 @@ export class ChangedFilesReport {
     });
   }
 
-  /** Whether the last look found changes: something else may write the files again and again, and no hook should run each time. */
+  /** Whether the last look found changes. Something else may write the files again and again, and a hook should not run each time. */
   get foundChanges(): boolean {
     return this.#looks > 0;
   }
 
-  /** Says which files this look found changed, and the agent has written again. */
+  /** Reports the files that this look found changed, and that the agent has written again. Empty: none. */
   looked(files: readonly string[]): void {
     this.#looks = files.length === 0 ? 0 : this.#looks + 1;
     if (this.#looks === 0) return this.#sharing.succeeded();

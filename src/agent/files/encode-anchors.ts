@@ -17,7 +17,7 @@ export function encodingOf({ store }: Pick<TrustBundleFile, "store">): AnchorEnc
   }
 }
 
-/** `pem`: the anchors. Throws PkiError for an anchor that no trust store takes. */
+/** Encodes the anchors, which `pem` contains. Throws PkiError for an anchor that no trust store accepts. */
 export function encodeAnchors(pem: string, encoding: AnchorEncoding): Buffer {
   if (encoding.type === "pem") return Buffer.from(pem);
   const encode = encoding.type === "pkcs12" ? encodePkcs12TrustStore : encodeJavaTrustStore;

@@ -5,7 +5,7 @@ import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-/** Remembers for which contents of each file a hook has finished. It is kept in the data directory, so that a restart knows. */
+/** Records for which contents of each file a hook has finished. It is stored in the data directory, so it survives a restart. */
 export class HookMemory {
   readonly #file: string;
   readonly #log: Log;
@@ -17,17 +17,17 @@ export class HookMemory {
     this.#finished = readMemory(this.#file);
   }
 
-  /** The digest of the contents and the hook that have finished for a file. Undefined: none has. */
+  /** The digest of the contents and the hook that have finished for a file. Undefined: no hook has finished. */
   finishedContents(file: string): string | undefined {
     return this.#finished.get(file);
   }
 
-  /** Forgets what has finished for a file that has other contents now: programs may read those before a hook tells them. */
+  /** Forgets the record of a file whose contents have changed: programs may read the new contents before a hook tells them. */
   forget(file: string): void {
     if (this.#finished.delete(file)) this.#write();
   }
 
-  /** Records that the hook has finished. When that cannot be written, it runs once more after the next start. */
+  /** Records that the hook has finished. When the record cannot be written, the hook runs once more after the next start. */
   finish(file: string, contents: string): void {
     this.#finished.set(file, contents);
     this.#write();
@@ -43,7 +43,7 @@ export class HookMemory {
   }
 }
 
-/** A file that is not there, is damaged or cannot be read remembers nothing: hooks may run once more than needed. */
+/** Reads the record. A file that is missing, damaged or unreadable is an empty record: hooks may run once more than needed. */
 function readMemory(file: string): Map<string, string> {
   try {
     const remembered = Object.entries(parseJsonObject(readPrivateFile(file) ?? "") ?? {});

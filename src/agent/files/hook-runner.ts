@@ -11,7 +11,7 @@ import type { HookMemory } from "./hook-memory.ts";
 import { longestHookOutputBytes, watchLogGrowth } from "./log-growth.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-/** A file or folder that has been written, and the hook that must know. */
+/** A file or folder that was written, and the hook to run for it. */
 interface FileChange {
   /** `client-certificate`, `serving-certificate`, `trust-bundle`, or `NAME-certificate`. */
   readonly change: string;
@@ -24,12 +24,12 @@ interface FileChange {
 interface HookRunnerOptions {
   readonly memory: HookMemory;
   readonly log: Log;
-  /** A clock that is never set. */
+  /** A clock that nobody sets. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
-  /** Returns how many bytes the log has; default: those of the file that is standard error. Undefined: it is no file. */
+  /** Returns the size of the log in bytes. Default: the size of standard error, if that is a file. Undefined: it is no file. */
   readonly logBytes?: () => number | undefined;
 }
 
@@ -44,15 +44,16 @@ interface Task {
 
 const failedHookBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
-/** The end of a process must not wait longer for a hook. */
+/** How long the end of the process waits for a hook, at most. */
 export const hookGraceMilliseconds = 4000;
 
 /**
- * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file is not run again, unless the file
- * was repaired. One that failed, or that the agent did not live to run, is: after 10 s, doubling to 10 minutes, and after a restart.
+ * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file does not run again, unless the file
+ * was repaired. A hook that failed, or that did not run before the agent ended, runs again: after 10 s, doubling to 10 minutes, and after a
+ * restart.
  *
- * The command is the operator's own text. What has changed is in the variables SIGNET_CHANGE and SIGNET_CHANGED_FILE, never in
- * the command itself. Its output goes to standard error.
+ * The command is the operator's own text. What has changed is in the variables SIGNET_CHANGE and SIGNET_CHANGED_FILE, never in the command
+ * itself. The command's output goes to standard error.
  */
 export class HookRunner {
   readonly #options: HookRunnerOptions;
@@ -66,7 +67,7 @@ export class HookRunner {
     this.#options = options;
   }
 
-  /** Says what a file contains now. Changes of one file while a hook runs are one change. */
+  /** Says what a file contains now. Several changes of a file while a hook runs count as one change. */
   changed(change: FileChange): void {
     const contents = contentsFor(change);
     if (this.#tasks.get(change.file)?.contents === contents) return;
@@ -78,8 +79,8 @@ export class HookRunner {
   }
 
   /**
-   * Lets the hook of a file run again for what it contains: it had other contents, another mode or another owner for a while, and
-   * programs may have read it then. Call it before `changed`.
+   * Lets the hook of a file run again for the same contents. Call it before `changed`, when the file had other contents, another mode or
+   * another owner for a while: programs may have read it then.
    */
   repaired(file: string): void {
     this.#tasks.delete(file);
@@ -91,14 +92,14 @@ export class HookRunner {
     return this.#tasks.size === 0;
   }
 
-  /** Hooks whose last run failed, one line each. */
+  /** The faults of hooks whose last run failed, one line each. */
   faults(): string[] {
     return [...this.#tasks.values()].flatMap(({ change, fault }) =>
       fault === undefined ? [] : [`the hook for ${change.file} ${fault}`],
     );
   }
 
-  /** Waits for a running hook, at most so long; then it is killed, and runs again after the next start. */
+  /** Waits for a running hook, at most for the given time. Then the hook is killed, and runs again after the next start. */
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#stopping.abort();
     const done = new AbortController();
@@ -126,7 +127,7 @@ export class HookRunner {
     const fields = { change, file };
     const fault = await this.#faultOf(task.change);
     const isStopped = this.#stopping.signal.aborted && fault !== undefined;
-    // A newer task has taken the place of this one, or the agent stops.
+    // A newer task has replaced this one, or the agent stops.
     if (this.#tasks.get(file) !== task || isStopped) return;
     if (fault === undefined) {
       memory.finish(file, task.contents);
@@ -141,7 +142,7 @@ export class HookRunner {
     log.error({ ...fields, failures, retryInSeconds: Math.ceil(wait / 1000) }, `${what} ${fault}`);
   }
 
-  /** Why the hook did not finish. */
+  /** Runs the hook. Resolves with the reason when it did not finish. */
   async #faultOf(change: FileChange): Promise<string | undefined> {
     const { check, command } = change.hook;
     const fault = check === undefined ? undefined : await this.#execute(check, change);
@@ -156,7 +157,7 @@ export class HookRunner {
       try {
         child = startShell(command, change);
       } catch (error) {
-        return resolve(couldNotRun(error)); // there is no memory for it, or the command is too long
+        return resolve(couldNotRun(error)); // the system has no memory for it, or the command is too long
       }
       this.#running = child;
       const { timeoutMilliseconds } = change.hook;
@@ -186,7 +187,10 @@ export class HookRunner {
   }
 }
 
-/** In a group of its own: what the command has started is ended with it, and Ctrl-C does not reach it. */
+/**
+ * Starts a shell in a process group of its own, so that everything that the command has started is ended with it, and Ctrl-C does not reach
+ * it.
+ */
 const startShell = (command: string, { change, file }: FileChange): ChildProcess =>
   spawn("/bin/sh", ["-c", command], {
     env: { ...process.env, SIGNET_CHANGE: change, SIGNET_CHANGED_FILE: file },
@@ -194,7 +198,7 @@ const startShell = (command: string, { change, file }: FileChange): ChildProcess
     detached: true,
   });
 
-/** The contents of the file and the hook: another command must see the same contents too. */
+/** A digest of the file's contents and of the hook, because a changed command must run for the same contents too. */
 const contentsFor = ({ digest, hook }: FileChange): string =>
   hash("sha256", JSON.stringify([digest, hook.check, hook.command]), "hex");
 
@@ -203,6 +207,6 @@ function killGroup(child: ChildProcess | undefined): void {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // It has just ended.
+    // The process group has just ended.
   }
 }

@@ -6,15 +6,15 @@ import {
   parseCertificatesPem,
 } from "../../pki/certificates/certificates-pem.ts";
 
-/** The anchors of some bundles. */
+/** The anchors of several bundles. */
 export interface JoinedAnchors {
   readonly pem: string;
   readonly count: number;
 }
 
 /**
- * The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. Throws Error for
- * an anchor that is no certificate: programs refuse a whole file for one of them.
+ * The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. Throws Error for an
+ * anchor that is no certificate, because programs refuse a whole file that contains one.
  */
 export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): JoinedAnchors {
   const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
@@ -23,7 +23,7 @@ export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): JoinedAnch
   return { pem: [...anchors].join(""), count: anchors.size };
 }
 
-/** The server may answer with anything. */
+/** The anchors of a bundle. The server may answer with any type, so the field is checked. */
 function anchorsOf({ metadata, spec }: ClusterTrustBundle): string[] {
   const text: unknown = (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.trustBundle;
   if (typeof text !== "string") throw new Error(`the trust bundle ${metadata.name} has no text in the server's answer`);

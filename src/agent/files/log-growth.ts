@@ -1,12 +1,12 @@
 import { fstatSync } from "node:fs";
 
-/** Far more than a hook has to say. One that asks a question again and again would fill the disk in its minute. */
+/** Far more than a hook needs to write. A hook that repeats a question without end could fill the disk before its timeout. */
 export const longestHookOutputBytes = 16 * 1024 * 1024;
 const lookMilliseconds = 100;
 
 /**
- * Calls `onExcess` when the log has grown by more than `longestHookOutputBytes` since now; by default, the log is standard error. What reads
- * a pipe or a socket there bounds what it keeps by itself, and lets the writer wait.
+ * Calls `onExcess` when the log has grown by more than `longestHookOutputBytes` since this call. By default, the log is standard error. A
+ * pipe or a socket is not watched: its reader limits what it keeps, and makes the writer wait.
  */
 export function watchLogGrowth(onExcess: () => void, logBytes = standardErrorBytes): { readonly stop: () => void } {
   const before = logBytes();
@@ -17,7 +17,7 @@ export function watchLogGrowth(onExcess: () => void, logBytes = standardErrorByt
   return { stop: () => clearInterval(timer) };
 }
 
-/** Undefined: it is no file. */
+/** The size of standard error. Undefined when it is no file. */
 function standardErrorBytes(): number | undefined {
   try {
     const status = fstatSync(2);

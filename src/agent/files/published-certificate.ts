@@ -18,11 +18,11 @@ export interface PublishedCertificateOptions {
   readonly current: () => KeyPair | undefined;
   /** Where the agent itself keeps the pair. */
   readonly file: string;
-  /** Makes again what is missing of that file, and of the links to the outputs. */
+  /** Writes that file again, and the links to the outputs, when they are missing. */
   readonly restore: () => void;
   readonly outputs: readonly CertificateOutput[];
   readonly hook: Hook | undefined;
-  /** The file that the hook gets as changed; default: the first output. */
+  /** The file that the hook receives as changed. Default: the first output. */
   readonly changedFile?: string;
   readonly hooks: HookRunner;
   readonly failureLog: OpenFailureLog;
@@ -34,10 +34,10 @@ export interface PublishedCertificateOptions {
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
   readonly #changedFiles: ChangedFilesReport;
-  /** The digest of what all files had after the last look. */
+  /** The digest of the contents of all files after the last look. */
   #written: string | undefined;
   #fault: string | undefined;
-  /** When files could not be written. */
+  /** Wakes `run` when files could not be written. */
   readonly #failed = new WakeSignal();
 
   constructor(options: PublishedCertificateOptions) {
@@ -45,14 +45,14 @@ export class PublishedCertificate {
     this.#changedFiles = new ChangedFilesReport(options);
   }
 
-  /** Why the files are not written. */
+  /** Why the files could not be written. Undefined: they are right. */
   get fault(): string | undefined {
     return this.#fault;
   }
 
   /**
-   * Writes the files unless they are right already, and runs the hook once all of them are. One that cannot be written does not hold
-   * back the others: it is logged, and tried again by `run`.
+   * Writes the files unless they are right already, and runs the hook once all of them are. A file that cannot be written does not delay
+   * the others: it is logged, and `run` tries it again.
    */
   publish(): void {
     const { name, current, file, restore, outputs, hook, hooks, log, changedFile } = this.#options;

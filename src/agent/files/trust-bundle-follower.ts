@@ -21,15 +21,15 @@ interface TrustBundleFollowerOptions extends BundleFileOptions {
   readonly sleep: Sleep;
 }
 
-/** Between two looks at what the server has: bundles that two writers change in turn must not keep the machine busy. */
+/** The shortest time between two reads of the server's bundles: bundles that two writers change in turn must not keep the machine busy. */
 const shortestPauseMilliseconds = 1000;
-/** All of them are in memory, and each may have a mebibyte. */
+/** The most bundles of one file. All of them are in memory, and each may have a mebibyte. */
 export const mostBundles = 100;
 
 /**
- * Keeps a file with the anchors of one bundle, or of all bundles of a signer, up to date until `signal` aborts. When there is
- * no bundle, the file stays as it is: deleting a bundle does not cut off every machine, and an empty file would make some
- * programs trust the system's CAs.
+ * Keeps a file up to date with the anchors of one bundle, or of all bundles of a signer, until `signal` aborts. When there is no bundle,
+ * the file stays as it is: the deletion of a bundle must not cut off every machine, and an empty file would make some programs trust the
+ * system's CAs.
  */
 export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
   const { followed, names, bundles, failureLog, random, sleep } = options;
@@ -61,7 +61,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     bundleFile.look(() => [...informer.list()].filter(isFrom(source, names)));
     await sleep(shortestPauseMilliseconds, signal);
     await sleep(bundleFile.isFailing ? rewriteMilliseconds : lookMilliseconds, wake.or(signal));
-    await setImmediate(); // several changes that came together are one write
+    await setImmediate(); // several changes at the same time lead to one write
   }
 }
 
@@ -69,13 +69,16 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
 export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
-/** A server may answer with others too, such as one that does not know the selector: their anchors would be trusted for this purpose. */
+/**
+ * Returns a function that tells whether a bundle belongs to the source. A server may also send others, such as a server that does not know
+ * the selector, and their anchors would be trusted for this purpose.
+ */
 export function isFrom(
   source: TrustBundleFile["source"],
   names: Names,
 ): (bundle: Pick<ApiObject, "metadata">) => boolean {
   if ("bundleName" in source) return ({ metadata }) => metadata.name === source.bundleName;
-  // The server selects by either spelling.
+  // The server selects bundles by either spelling of the name.
   const own = ownSignerName(names, source.signerName);
   return ({ metadata }) => ownSignerName(names, signerOfBundle(metadata.name ?? "")) === own;
 }

@@ -13,14 +13,14 @@ import { linkTarget } from "../../machinery/files/link-target.ts";
 import { makeFolder } from "../../machinery/files/make-folder.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 
-// Several files that change at the same moment, as in the volumes of Kubernetes: each name in the folder is a link through the
-// link `..data` into a folder of the newest version, and one rename makes that link lead to the next version.
+// Several files that change at the same moment, as in the volumes of Kubernetes. Each name in the folder is a link that goes through the
+// link `..data` into a folder of the newest version. One rename makes `..data` lead to the next version.
 
 const currentLink = "..data";
 const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
 
 interface VersionedFiles {
-  /** By the names of the files. */
+  /** The contents by the names of the files. */
   readonly contents: ReadonlyMap<string, Buffer>;
   readonly ownership: FileOwnership;
 }
@@ -29,7 +29,7 @@ interface VersionedFiles {
 export const hasLinks = (folder: string, names: Iterable<string>): boolean =>
   [...names].every((name) => linkTarget(join(folder, name)) === `${currentLink}/${name}`);
 
-/** Writes the next version of a folder's files. The version before it stays, for programs that are just reading it. Throws UnusableFile. */
+/** Writes the next version of a folder's files. The previous version stays, because programs may be reading it. Throws UnusableFile. */
 export function writeVersion(folder: string, files: VersionedFiles): void {
   const names = new Set(files.contents.keys());
   try {
@@ -75,7 +75,7 @@ function makeLink(folder: string, name: string): void {
   else if (linkTarget(link) !== target) replaceLink(link, target);
 }
 
-/** Removes what earlier writes have left: other versions, links with other names, and unfinished files. */
+/** Removes what earlier writes left: other versions, links with other names, and unfinished files. */
 function removeOthers(
   folder: string,
   { names, versions }: { readonly names: ReadonlySet<string>; readonly versions: readonly (string | undefined)[] },

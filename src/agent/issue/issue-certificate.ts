@@ -21,11 +21,11 @@ import { lookForRevocation } from "../certificates/look-for-revocation.ts";
 import { RequestRefused } from "../certificates/request-certificate.ts";
 import type { WantedCertificate } from "../certificates/wanted-certificate.ts";
 
-/** A certificate to obtain, and where it goes. */
+/** A certificate to obtain, and its files. */
 export interface IssueOrder {
   readonly name: string;
   readonly wanted: WantedCertificate;
-  /** Undefined: as long as the signer gives. */
+  /** Undefined: the signer chooses the lifetime. */
   readonly lifetimeSeconds: number | undefined;
   readonly files: IssuedFiles;
   /** Whether to keep renewing it. */
@@ -37,7 +37,7 @@ interface ObtainOptions extends Pick<CertificateManagerOptions, "clock" | "monot
   readonly names: Names;
   /** The client to request with now. */
   readonly client: () => ApiClient;
-  /** How long to wait for a certificate that is not to be renewed; 0: without end. */
+  /** How long to wait for a certificate that is not to be renewed; 0: without a limit. */
   readonly timeoutMilliseconds: number;
   readonly onFailed: () => void;
   readonly signal: AbortSignal;
@@ -48,10 +48,10 @@ const pollMilliseconds = 100;
 const reviewMilliseconds = 5 * 60_000;
 
 /**
- * Obtains a certificate unless there is a current one that is not revoked, writes its files, and runs the hook after they have changed.
- * With `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
- * in use. Throws CommandFailure, UsageError, UnusableFile, or why the server did not answer. The key and the request are kept
- * in the folder `.signet-NAME` beside the files, so that another run continues.
+ * Obtains a certificate unless there is a current one that is not revoked, writes its files, and runs the hook after the files have
+ * changed. With `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate in
+ * use. Throws CommandFailure, UsageError, UnusableFile, or the error that says why the server did not answer. The key and the request are
+ * kept in the folder `.signet-NAME` beside the files, so that another run continues.
  */
 export async function obtainCertificate(
   order: IssueOrder,
@@ -75,7 +75,7 @@ interface IssuanceParts {
   readonly output: IssuedOutput;
 }
 
-/** The work on one certificate, until it is there or, with `isRenewed`, until `signal` aborts. */
+/** The work on one certificate, until it is issued or, with `isRenewed`, until `signal` aborts. */
 class Issuance {
   readonly #order: IssueOrder;
   readonly #options: ObtainOptions;
@@ -86,7 +86,7 @@ class Issuance {
   readonly #store: CertificateStore;
   readonly #manager: CertificateManager;
   readonly #published: PublishedCertificate;
-  /** Resolves when there is a certificate, or all ends. Rejects when there will be none. */
+  /** Resolves when there is a certificate, or everything ends. Rejects when there will be none. */
   readonly #first = Promise.withResolvers<void>();
 
   constructor({ order, options, folder, output }: IssuanceParts) {
@@ -129,7 +129,7 @@ class Issuance {
   /** Returns the certificate in use. Call it once. */
   async run(): Promise<Certificate | undefined> {
     this.#manager.specify({ names: this.#options.names, wanted: this.#order.wanted });
-    // Without an answer, the certificate counts as good.
+    // When the server does not answer, the certificate counts as not revoked.
     if (!this.#order.isRenewed) await this.#lookForRevocation().catch(() => {});
     const isCurrent = this.#manager.status.state === "current" && this.#store.pendingKey() === undefined;
     const work = this.#manager.run(this.#stopping);
@@ -200,7 +200,10 @@ class Issuance {
     if (fault !== undefined) throw new CommandFailure(fault, { exit: "unwritable" });
   }
 
-  /** Until the server has the request, the command waits for a call, which fails by itself and says more. */
+  /**
+   * Fails when the certificate is late. While the server does not have the request yet, it waits for the running call instead, which has a
+   * time limit of its own and whose error says more.
+   */
   async #failWhenLate(signal: AbortSignal): Promise<void> {
     const { timeoutMilliseconds, sleep } = this.#options;
     let request: string | undefined;

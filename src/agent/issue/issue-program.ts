@@ -26,14 +26,14 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
     });
   let connection = await toServer();
   let reconnection = Promise.resolve();
-  /** The kubeconfig may have other credentials by now. */
+  /** Connects again, because the kubeconfig may have other credentials by now. */
   const reconnect = async (): Promise<void> => {
     try {
       const next = await toServer();
       connection.client.close();
       connection = next;
     } catch {
-      // The manager has logged why the server cannot be used, and tries again.
+      // The manager logs why the server cannot be used, and tries again.
     }
   };
   try {
@@ -64,7 +64,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   }
 }
 
-/** For a person who waits. Failures are left out: the command ends with them. */
+/** A log for a person who waits. It leaves out failures, because the command ends with them. */
 function plainLog({ wanted }: IssueProgram): Log {
   const show = (message: string): void => console.error(`signet: ${printable(message)}`);
   return {

@@ -18,8 +18,8 @@ export interface IssuedFiles {
 export interface IssuedOutput {
   readonly output: CertificateOutput;
   /**
-   * Makes the links that are missing, and returns their names. Call it before the output is written. Throws UnusableFile, or the
-   * system's error, when one cannot be made, or something else has taken its place.
+   * Makes the missing links, and returns their names. Call it before the output is written. Throws UnusableFile, or the system's error,
+   * when a link cannot be made, or when something else is in its place.
    */
   link(): readonly string[];
 }
@@ -27,8 +27,9 @@ export interface IssuedOutput {
 const ownership = { mode: 0o600 };
 
 /**
- * One file is replaced by a rename. Several files are links into a folder of `stateFolder`, where one rename changes all of
- * them. Throws UsageError when something else is in the place of a link: two files cannot be replaced at the same moment.
+ * Where the files are written. One file is replaced by a rename. Several files are links into a folder in `stateFolder`, where one rename
+ * changes all of them. Throws UsageError when something else is in the place of a link, because two files cannot be replaced at the same
+ * moment.
  */
 export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder: string): IssuedOutput {
   if (keyOut === undefined) return { output: { type: "pem", file: resolve(out), ownership }, link: () => [] };
@@ -77,7 +78,7 @@ export function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder
   };
 }
 
-/** Keeps the keys, and what is needed to continue after an interruption. Beside the certificate that it is for. */
+/** The folder, beside the certificate, with the keys and what a later run needs to continue. */
 export const stateFolderOf = (name: string, { out }: IssuedFiles): string =>
   join(dirname(resolve(out)), `.signet-${basename(name)}`);
 

@@ -23,16 +23,16 @@ export interface LeaseHeartbeatOptions {
 /** Renews the node's Lease. Each call of `beat` is one renewal, and rejects when that failed. */
 export class LeaseHeartbeat {
   readonly #options: LeaseHeartbeatOptions;
-  /** The Lease in the server's last answer. Undefined: it must be read first. */
+  /** The Lease in the server's last answer. Undefined: it must be read before the next renewal. */
   #lease: Lease | undefined;
-  /** How many beats in a row found a renewal that was not of this agent. */
+  /** How many beats in a row found a renewal that this agent did not make. */
   #others = 0;
 
   constructor(options: LeaseHeartbeatOptions) {
     this.#options = options;
   }
 
-  /** Whether another agent renews the Lease too. Once alone may be a server whose data was restored. */
+  /** Whether another agent renews the Lease too. One foreign renewal is not enough: the server's data may have been restored. */
   get isShared(): boolean {
     return this.#others > 1;
   }
@@ -51,15 +51,15 @@ export class LeaseHeartbeat {
       return;
     }
     const found = await leases.get(nodeName);
-    // The answer to this agent's own renewal may have been lost.
+    // Compares with both renewals, because the answer to this agent's own renewal may have been lost.
     if (known !== undefined)
       this.#others = [known, renewal].some((own) => isSameRenewal(own, found)) ? 0 : this.#others + 1;
     this.#lease = await leases.update(this.#renewed(found));
   }
 
   /**
-   * A Lease disappears together with its Node. A new one with the uid of the deleted Node would disappear too: so the Node comes
-   * first.
+   * Creates the Lease after the Node. A Lease is deleted together with its Node, so a new Lease with the uid of the deleted Node would be
+   * deleted too.
    */
   async #create(): Promise<Lease> {
     const { names, nodeName, leases, registeredNodeUid } = this.#options;
@@ -84,6 +84,6 @@ export class LeaseHeartbeat {
   }
 }
 
-/** A server may write the same time in another way. */
+/** Compares times, not texts: a server may write the same time in another form. */
 const isSameRenewal = (one: Lease | undefined, other: Lease): boolean =>
   Date.parse(one?.spec.renewTime ?? "") === Date.parse(other.spec.renewTime ?? "");

@@ -45,8 +45,8 @@ const firstLine = (file: string): string => readText(file).split("\n", 1)[0]?.tr
 const connectMilliseconds = 10_000;
 
 /**
- * The address that this machine uses towards one of the servers: the first that answers. Rejects when none does, and when `signal`
- * aborts.
+ * The address of this machine from which it reaches one of the servers: the first that answers. Rejects when none answers, and when
+ * `signal` aborts.
  */
 export async function addressTowards(servers: readonly string[], signal: AbortSignal): Promise<string> {
   const failures: unknown[] = [];

@@ -18,7 +18,7 @@ export interface NodeReport {
   readonly nodeName: string;
   readonly machine: MachineNames;
   readonly nodeInfo: NodeSystemInfo;
-  /** Where others reach the agent's health and metrics; 0: only the machine itself does. */
+  /** The port of the agent's health and metrics; 0: only the machine itself can reach them. */
   readonly port: number;
   /** Whether both certificates exist. */
   readonly isReady: boolean;
@@ -34,7 +34,7 @@ export interface NodeRegistrationOptions {
   readonly known: Node | undefined;
 }
 
-/** Creates the Node if it is missing, and else writes the report to its status. Returns the Node. */
+/** Creates the Node if it is missing; otherwise writes the report to its status. Returns the Node. */
 export async function registerNode(
   { names, nodes, log, known }: NodeRegistrationOptions,
   report: NodeReport,
@@ -69,7 +69,7 @@ const newNode = (names: Names, report: NodeReport): NewObject<Node> => ({
   status: nodeStatus(report, undefined),
 });
 
-/** The part of a Node's status that the agent knows. `previous` is its present condition. */
+/** The part of a Node's status that the agent reports. `previous` is the present Ready condition. */
 function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): NodeStatus {
   return {
     addresses: nodeAddresses(report),

@@ -30,7 +30,7 @@ export class NodeReporter {
   readonly #signal: AbortSignal;
   readonly #withdrawn: WithdrawnCertificates;
 
-  /** Nothing is reported any more after `signal` has aborted. */
+  /** Stops reporting when `signal` aborts. */
   constructor(parts: NodeParts, signal: AbortSignal) {
     const { names, settings, version, identity, failureLog, random, sleep } = parts;
     this.#parts = parts;
@@ -56,7 +56,7 @@ export class NodeReporter {
     });
   }
 
-  /** The uid of the Node, which is registered first where it is missing. */
+  /** The uid of the Node. Registers the Node first when it is missing. */
   async registeredUid(): Promise<string | undefined> {
     return (await (this.#registering ?? this.#register())).metadata.uid;
   }
@@ -74,11 +74,11 @@ export class NodeReporter {
       now: serverClock.now(),
     };
     const known = this.#node;
-    this.#node = undefined; // the server may have answered with anything: after a failure, it is asked again
+    this.#node = undefined; // the server may have answered with anything: after a failure, the Node is read again
     const node = await registerNode({ names, nodes: this.#nodes, log, known }, report);
     this.#node = node;
     await this.#withdrawn.look();
-    // Only now, because approvers compare the requests with the Node.
+    // Only after the registration, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
     serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
     for (const { manager, service } of services) {
@@ -88,7 +88,10 @@ export class NodeReporter {
   }
 }
 
-/** The names and addresses of the settings, or the address that the server sees. The node's name comes first. */
+/**
+ * The names and addresses of the settings. Default for the addresses: the one from which the machine reaches the server. The node's name
+ * comes first.
+ */
 async function machineNames(
   { nodeName, dnsNames, nodeIpAddresses, servers }: AgentSettings,
   signal: AbortSignal,

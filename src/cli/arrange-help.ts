@@ -1,15 +1,15 @@
 import { Help } from "commander";
 import type { Command } from "commander";
 
-/** The heading of a command's own flags: it comes first. */
+/** The heading of a command's own flags, which come first. */
 const ownFlags = "Options:";
-/** What does not fit into this many columns has a line of its own: commander would wrap no description beside it. */
+/** A longer term has a line of its own, because commander would not wrap a description beside it. */
 const longestTermColumns = 30;
-/** Narrower terminals do not get wrapped descriptions. */
+/** On narrower terminals, descriptions are not wrapped. */
 const minimumDescriptionColumns = 20;
-/** Where descriptions beside the terms would be narrower, all have lines of their own. */
+/** When descriptions beside the terms would be narrower than this, all of them have lines of their own. */
 const besideDescriptionColumns = 30;
-/** How far those are indented then. */
+/** The indentation of descriptions on lines of their own. */
 const indentedColumns = 4;
 
 /** Lays out the help of a command: its own flags first, then the groups that many commands have. */

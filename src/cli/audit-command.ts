@@ -39,7 +39,7 @@ const verify = (): Command =>
     ],
   );
 
-/** Loads what it needs only now: other commands do without. */
+/** Imports the code only when it is needed, because other commands do without it. */
 async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<ChainReport> {
   const { parsePublicKey } = await import("../machinery/audit/chain/chain-key.ts");
   const { verifyAuditChain } = await import("../machinery/audit/chain/verify-chain.ts");

@@ -7,7 +7,7 @@ import { serveFlags } from "../server/settings/server-config.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 
-/** The settings that say where the data of a server are, and which CAs are in files of the operator. */
+/** The settings that say where a server's data is, and which CAs are in the operator's files. */
 const authorityFlags = Object.fromEntries(
   Object.entries(serveFlags).filter(([name]) =>
     /^(?:data-dir|profile|etcd-.*|encryption-.*|cluster-signing-.*file|signer-config)$/.test(name),
@@ -22,7 +22,7 @@ interface ForceFlag {
   readonly force: boolean;
 }
 
-/** What the commands do that replace the CAs of a server's data directory. */
+/** The programs of the commands that replace the CAs of a server's data directory. */
 export interface AuthorityPrograms {
   list(config: ServerConfig, flags: OutputFlags): Promise<void>;
   prepare(config: ServerConfig, options: Named): Promise<void>;
@@ -68,7 +68,7 @@ const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
 
-/** For those who know `signet keys rotate`: without it, the most similar command would be suggested, which is `retire`. */
+/** For users who know `signet keys rotate`. Without it, the error would suggest the most similar command, `retire`. */
 const rotate = (): Command =>
   new Command("rotate")
     .allowUnknownOption()

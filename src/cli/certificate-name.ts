@@ -1,4 +1,4 @@
-/** Why a certificate on a machine can't have a name, which its requests begin with. Undefined when it can. */
+/** Why a certificate on a machine can't have a name, with which the names of its requests begin. Undefined when it can. */
 export const certificateNameFault = (name: string): string | undefined =>
   /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(name)
     ? undefined

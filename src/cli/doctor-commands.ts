@@ -6,13 +6,13 @@ import type { ServerConfig } from "../server/settings/server-config.ts";
 import { configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
-/** What the commands do that look at a server from the machine that it runs on. */
+/** The programs of the commands that examine a server on its own machine. */
 export interface DoctorPrograms {
   doctor(config: ServerConfig): Promise<void>;
   supportBundle(config: ServerConfig, file: string): Promise<void>;
 }
 
-/** `signet doctor`: looks at a server's settings, files and store. */
+/** `signet doctor`: examines a server's settings, files and store. */
 export const doctor = (run: DoctorPrograms["doctor"]): Command =>
   withExamples(
     withServerSettings(new Command("doctor"), serveFlags)
@@ -21,7 +21,7 @@ export const doctor = (run: DoctorPrograms["doctor"]): Command =>
     ["Look at a server with a settings file", "signet doctor --config /etc/signet/config.yaml"],
   );
 
-/** `signet support-bundle`: what others need to know to help, without secrets. */
+/** `signet support-bundle`: collects what others need to know to help, without secrets. */
 export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
   withExamples(
     withServerSettings(new Command("support-bundle"), serveFlags)

@@ -8,7 +8,7 @@ import type { EncryptionAction } from "../server/settings/encryption-settings.ts
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
 
-/** What the commands do with the encrypted objects of a server's store. */
+/** The programs of the commands that work with the encrypted objects of a server's store. */
 export interface EncryptionPrograms {
   encryption(config: ServerConfig, action: EncryptionAction): Promise<void>;
 }
@@ -21,7 +21,7 @@ interface CommandHelp {
 const command = (name: string, { description, example }: CommandHelp): Command =>
   withExamples(withServerSettings(new Command(name), dataFlags).description(description), example);
 
-/** `signet encryption`: on the server's machine, while the server runs or not. */
+/** `signet encryption`: runs on the server's machine, whether the server runs or not. */
 export function encryption(programs: EncryptionPrograms): Command {
   const actionOf = (action: EncryptionAction) => configAction((config) => programs.encryption(config, action));
   return new Command("encryption")

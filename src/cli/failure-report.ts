@@ -13,7 +13,7 @@ import { PkiError } from "../pki/pki-error.ts";
 /** How a command failed, for the person who ran it. */
 export interface FailureReport {
   readonly exitCode: number;
-  /** One line, or "" when everything has been said. Only that of a bug has a stack. */
+  /** One line, or "" when everything was already printed. Only the message for a bug contains a stack. */
   readonly message: string;
 }
 
@@ -47,7 +47,7 @@ export function failureReport(error: unknown, commandPath: string): FailureRepor
 function commandLineReport(error: CommanderError, commandPath: string): FailureReport {
   if (error.exitCode === 0) return { exitCode: 0, message: "" };
   const exitCode = exitCodes.usage.code;
-  // Help was printed in place of an error.
+  // commander printed the help instead of an error.
   if (error.code === "commander.help") return { exitCode, message: "" };
   const reason = error.message
     .replace(/^error: (?:command-argument value )?/, "")
@@ -56,7 +56,7 @@ function commandLineReport(error: CommanderError, commandPath: string): FailureR
   return { exitCode, message: printable(`${reason}; see ${commandPath} --help`) };
 }
 
-/** What to do about a refusal, by its reason. The server's message comes first. */
+/** The advice for a refusal, by its reason. It follows the server's message. */
 const advice: ReadonlyMap<string, string> = new Map([
   ["NotFound", "check the name, and the namespace"],
   ["AlreadyExists", "choose another name, or delete what is there"],
@@ -73,7 +73,7 @@ const adviceForForbidden = (message: string): string =>
     : "this is not about permissions: ask for something that the rule allows";
 
 function refusalReport({ code, reason, message, details }: ApiError): FailureReport {
-  // The details name a missing object. Those of a path that the server does not serve have no name.
+  // For a missing object, the details contain its name. For a path that the server does not serve, they have none.
   const lacksApi = code === 404 && !details?.name;
   if (lacksApi || reason === undefined) {
     const what = lacksApi
@@ -90,7 +90,7 @@ function refusalReport({ code, reason, message, details }: ApiError): FailureRep
   return { exitCode, message: printable(text) };
 }
 
-/** Explains what the operating system refused. */
+/** Explains why the operating system refused something. */
 function systemFailure(error: Error): string {
   const fault = listenFault(error);
   if (fault !== undefined) return fault;

@@ -10,7 +10,7 @@ import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
 
-/** What the commands do that change the keys of tokens, in a server's store. */
+/** The programs of the commands that change the token keys in a server's store. */
 export interface TokenKeyPrograms {
   list(config: ServerConfig, flags: OutputFlags): Promise<void>;
   rotate(
@@ -25,7 +25,7 @@ export interface TokenKeyPrograms {
 const algorithms = ["ES256", "ES384", "RS256", "EdDSA"] as const;
 type KeyAlgorithm = (typeof algorithms)[number];
 
-/** Relying parties may keep the keys for an hour (`cache-control` of the key set); then ten minutes to be sure. */
+/** Relying parties may cache the key set for an hour (`cache-control` of the key set); ten minutes are added to be safe. */
 const defaultPublishMilliseconds = 70 * 60_000;
 /** All workers and replicas have the key after this time. */
 const shortestPublishMilliseconds = 10_000;
@@ -80,7 +80,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
     ["The key has leaked: sign with another one as soon as possible", "signet keys rotate --publish-for 10s"],
   );
 
-/** The key's ID of an argument, which may be the name that `-o name` shows. */
+/** The ID of a key from an argument, which may have the form that `-o name` prints. */
 const keyId = nameWithoutKind("tokenkey");
 
 const retire = ({ retire: run }: TokenKeyPrograms): Command =>

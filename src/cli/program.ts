@@ -29,7 +29,7 @@ import type { DoctorPrograms } from "./doctor-commands.ts";
 import { backup, restore, storage } from "./storage-commands.ts";
 import type { StoragePrograms } from "./storage-commands.ts";
 
-/** The commands that are more than calls of the API. */
+/** The programs of the commands that do more than call the API. */
 export interface Programs extends StoragePrograms, DoctorPrograms, EncryptionPrograms {
   readonly tokenKeys: TokenKeyPrograms;
   readonly authorities: AuthorityPrograms;
@@ -50,7 +50,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(controllers((config, options) => programs.controllers(config, options)))
     .commandsGroup("Identity:")
     .addCommand(auth())
-    .addCommand(whoami(), { hidden: true }) // as earlier versions called it
+    .addCommand(whoami(), { hidden: true }) // the name of `signet auth whoami` in earlier versions
     .addCommand(token())
     .addCommand(kubeconfig())
     .addCommand(bootstrapToken())

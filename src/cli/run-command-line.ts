@@ -39,7 +39,10 @@ export async function runCommandLine(argv: readonly string[], program: Command):
   }
 }
 
-/** For a command that runs by itself and has others below it, as `signet agent`: commander calls a misspelled one an argument too many. */
+/**
+ * Corrects commander's error for a misspelled subcommand of a command with an action of its own, such as `signet agent`: commander reports
+ * an excess argument.
+ */
 function unknownCommand({ code, exitCode }: CommanderError, command: Command): CommanderError | undefined {
   const [name = ""] = command.args;
   if (code !== "commander.excessArguments" || command.commands.length === 0) return undefined;
@@ -50,7 +53,7 @@ function unknownCommand({ code, exitCode }: CommanderError, command: Command): C
   return new CommanderError(exitCode, "commander.unknownCommand", `unknown command '${name}'${meant}`);
 }
 
-/** For a misspelled required flag: commander calls it missing. */
+/** Corrects commander's error for a misspelled required flag: commander reports that the flag is missing. */
 function unknownFlag({ code, exitCode }: CommanderError, command: Command): CommanderError | undefined {
   const given = command.args.find((one) => /^--?[a-z]/i.test(one));
   if (code !== "commander.missingMandatoryOptionValue" || given === undefined) return undefined;
@@ -62,17 +65,17 @@ function unknownFlag({ code, exitCode }: CommanderError, command: Command): Comm
   return new CommanderError(exitCode, "commander.unknownOption", `unknown option '${flag}'${meant}`);
 }
 
-/** For `--yes=true`: commander calls it unknown where it knows `--yes`. */
+/** Corrects commander's error for `--yes=true`: commander reports an unknown option although `--yes` is known. */
 function valueOfSwitch({ code, exitCode, message }: CommanderError, command: Command): CommanderError | undefined {
   const [, flag] = /^error: unknown option '(--[^=']+)=/.exec(message) ?? [];
   if (flag === undefined || command.options.every(({ long }) => long !== flag)) return undefined;
   return new CommanderError(exitCode, code, `option '${flag}' takes no value`);
 }
 
-/** A longer list would be no help. */
+/** A longer list of suggestions would not help. */
 const mostMeant = 3;
 
-/** For kubectl's order of words, as in `get csr`, and for a verb alone, as in `approve`: here the verb comes after the noun. */
+/** Corrects kubectl's order of words, as in `get csr`, and a verb alone, as in `approve`: here the verb follows the noun. */
 function verbFirst({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
   const [verb, noun] = program.args;
   const groups = program.commands.filter(({ commands }) => commands.some((command) => command.name() === verb));
@@ -83,8 +86,8 @@ function verbFirst({ code, exitCode }: CommanderError, program: Command): Comman
 }
 
 /**
- * The command line. `help csr create` asks for the help of that command, where commander would show the help of `csr`. For the help
- * of an unknown command it is that command, which is refused.
+ * The command line to parse. `help csr create` becomes `csr create --help`, because commander would show the help of `csr`. For the help of
+ * an unknown command, it is that command itself, so that commander refuses it.
  */
 function askedFor(argv: readonly string[], program: Command): string[] {
   const [runtime = "", file = "", first, ...more] = argv;
@@ -116,11 +119,11 @@ const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
 function reportOutputFailures(): void {
   let isReported = false;
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // Each of several writes fails.
+    // Several writes may fail, each with an error.
     if (isReported) return;
     isReported = true;
     if (error.code === "EPIPE") {
-      // As `head` and `less` do when they have seen enough.
+      // A reader such as `head` or `less` has closed the pipe because it has read enough.
       process.exitCode = exitCodes.readerGone.code;
       return;
     }
@@ -131,8 +134,8 @@ function reportOutputFailures(): void {
 }
 
 /**
- * Refuses empty arguments and flags: they come from shell variables that are not set. An empty name would be read as the
- * list of all objects, an empty token as no credentials, and an empty address as all that the machine has.
+ * Refuses empty arguments and flags, which come from unset shell variables. Otherwise an empty name would mean the list of all objects, an
+ * empty token no credentials, and an empty address all addresses of the machine.
  */
 function refuseEmptyValues(command: Command): void {
   if (command.args.includes("")) throw empty("an argument");

@@ -5,7 +5,7 @@ import type { ServerConfig } from "../server/settings/server-config.ts";
 import { withServerConfig, settingsReader, withServerSettings } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
-/** `signet serve`: the command's flags are `serveFlags`; `run` is given what they say. */
+/** `signet serve`. The command's flags are `serveFlags`; `run` gets the parsed settings. */
 export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Promise<void>): Command =>
   withExamples(
     withServerSettings(new Command("serve"), serveFlags)

@@ -14,7 +14,7 @@ import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/s
 import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/settings/server-config.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 
-/** Adds settings of `signet serve` to a command, and the flag for the file with all of them. */
+/** Adds settings of `signet serve` to a command, and the flag `--config` for the file with all of them. */
 export function withServerSettings(command: Command, flags: Flags): Command {
   command.option("--config <file>", "YAML file with the settings of signet serve, by the names of its flags");
   for (const [name, flag] of Object.entries(flags)) {
@@ -29,8 +29,8 @@ const headingOf = (name: string): string | undefined =>
   Object.entries(serveFlagGroups).find(([, flags]) => Object.hasOwn(flags, name))?.[0];
 
 /**
- * Runs a command with what its settings say: flags come first, then environment variables, then the file. Rejects with UsageError for
- * settings that are wrong, as `withGiven` does, also when `run` finds it.
+ * Runs a command with its settings: flags take precedence over environment variables, and these over the file. Rejects with UsageError for
+ * wrong settings, as `withGiven` does, also when `run` finds the fault.
  */
 export async function withServerConfig(command: Command, run: (config: ServerConfig) => Promise<void>): Promise<void> {
   const given = givenSettings(command, serveFlags);
@@ -52,7 +52,7 @@ export const argumentConfigAction = <Flags = unknown>(
     withServerConfig(self, (config) => act(config, { argument, flags })),
   );
 
-/** Runs what finds faults of given settings late, such as those of files. Rejects as `sayingOrigin` says. */
+/** Runs code that may find faults of given settings late, such as faults in files. Rejects with the error of `sayingOrigin`. */
 export async function withGiven(given: GivenFlags, run: () => Promise<void>): Promise<void> {
   try {
     await run();
@@ -66,7 +66,7 @@ export type ReadSettings = () => Readonly<Record<string, unknown>>;
 
 interface ReadAgain {
   readonly known: Flags;
-  /** Refuses what a start would refuse. */
+  /** Throws for settings with which the server would not start. */
   readonly parse: (given: GivenFlags) => unknown;
 }
 
@@ -79,8 +79,8 @@ export const settingsReader =
   };
 
 /**
- * What the command line, the environment and the file of `--config` say of settings. A command that has not all of them as flags
- * takes the others from the environment and the file. Throws UsageError for a file that cannot be used.
+ * The settings from the command line, the environment and the file of `--config`. A command with only some of them as flags takes the
+ * others from the environment and the file. Throws UsageError for a file that cannot be used.
  */
 export function givenSettings(command: Command, known: Flags): GivenFlags {
   warnOfMisspelledVariables([...Object.keys(known), "config"], process.env);

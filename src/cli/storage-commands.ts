@@ -8,7 +8,7 @@ import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 type StorageKind = "lmdb" | "etcd";
 
-/** What the commands do that work on a server's data without asking the server. */
+/** The programs of the commands that work on a server's data without the server. */
 export interface StoragePrograms {
   backUp(config: ServerConfig, options: { readonly file: string; readonly withKeys: boolean }): Promise<void>;
   restore(config: ServerConfig, options: { readonly file: string; readonly isDryRun: boolean }): Promise<void>;
@@ -18,12 +18,12 @@ export interface StoragePrograms {
   ): Promise<void>;
 }
 
-/** The settings that say where the data of a server are. */
+/** The settings that say where a server's data is. */
 export const dataFlags = Object.fromEntries(
   Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*|encryption-.*)$/.test(name)),
 );
 
-/** `signet backup`: one file from a server that runs or not. */
+/** `signet backup`: writes one file from a server, whether it runs or not. */
 export const backup = (run: StoragePrograms["backUp"]): Command =>
   withExamples(
     withServerSettings(new Command("backup"), dataFlags)
@@ -45,7 +45,7 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
     ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],
   );
 
-/** `signet restore`: a new data directory from a backup. */
+/** `signet restore`: makes a new data directory from a backup. */
 export const restore = (run: StoragePrograms["restore"]): Command =>
   withExamples(
     withServerSettings(new Command("restore"), dataFlags)
@@ -64,7 +64,7 @@ export const restore = (run: StoragePrograms["restore"]): Command =>
 const kind = (flag: string, description: string): Option =>
   new Option(`--${flag} <kind>`, description).choices(["lmdb", "etcd"]).makeOptionMandatory();
 
-/** `signet storage`: moves the objects of servers that are stopped. */
+/** `signet storage`: moves the objects of stopped servers. */
 export const storage = (run: StoragePrograms["migrateStorage"]): Command =>
   new Command("storage")
     .description("move objects between a data directory's own store and etcd")

@@ -6,17 +6,17 @@ import { readStorePassword } from "./store-password.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 
 interface OutputSurroundings {
-  /** Where relative file names start. */
+  /** The folder that relative file names start at. */
   readonly folder: string;
   readonly accounts: SystemAccounts;
-  /** The alias in a store that names none. */
+  /** The alias of a store entry that names none. */
   readonly alias: string;
 }
 
 const formats = ["pem", "folder", "pkcs12", "jks"] as const;
 const folderParts: readonly FolderPart[] = ["key", "certificate", "chain", "fullChain"];
 
-/** Reads an entry of `files` of a certificate in the agent's configuration file: where it is written, in which form, and whose it is. */
+/** Reads an entry of `files` of a certificate in the agent's configuration file: its path, its format and its owner. */
 export function parseCertificateOutput(
   fields: Fields,
   { folder, accounts, alias: defaultAlias }: OutputSurroundings,
@@ -80,7 +80,7 @@ function parseOwnership(fields: Fields, accounts: SystemAccounts): FileOwnership
   if (group !== undefined && gid === undefined) fields.fault("group", `there is no group ${JSON.stringify(group)}`);
   if (mode !== undefined && !/^0?[0-7]{3}$/.test(mode)) fields.fault("mode", 'must be octal digits such as "0640"');
   const bits = Number.parseInt(mode ?? "0600", 8);
-  // The files of an output are all treated as the key is.
+  // All files of an output have the mode and owner of the key.
   if ((bits & 0o027) !== 0) fields.fault("mode", "must not let the group write, or others do anything: it is a key");
   return { mode: bits, ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
 }

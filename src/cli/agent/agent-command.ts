@@ -22,19 +22,19 @@ interface SubcommandHelp {
   readonly example: Example;
 }
 
-/** The two ways to start an agent: as a command of the whole of Signet, and as a program of its own. */
+/** The two ways to start an agent: as a command of the complete Signet, and as a program of its own. */
 export type AgentCommandPath = "signet agent" | "signet-agent";
 
 type RunAgent = (program: AgentProgram) => Promise<void>;
 
-/** `signet agent`, and what one does with a running agent. */
+/** `signet agent`, with the subcommands for a running agent. */
 export function agent(path: AgentCommandPath, run: RunAgent): Command {
   const command = withFlags(new Command(path.split(" ").at(-1)))
     .description("maintain this machine's identity and the certificates of its services")
     .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }))
-    // A command that runs by itself has none unless it says so.
+    // commander adds no help command to a command with an action of its own, unless asked to.
     .helpCommand("help [command]", "display help for command");
-  // The flags above are theirs too: commander takes them before and after the name of a subcommand.
+  // The flags above belong to the subcommands too: commander accepts them before and after the name of a subcommand.
   for (const subcommand of subcommands(path, run)) command.addCommand(subcommand);
   return withExamples(
     command,
@@ -129,19 +129,19 @@ function subcommands(path: AgentCommandPath, run: RunAgent): readonly Command[] 
 }
 
 /**
- * What environment variables say, by the names of the values of flags: SIGNET_NODE_NAME. An empty variable says nothing. Throws
- * UsageError for what a flag refuses.
+ * The flags that environment variables such as SIGNET_NODE_NAME give, by the names of their values. An empty variable gives none. Throws
+ * UsageError for a value that the flag refuses.
  */
 function environmentOf(command: Command): Partial<AgentCommandLine> {
-  // The flags of a subcommand are its own and those of signet agent.
+  // A subcommand has its own flags and those of signet agent.
   const options = [...command.options, ...(command.parent?.options ?? [])];
-  // A hook that runs a command of the agent has the variables of hooks.
+  // A hook may run a command of the agent. That command gets the variables of hooks too, so they are known.
   const names = [...options.map((option) => option.name()), "change", "changed-file"];
   warnOfMisspelledVariables(names, process.env);
   const given = options.flatMap((option) => {
     const variable = environmentName(option.name());
     const value = process.env[variable] ?? "";
-    // A hook's environment is the agent's: a token would be in it.
+    // Not the token: hooks inherit the agent's environment, and could read it.
     if (value === "" || option.name() === "bootstrap-token" || isOfKubernetes(value)) return [];
     try {
       return [[option.attributeName(), option.parseArg?.(value, []) ?? value]];
@@ -152,7 +152,7 @@ function environmentOf(command: Command): Partial<AgentCommandLine> {
   return Object.fromEntries(given) as Partial<AgentCommandLine>; // each is parsed as the flag is
 }
 
-/** What a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */
+/** Whether a value is one that a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */
 const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(value);
 
 /** How the settings are read, at the start and after each change of their files. */

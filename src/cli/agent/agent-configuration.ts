@@ -143,7 +143,7 @@ function parseStore(
   return { type, passwordFile, password: () => readStorePassword(passwordFile) };
 }
 
-/** The bundle that the file of the server's CA follows. */
+/** The trust bundle whose anchors the agent writes to the file of the server's CA. */
 function parseCaBundle(root: Fields, caFile: string | undefined): TrustBundleFile[] {
   const bundleName = root.text("caBundle");
   if (bundleName === undefined) return [];

@@ -16,14 +16,14 @@ export interface AgentFlags extends ServerAccessFlags {
   readonly logFormat?: LogFormat;
 }
 
-/** What a command line says: its flags, also those that a configuration file spells differently. */
+/** The flags of a command line, including those that a configuration file spells differently. */
 export interface AgentCommandLine extends AgentFlags {
   readonly config?: string;
   readonly trustBundle: readonly string[];
   readonly onChange?: string;
 }
 
-/** Undefined when the text is no duration that a node's Lease may have. */
+/** Parses the duration of a node's Lease, to seconds. Undefined when it is not valid. */
 export function leaseSecondsOf(text: string): number | undefined {
   const seconds = (parseDuration(text) ?? 0) / 1000;
   return seconds >= 10 && seconds <= 86_400 && Number.isInteger(seconds) ? seconds : undefined;

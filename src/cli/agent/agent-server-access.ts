@@ -11,7 +11,7 @@ import { readFollowedFile, readSettingsFile } from "../../machinery/command-line
 import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 
-/** How an agent reaches its server and introduces itself. */
+/** How an agent reaches its server, and the credentials of its first request. */
 export interface ServerAccessFlags {
   readonly server: readonly string[];
   readonly caFile?: string;
@@ -22,7 +22,7 @@ export interface ServerAccessFlags {
   readonly clientKey?: string;
 }
 
-/** Reads the server, its CA and the credentials from the flags, else from the kubeconfig. Throws UsageError. */
+/** Reads the server, its CA and the credentials from the flags, or from the kubeconfig where there is no flag. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
   const { transport, files = [] } = kubeconfig === undefined ? {} : contextOf(kubeconfig);
@@ -44,7 +44,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   };
 }
 
-/** The agent has the flag --kubeconfig, and neither --context nor --token. */
+/** Reads the current context: the agent has the flag --kubeconfig, but neither --context nor --token. */
 function contextOf(file: string): Partial<KubeconfigContext> {
   const context = readSettingsKubeconfig("kubeconfig", { file });
   if (context.transport.headers === undefined) return context;
@@ -92,7 +92,7 @@ function bootstrapCredential(
   return { type: "none" };
 }
 
-/** The file may appear, change and disappear while the agent runs. */
+/** Reads the token. The file may appear, change and disappear while the agent runs. */
 function readToken(file: string): string | undefined {
   try {
     const token = readFollowedFile("bootstrap-token-file", file).trim();
@@ -112,9 +112,12 @@ function readPem(
   return pem;
 }
 
-/** Reads a CA file, and again when it was written. Throws UsageError when it can't be read, or holds no certificate, at first. */
+/**
+ * Returns a function that returns a CA file's contents, read again after each change. Throws UsageError when the file can't be read at
+ * first, or holds no certificate.
+ */
 function rereadCaFile(file: string): () => string {
-  // While it is being replaced, what was read last is used, without a log line.
+  // While the file is being replaced, the previous contents are used, without a log line.
   const followed = new FollowedFiles({ log: { info: () => {}, error: () => {} } });
   const current = followed.follow({
     setting: "ca-file",

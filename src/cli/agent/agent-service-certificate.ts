@@ -9,7 +9,7 @@ import { certificateNameFault } from "../certificate-name.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 
 interface Surroundings {
-  /** Where relative file names start. */
+  /** The folder that relative file names start at. */
   readonly folder: string;
   readonly hookOf: (fields: Fields, name: string) => Hook | undefined;
   readonly accounts: SystemAccounts;
@@ -57,7 +57,7 @@ type CertificateNames = Pick<
   "commonName" | "organizations" | "dnsNames" | "ipAddresses" | "emailAddresses" | "uris"
 >;
 
-/** What the certificate is for. It is a fault when it is for nobody. */
+/** The names that the certificate is for. Adds a fault when there are none. */
 function parseNames(fields: Fields): CertificateNames {
   const names = {
     commonName: fields.text("commonName") ?? "",
@@ -82,7 +82,7 @@ function parseKeyType(fields: Fields): KeyType {
   return known ?? defaultKeyType;
 }
 
-/** The names that stand for the machine's own, and nothing else in their form. */
+/** Finds a placeholder other than `${node}`, which stands for the Node's name. */
 function templateFault(text: string): string | undefined {
   const unknown = /\$\{(?!node\})[^}]*\}?/.exec(text)?.[0];
   return unknown === undefined ? undefined : `${unknown} is not known here: there is \${node}`;

@@ -11,7 +11,7 @@ import { serverAccess } from "./agent-server-access.ts";
 import { hookOfFlag } from "../hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
 
-/** Checks the flags, to which those of the file are added already, and adds what only the file says. Throws UsageError. */
+/** Checks the flags, which include those of the file, and adds the settings that only the file can have. Throws UsageError. */
 export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentConfiguration): AgentSettings {
   const fault = dnsSubdomainFaults(flags.nodeName)[0];
   if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
@@ -73,7 +73,7 @@ export function parseTimeout(text: string): number {
   throw new UsageError(`--timeout: ${JSON.stringify(text)} ${fault}`);
 }
 
-/** Throws UsageError for a file that something else writes, reads or keeps too. */
+/** The files of trust bundles. Throws UsageError for a file that something else writes, reads or keeps too. */
 function trustBundlesOf(flags: AgentCommandLine, configuration: AgentConfiguration): readonly TrustBundleFile[] {
   const given = flags.trustBundle.map(parseTrustBundleFile);
   const faults = sharedFileFaults({ flags, configuration, trustBundlesOfFlags: given });
@@ -83,10 +83,7 @@ function trustBundlesOf(flags: AgentCommandLine, configuration: AgentConfigurati
 
 const signerPrefix = "signer=";
 
-/**
- * Reads `NAME:FILE` or `signer=NAME:FILE`. Names of bundles have colons themselves, so the file begins after the last one.
- * Throws UsageError.
- */
+/** Parses `NAME:FILE` or `signer=NAME:FILE`. Names of bundles contain colons, so the file begins after the last one. Throws UsageError. */
 export function parseTrustBundleFile(text: string): TrustBundleFile {
   const colon = text.lastIndexOf(":");
   const name = text.slice(0, Math.max(0, colon));

@@ -13,8 +13,8 @@ interface FileSettings {
 }
 
 /**
- * Finds files that two settings would write, or that one would write and the agent reads or keeps: the two would replace them again and
- * again. Links in their paths are followed. Returns a line for each.
+ * Finds files that two settings would write, or that one setting would write while the agent reads or keeps them: each would overwrite the
+ * other's contents again and again. Follows links in the paths. Returns a line for each.
  */
 export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: FileSettings): string[] {
   const { trustBundles, certificates } = configuration;
@@ -48,14 +48,14 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
     else faults.push(`${setting}: ${file} is the file of ${user}`);
   };
   for (const { file, setting } of bundles) writes(file, setting);
-  // One of the bundles may keep it up to date.
+  // The CA file may be one of the bundles' files, which then keeps it up to date.
   const isFollowed = bundles.some(({ file }) => placeOf(file) === placeOf(flags.caFile ?? ""));
   if (!isFollowed) reads(flags.caFile, "the server's CA");
   for (const { output, setting } of outputs) for (const file of writtenPaths(output)) writes(file, setting);
   return faults;
 }
 
-/** A folder has one newest version: it cannot be that of two certificates. */
+/** The paths that an output writes. A folder is one of them, because it has one newest version, which cannot serve two certificates. */
 function writtenPaths(output: CertificateOutput): readonly string[] {
   if (output.type !== "folder") return [output.file];
   const folder = existing(resolve(output.folder));
@@ -70,13 +70,13 @@ const isAgentsOwn = (place: string, dataDirectory: string | undefined): boolean 
   return ["pki", "hooks.json", "agent.sock"].includes(first) || isOwnershipFile(first);
 };
 
-/** Where a file is written: a link with its name is replaced, and those in its path are followed. */
+/** Where a file is written. Links in its path are followed, but a link with its own name is replaced. */
 const placeOf = (file: string): string => {
   const path = resolve(file);
   return join(existing(dirname(path)), basename(path));
 };
 
-/** A path without links, as far as it is there. */
+/** A path whose existing part has no links. */
 function existing(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   return dirname(path) === path ? path : join(existing(dirname(path)), basename(path));

@@ -1,10 +1,10 @@
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 
-/** Java refuses shorter ones. */
+/** Java refuses shorter passwords. */
 const shortestPassword = 6;
 
-/** The password of a trust store that was given none: Java's own tools use it, and it hides nothing. */
+/** The password of a trust store when none is given. Java's own tools use it, and it protects nothing. */
 export const customaryPassword = "changeit";
 
 /** Reads the password of a PKCS #12 or JKS store. Throws UnusableFile. */

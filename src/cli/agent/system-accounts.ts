@@ -4,18 +4,18 @@ import { readFileSync } from "node:fs";
 type Database = "passwd" | "group";
 
 /**
- * The users and groups of the machine. Each name is looked up once: many files may belong to one user, and a directory service may take
- * seconds, in which the process does nothing else.
+ * The users and groups of the machine. Each name is looked up only once: many files may belong to one user, and a directory service may
+ * take seconds, during which the process is blocked.
  */
 export class SystemAccounts {
   readonly #ids = { passwd: new Map<string, number | undefined>(), group: new Map<string, number | undefined>() };
 
-  /** The number of a user, which may be given by its number. Undefined when there is none. */
+  /** The ID of a user, whose name may also be its ID as text. Undefined when there is no such user. */
   userId(name: string): number | undefined {
     return this.#idOf(name, "passwd");
   }
 
-  /** The number of a group, as `userId` does. */
+  /** The ID of a group, as `userId` does. */
   groupId(name: string): number | undefined {
     return this.#idOf(name, "group");
   }
@@ -27,7 +27,7 @@ export class SystemAccounts {
   }
 }
 
-/** The highest id: chown(2) gives the next number another meaning. */
+/** The highest ID: the next number has another meaning in chown(2). */
 const highestId = 2 ** 32 - 2;
 
 function idOf(name: string, database: Database): number | undefined {
@@ -37,7 +37,10 @@ function idOf(name: string, database: Database): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-/** Asks getent(1), which knows users of directory services too. Small images lack it: then /etc/passwd or /etc/group is read. */
+/**
+ * Looks up an account with getent(1), which also knows the users of directory services. Small images lack getent: then /etc/passwd or
+ * /etc/group is read.
+ */
 function entryOf(name: string, database: Database): string | undefined {
   const { stdout, error } = spawnSync("getent", [database, name], { encoding: "utf8", timeout: 10_000 });
   if (error === undefined) return stdout === "" ? undefined : stdout;

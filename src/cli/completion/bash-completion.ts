@@ -1,7 +1,7 @@
 import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
 import { commandWalk, quoted, valueCases } from "./shell-words.ts";
 
-/** A script that bash reads; from bash 3.2 on, which is the one of macOS. */
+/** A script for bash, from version 3.2 on, which macOS has. */
 export const bashCompletion = (commands: readonly CompletedCommand[]): string =>
   `# bash completion for signet. Load it with: source <(signet completion bash)
 
@@ -29,7 +29,7 @@ ${commands.map(commandCase).join("\n")}
 complete -F _signet signet
 `;
 
-/** readline itself completes files: it knows how to quote them. */
+/** readline itself completes file names, because it can quote them. */
 const offer = (value: CompletedValue): string =>
   value === "files"
     ? "compopt -o default 2>/dev/null"

@@ -1,13 +1,13 @@
 import type { Command, Option } from "commander";
 
-/** What a shell offers for the value of a flag or an argument: these words, files, or nothing. */
+/** What a shell offers for the value of a flag or an argument: words, files, or nothing. */
 export type CompletedValue = readonly string[] | "files" | "nothing";
 
 export interface CompletedFlag {
-  /** `--key-file`, and `-n` where there is a short form. */
+  /** `--key-file`, and `-n` when the flag has a short form. */
   readonly names: readonly string[];
   readonly description: string;
-  /** Undefined for a flag that takes no value, or may go without one. */
+  /** Undefined for a flag that takes no value, or whose value is optional. */
   readonly value: CompletedValue | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface CompletedCommand {
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
   readonly flags: readonly CompletedFlag[];
-  /** What its arguments may be. */
+  /** The values of its arguments. */
   readonly argument: CompletedValue;
 }
 
@@ -25,7 +25,7 @@ export interface CompletedCommand {
 export function completedCommands(command: Command, parents = ""): CompletedCommand[] {
   const path = `${parents} ${command.name()}`.trim();
   const help = command.createHelp();
-  // commander's own `help` command says no more than `--help`.
+  // commander's own `help` command offers no more than `--help`.
   const subcommands = help.visibleCommands(command).filter((child) => child.name() !== "help");
   return [
     {
@@ -44,7 +44,9 @@ const completedFlag = ({ short, long, description, required, flags, argChoices }
   value: required ? valueOf(argChoices, flags) : undefined,
 });
 
-/** Names and placeholders say what is a file: `<file>`, `<source:file>`, `--data-dir <value>`. */
+/**
+ * The values of a flag or an argument. Its name and placeholder tell whether it is a file: `<file>`, `<source:file>`, `--data-dir <value>`.
+ */
 const valueOf = (choices: readonly string[] | undefined, placeholder: string): CompletedValue =>
   choices ?? (/\b(?:file|folder)>?$|-(?:file|dir) </.test(placeholder) ? "files" : "nothing");
 

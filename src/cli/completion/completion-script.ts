@@ -6,7 +6,7 @@ import { zshCompletion } from "./zsh-completion.ts";
 
 const writers = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 
-/** The shells that there is a script for. */
+/** The shells for which there is a script. */
 export type Shell = keyof typeof writers;
 
 /** The script with which a shell completes a program's commands, flags and their values. */

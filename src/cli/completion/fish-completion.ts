@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedFlag } from "./completed-command.ts";
 
-/** A script that fish reads. */
+/** A script for fish. */
 export const fishCompletion = (commands: readonly CompletedCommand[]): string =>
   `# fish completion for signet. Load it with: signet completion fish | source
 

@@ -3,7 +3,7 @@ import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
 /** Quotes a text as one word of bash or zsh. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** `signet serve --profile` and all others that take the same values, together. */
+/** The flags of all commands, grouped by the values that they take. */
 function valuesByOffer(
   commands: readonly CompletedCommand[],
 ): { readonly value: CompletedValue; readonly flags: readonly string[] }[] {
@@ -20,7 +20,7 @@ function valuesByOffer(
   return [...found.values()];
 }
 
-/** The `case` that takes `word` into `$command` when the two together name a command. */
+/** A `case` that appends `word` to `$command` when the two together name a command. */
 export const commandWalk = (commands: readonly CompletedCommand[], word: string): string =>
   `    case "$command ${word}" in
       ${commands.map(({ path }) => quoted(path)).join(" | ")})
@@ -28,7 +28,7 @@ export const commandWalk = (commands: readonly CompletedCommand[], word: string)
         ;;
     esac`;
 
-/** The branches of a `case "$command $previous"`: `offer` writes what a shell does to offer a flag's values. */
+/** The branches of a `case "$command $previous"`. `offer` returns the shell code that offers the values of a flag. */
 export const valueCases = (commands: readonly CompletedCommand[], offer: (value: CompletedValue) => string): string =>
   valuesByOffer(commands)
     .map(

@@ -1,7 +1,7 @@
 import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
 import { commandWalk, quoted, valueCases } from "./shell-words.ts";
 
-/** A script that zsh reads, or finds as `_signet` in its fpath. */
+/** A script for zsh, which sources it or finds it as `_signet` in its fpath. */
 export const zshCompletion = (commands: readonly CompletedCommand[]): string =>
   `#compdef signet
 # zsh completion for signet. Load it with: source <(signet completion zsh)
@@ -39,7 +39,7 @@ fi
 const offer = (value: CompletedValue): string =>
   value === "files" ? "_files" : value === "nothing" ? ":" : `compadd -- ${value.map(quoted).join(" ")}`;
 
-/** `_describe` takes what comes after a colon for the description. */
+/** `_describe` takes everything after a colon as the description. */
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 

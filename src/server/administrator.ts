@@ -31,7 +31,7 @@ interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" 
   readonly client: ApiClient;
   readonly stores: Stores;
   readonly revocation: ConnectedRevocation;
-  /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
+  /** Where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocationSettings: RevocationSettings | undefined;
   /** Calls `listener` after each change of the CAs that the kubeconfig depends on. */
   readonly onAuthorityChange: (listener: () => void) => void;
@@ -41,14 +41,14 @@ interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" 
 /** The administrator's kubeconfig in the data directory. */
 export interface Administrator {
   readonly kubeconfigFile: string;
-  /** Renews its certificate before it ends, and as soon as it is revoked or a CA is replaced, until it is stopped. */
+  /** Renews its certificate before it expires, and as soon as it is revoked or a CA is replaced, until `stop` is called. */
   keep(): { stop(): void };
 }
 
 /** How often to check the certificate. */
 const intervalMilliseconds = 60_000;
 
-/** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked like any other. */
+/** Writes the kubeconfig, and records its certificate in the inventory, where it can be found and revoked like any other. */
 export async function openAdministrator(options: AdministratorOptions): Promise<Administrator> {
   const { names, client, stores, revocation, revocationSettings, onAuthorityChange, log } = options;
   const isRevoked = revokedIn(revocation);
@@ -94,7 +94,7 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
   };
 }
 
-/** Whether a certificate that the server made for itself, or for the administrator, is revoked. */
+/** Returns a function that tells whether a certificate that the server made for itself, or for the administrator, is revoked. */
 export const revokedIn =
   ({ refusalOf }: Pick<ConnectedRevocation, "refusalOf">) =>
   (certificate: Certificate): boolean =>
@@ -105,15 +105,15 @@ interface AdminKubeconfigOptions {
   /** The CA of client certificates. */
   readonly authority: () => CertificateAuthority;
   readonly clock: Clock;
-  /** The URL with the actual port. */
+  /** The server's URL, with the actual port. */
   readonly server: string;
   /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: () => string;
   /** How long a new client certificate is valid. */
   readonly lifetimeMilliseconds: number;
-  /** A certificate that is revoked is replaced. */
+  /** Whether the certificate is revoked, and must be replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
-  /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
+  /** The addresses of revocation lists and OCSP to put into the certificate. Undefined: none. */
   readonly revocation: OwnCertificateOptions["revocation"];
 }
 
@@ -124,8 +124,8 @@ interface AdminKubeconfig {
 }
 
 /**
- * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator. What its user changed
- * besides, such as the namespace, stays.
+ * Writes `admin.kubeconfig` (0600), which contains everything that kubectl needs to connect as the administrator. Other changes by its
+ * user, such as a namespace, stay.
  */
 export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKubeconfig {
   const { dataDirectory, server, caCertificates } = options;
@@ -144,8 +144,8 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
 }
 
 /**
- * The administrator's client certificate. A new one in the second half of its lifetime, so that a copy of the kubeconfig is
- * good for at least half of it; and when it is revoked, not valid yet, or valid for longer than it should be.
+ * The administrator's client certificate. It is replaced in the second half of its lifetime, so that a copy of the kubeconfig can be used
+ * for at least half of the lifetime. It is also replaced when it is revoked, not valid yet, or valid for longer than it should be.
  */
 function adminCredentials({ dataDirectory, authority: current, ...options }: AdminKubeconfigOptions): PemKeyPair {
   const { clock, lifetimeMilliseconds } = options;

@@ -19,8 +19,8 @@ interface AdmittingFeatures {
 }
 
 /**
- * Every admission rule, in the order of evaluation (upstream's recommended order, but NodeRestriction before ServiceAccount: a node
- * that may not create a Pod learns nothing of accounts). The order is a security decision.
+ * Every admission rule, in the order of evaluation. It is upstream's recommended order, but with NodeRestriction before ServiceAccount, so
+ * that a node that may not create a Pod learns nothing about accounts. The order is a security decision.
  */
 export const admissionRules = ({
   core,
@@ -45,11 +45,11 @@ export const admissionRules = ({
   admission.admission.paramPermission,
   admission.admission.validatingAdmissionPolicy,
   nodes.admission.nodeLock,
-  // Last: it spends a token, which nothing after it may refuse.
+  // Last, because it uses up a token, and no later rule may refuse the request.
   nodes.admission.bootstrapToken,
 ];
 
-/** Admission policies. The server's own writes are exempt: without them it could not start. */
+/** Opens admission policies. The server's own writes are exempt, because it could not start otherwise. */
 export const openAdmission = ({
   log,
   ...connection

@@ -35,10 +35,10 @@ interface AuthenticationParts {
 }
 
 interface ServerAuthentication {
-  /** What the request chain asks of it. */
+  /** The parts for the request chain. */
   readonly steps: Pick<ChainOptions, "authenticate" | "refuseRevoked" | "withoutIdentity" | "identityWarnings">;
   readonly reviewToken: ReviewToken;
-  /** Whether a user whose credential was good is refused now. */
+  /** Whether a user is refused now although the credential was valid earlier. */
   isRefused(user: UserInfo): boolean;
 }
 
@@ -64,7 +64,7 @@ export function openAuthentication({
       forApiAudiences((token) => loopback.find(token), apiAudiences),
       forApiAudiences(nodes.findBootstrapToken, apiAudiences),
       forApiAudiences(access.findStaticToken, apiAudiences),
-      // Last, as in upstream: they may have to ask others, and a token of our own never leaves this process.
+      // Last, as in upstream: these may have to ask other servers, and one of Signet's own tokens never leaves this process.
       ...federation.verifiers,
     ]),
     refusalOf,

@@ -14,17 +14,17 @@ export interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly rbac: Authorizer;
-  /** Knows the rules that RBAC grants. */
+  /** Knows the rules that RBAC grants to a user. */
   readonly resolver: RuleResolver;
   /** The authorizers that are configured now, in order. */
   readonly configured: ConnectedAuthorization["authorizers"];
   /** Whether the issuer's discovery documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
-  /** A path below which everything is public, if there is one. */
+  /** The path prefix below which everything is public. Undefined: there is none. */
   readonly publicBelow: string | undefined;
 }
 
-/** How often an authorizer has decided. */
+/** How often an authorizer has made a decision. */
 export interface DecisionCount {
   readonly type: string;
   readonly name: string;
@@ -33,16 +33,16 @@ export interface DecisionCount {
 }
 
 export interface Authorizers {
-  /** In the order of evaluation: the same list until the configuration changes. */
+  /** The authorizers in the order of evaluation. Returns the same list until the configuration changes. */
   current(): readonly Authorizer[];
-  /** Whether one of them lets everyone do everything. */
+  /** Whether one of them allows everything to everyone. */
   allowEverything(): boolean;
-  /** What all of them together know of a user's rules. */
+  /** The user's rules, combined from all authorizers. */
   rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules>;
   counts(): Iterable<DecisionCount>;
 }
 
-/** The authorizers in the order of evaluation. The order is a security decision: the operator's, behind the public paths. */
+/** Opens the authorizers, in the order of evaluation. The order is a security decision: public paths first, then the operator's order. */
 export function openAuthorizers({
   names,
   stores,
@@ -106,7 +106,7 @@ const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
 const noRules: ResolvedRules = { rules: [], isIncomplete: false, errors: [] };
 
-/** Upstream's words of an authorizer that answers questions, and lists nothing. */
+/** Upstream's answer for an authorizer that decides on requests but cannot list rules. */
 const unlistedRules = (authorizer: string): ResolvedRules => ({
   rules: [],
   isIncomplete: true,

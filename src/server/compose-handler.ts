@@ -24,21 +24,24 @@ export interface ServerState {
   url: string;
   openStreams: () => number;
   isStopping: boolean;
-  /** How long requests that run may take when the server stops. */
+  /** How long running requests may take when the server stops. */
   graceMilliseconds: number;
 }
 
 interface ComposeHandlerOptions {
   readonly opened: OpenedServer;
   readonly connected: ConnectedFeatures;
-  /** Gets everything that is to be closed. */
+  /** The stack of everything that must be closed when the server stops. */
   readonly opening: AsyncDisposableStack;
   readonly state: Readonly<ServerState>;
   /** Exchanges metrics with the other processes of this server. */
   readonly otherMetrics: ExchangeMetrics | undefined;
 }
 
-/** The stage "Compose" of a start: makes what answers requests, of the features. It answers from then on; nothing listens yet. */
+/**
+ * The stage "Compose" of a start: combines the features into the handler of requests. It can answer from then on, but no listener is open
+ * yet.
+ */
 export async function composeHandler(
   config: ServerConfig,
   { opened, connected, opening, state, otherMetrics }: ComposeHandlerOptions,
@@ -120,7 +123,7 @@ function actOnRevocations(
   });
 }
 
-/** Adds the metrics that are read from the parts of the server when somebody asks for them. */
+/** Adds the metrics that parts of the server compute when metrics are read. */
 function addMetrics(
   { names, dataDirectory }: ServerConfig,
   { opened, connected }: Pick<ComposeHandlerOptions, "opened" | "connected">,

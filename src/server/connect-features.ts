@@ -24,18 +24,18 @@ import type { ServerConfig } from "./settings/server-config.ts";
 
 interface ConnectFeaturesOptions {
   readonly opened: OpenedServer;
-  /** Gets everything that is to be closed. */
+  /** The stack of everything that must be closed when the server stops. */
   readonly opening: AsyncDisposableStack;
   /** Admission rules after the server's own. */
   readonly admission: readonly AdmissionRule[];
-  /** The server's own client. It is there once requests are answered. */
+  /** The server's own client. It can be used once requests are answered. */
   readonly client: () => ApiClient;
 }
 
 export type ConnectedFeatures = Awaited<ReturnType<typeof connectFeatures>>;
 
 /**
- * The stage "Connect" of a start: gives each feature its stores, and what it needs of the others. Afterwards the stores can be
+ * The stage "Connect" of a start: gives each feature its stores, and what it needs from other features. Afterwards the stores can be
  * written, through the admission rules.
  */
 export async function connectFeatures(
@@ -109,7 +109,7 @@ export async function connectFeatures(
   return { ...features, federation, authorizers, authorize, status };
 }
 
-/** Connects who is asked whether a request is allowed. The other features ask too. */
+/** Connects the authorizers, which the other features use too. */
 async function connectAuthorizers(
   config: ServerConfig,
   { opened, opening }: Pick<ConnectFeaturesOptions, "opened" | "opening">,
@@ -148,7 +148,7 @@ interface ReplicaOptions {
   readonly accounts: ConnectedAccounts;
 }
 
-/** Rejects where the other replicas have other keys, and tells them of each change of the operator's. */
+/** Rejects when the other replicas have other keys. Records each later change of the operator's keys for them. */
 async function agreeWithReplicas(config: ServerConfig, { opened, accounts }: ReplicaOptions): Promise<void> {
   const { store, authorities, keyStore, shared } = opened;
   const { sealingKey } = keyStore;
@@ -157,7 +157,7 @@ async function agreeWithReplicas(config: ServerConfig, { opened, accounts }: Rep
     checkReplicaIdentity(store, { authorities: authorities.own, sealingKey, tokenKeys, settings: config.accounts });
   await check();
   markInEtcd(shared.dataDirectory);
-  // Otherwise no replica would start any more once the key of the last start is gone from the files.
+  // Otherwise no replica could start any more once the key of the last start is removed from the files.
   accounts.onOperatorKeys(() => {
     check().catch((error: unknown) =>
       shared.log.error(

@@ -17,12 +17,12 @@ import type { Log } from "../machinery/logging/log.ts";
 class LastAnswer {
   #failure: string | undefined;
 
-  /** The reason for the missing answer. Undefined: there was one. */
+  /** Why the last request had no answer. Undefined: it had one. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** A transport that notes whether its requests are answered. */
+  /** A transport that records whether its requests are answered. */
   of(transport: Transport): Transport {
     return {
       send: async (request) => {
@@ -31,7 +31,7 @@ class LastAnswer {
           this.#failure = undefined;
           return response;
         } catch (error) {
-          // A request that the caller gave up says nothing about the server.
+          // A request that the caller cancelled says nothing about the server.
           if (request.signal?.aborted !== true) this.#failure = messageOf(error);
           throw error;
         }
@@ -58,8 +58,8 @@ export interface ControllersStatus {
 }
 
 /**
- * Serves `/livez`, `/healthz`, `/readyz` and `/metrics` of `signet controllers` over plain HTTP, read only and without secrets.
- * A stand-by is ready: it can take over. Rejects when the address cannot be bound.
+ * Serves `/livez`, `/healthz`, `/readyz` and `/metrics` of `signet controllers` over plain HTTP, read only and without secrets. A standby
+ * counts as ready, because it can take over. Rejects when the address cannot be bound.
  */
 export async function openControllersStatus(options: ControllersStatusOptions): Promise<ControllersStatus> {
   const { address, log, state } = options;

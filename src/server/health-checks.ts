@@ -5,13 +5,13 @@ import type { Store } from "../machinery/storage/store.ts";
 /** The time limit of a health check. A slower store counts as unhealthy. */
 const checkMilliseconds = 2_000;
 
-/** Foreseen: the log needs no stack. */
+/** An expected failure, whose stack is not logged. */
 class FailedCheck extends Error {}
 
-/** A write that takes longer makes the server unready. A busy disk may well take seconds. */
+/** When a write takes longer, the server is not ready. On a busy disk, a write may take seconds. */
 const writeMilliseconds = 10_000;
 
-/** Checks that the store can be reached, that it writes, and that the caches follow it. */
+/** Checks that the store can be reached and written, and that the caches follow it. */
 export function storeChecks(store: Store, copies: { waitUntilCurrent(): Promise<void> }): HealthCheck[] {
   return [
     { name: "store", check: () => withinBounds(store.latestRevision()) },
@@ -36,7 +36,7 @@ async function withinBounds(checked: unknown): Promise<void> {
     throw new FailedCheck(`no answer within ${checkMilliseconds} ms`);
 }
 
-/** Fails once the server stops, so that load balancers use another server. */
+/** Fails once the server is stopping, so that load balancers use another server. */
 export const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck => ({
   name: "shutdown",
   endpoints: ["readyz"],

@@ -12,18 +12,18 @@ import type { ServerConfig } from "./settings/server-config.ts";
 interface ListenOptions {
   readonly opened: OpenedServer;
   readonly connected: ConnectedFeatures;
-  /** Gets everything that is to be closed. */
+  /** The stack of everything that must be closed when the server stops. */
   readonly opening: AsyncDisposableStack;
   readonly state: ServerState;
   readonly handler: Handler;
   readonly client: ApiClient;
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared: boolean;
-  /** The descriptor of a listening socket, in place of the address and port of the settings. */
+  /** The descriptor of a listening socket, which replaces the address and port of the settings. */
   readonly passedSocket: number | undefined;
 }
 
-/** The stage "Serve" of a start: listens, and writes the administrator's kubeconfig with the address. */
+/** The stage "Serve" of a start: listens, and writes the administrator's kubeconfig with the actual address. */
 export async function listenToClients(
   config: ServerConfig,
   { opened, connected, opening, state, handler, client, isPortShared, passedSocket }: ListenOptions,

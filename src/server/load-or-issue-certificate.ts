@@ -14,11 +14,14 @@ interface LoadOrIssueOptions extends OwnCertificateOptions {
   /** One file for the key and the certificate, so that they always match. */
   readonly file: string;
   readonly isRevoked: (certificate: Certificate) => boolean;
-  /** Asked of a certificate of the CA that is valid already. `leftMilliseconds`: until it ends. */
+  /** Whether to keep a valid certificate of the present CA. `leftMilliseconds`: the time until it expires. */
   readonly isStillGood: (certificate: Certificate, leftMilliseconds: number) => boolean;
 }
 
-/** The certificate in a file of the data directory (0600). Another one when it is revoked, of another CA or not good any more. */
+/**
+ * The certificate in a file of the data directory (0600). A new one replaces it when it is revoked, issued by another CA, not valid yet, or
+ * `isStillGood` says so.
+ */
 export function loadOrIssueCertificate(
   identity: Identity,
   { file, isRevoked, isStillGood, ...issuing }: LoadOrIssueOptions,
@@ -28,18 +31,18 @@ export function loadOrIssueCertificate(
   const [leaf] = leafOf(kept?.certificate ?? "");
   const isKeptRevoked = leaf !== undefined && isRevoked(leaf);
   if (kept !== undefined && leaf !== undefined && !isKeptRevoked) {
-    // One from a time when the clock was ahead helps nobody.
+    // A certificate that is not valid yet was made while the clock was ahead, and is replaced.
     const isValid = isIssuedBy(leaf, issuing.authority) && leaf.notBefore <= now;
     if (isValid && isStillGood(leaf, leaf.notAfter - now)) return kept;
   }
   const made = issueOwnCertificate(identity, issuing);
-  // Every certificate of this name may be revoked: then another one would not help either.
+  // Every certificate of this name may be revoked. Then a new one is no better.
   if (kept !== undefined && isKeptRevoked && leafOf(made.certificate).some(isRevoked)) return kept;
   writePrivateFile(file, made.key + made.certificate);
   return made;
 }
 
-/** The certificate itself, without its chain. Empty when there is none. */
+/** The certificate itself, without the rest of its chain. Empty when there is none. */
 export const leafOf = (certificatePem: string): readonly Certificate[] =>
   parseCertificatesPem(certificatePem).slice(0, 1);
 

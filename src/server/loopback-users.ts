@@ -9,7 +9,7 @@ import { controllerManagerUsername } from "../features/access/policy/controller-
 /** The user of the server's own client. */
 export const serverUser: UserInfo = { username: "system:apiserver", groups: [mastersGroup], extra: {} };
 
-/** Whether it is the server's own client. */
+/** Whether the user is that of the server's own client. */
 export const isServer = ({ username, groups }: UserInfo): boolean =>
   username === serverUser.username && groups.includes(mastersGroup);
 
@@ -21,15 +21,15 @@ export const controllersUser = (names: Names): UserInfo => ({
 });
 
 /**
- * Whether a user may exceed what a namespace may hold: the controllers, whose few small objects each namespace needs, and
- * administrators, who repair a full one and start the server.
+ * Whether a user may exceed the quota of a namespace. The controllers may, because each namespace needs their few small objects.
+ * Administrators may, because they repair a full namespace and start the server.
  */
 export const isExemptFromQuota =
   (names: Names) =>
   ({ username, groups }: UserInfo): boolean =>
     groups.includes(mastersGroup) || username === controllerManagerUsername(names);
 
-/** The users and groups who may only impersonate must not include the server itself. Throws UsageError. */
+/** Throws UsageError when the users and groups who may only impersonate include the server itself. */
 export function checkImpersonationOnly(callers: ImpersonationOnly, names: Names): void {
   for (const { groups, ...user } of [serverUser, controllersUser(names)]) {
     if (!mustImpersonate(callers, { ...user, groups: [...groups, authenticatedGroup] })) continue;

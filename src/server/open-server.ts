@@ -32,19 +32,19 @@ import { openTlsCertificate } from "./tls/tls-certificate.ts";
 interface OpenServerOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** In place of the data directory's store. */
+  /** Replaces the data directory's store. */
   readonly store: Store | undefined;
-  /** The data directory, if another process locked it. */
+  /** The data directory, when another process has locked it for this one. */
   readonly folder: OwnedFolder | undefined;
-  /** Gets everything that is to be closed. */
+  /** The stack of everything that must be closed when the server stops. */
   readonly opening: AsyncDisposableStack;
 }
 
 export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
 
 /**
- * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
- * signers. Rejects with UsageError for settings that can't be used.
+ * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and signers.
+ * Rejects with UsageError for settings that can't be used.
  */
 export async function openServer(config: ServerConfig, { log, clock, opening, ...given }: OpenServerOptions) {
   const { dataDirectory, names } = config;
@@ -81,7 +81,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     (opened) => opened.stop(),
   );
   return {
-    /** What many parts need. */
+    /** Used by many parts. */
     shared,
     usesEtcd,
     folder,
@@ -96,7 +96,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     policy,
     revocation,
     certificate,
-    /** The files of private keys that were made since. */
+    /** The files of private keys that were made since this start began. */
     newKeys: () => dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key)),
   };
 }
@@ -106,7 +106,7 @@ interface CopiesOptions extends Pick<OpenServerOptions, "log" | "clock" | "openi
   readonly observation: ServerObservation;
 }
 
-/** Loads the copies in memory of what is stored, which follow the store from then on. */
+/** Loads copies of stored objects into memory. From then on, they follow the store. */
 async function openCopies(config: ServerConfig, { store, log, clock, observation, opening }: CopiesOptions) {
   const { names, limits, storage } = config;
   const keptMilliseconds = storage.type === "etcd" ? storage.compactionMilliseconds : undefined;
@@ -136,7 +136,7 @@ async function openCopies(config: ServerConfig, { store, log, clock, observation
     quota,
   });
   const records = new FollowedKeyRecords(feed);
-  // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
+  // In one turn, so that they share one read of the store. A fresh copy then has the newest keys too.
   await Promise.all([stores.start(), records.start()]);
   if (storage.type !== "etcd") opening.adopt(followOtherPrograms(store), (following) => following.stop());
   return { compactor, quota, stores, records };
@@ -149,18 +149,18 @@ const feedOutage = (log: Logger): OutageReport =>
     onRecovery: () => log.info("the store tells what changes again"),
   });
 
-/** How long a server without requests takes to see what a command has written to its store. */
+/** How soon a server without requests sees what a command has written to its store. */
 const pollMilliseconds = 1_000;
 
 /**
- * Lets watches see what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
- * can't tell the server. etcd notifies by itself.
+ * Lets watches see what other programs, such as `signet keys rotate`, write to the store of the data directory. These programs can't notify
+ * the server. etcd notifies by itself.
  */
 const followOtherPrograms = (store: Store): { stop(): void } =>
   periodically({
     milliseconds: pollMilliseconds,
     task: () => store.notify(),
-    // The store is closing, or fails: requests say so.
+    // The store is closing or fails, and requests report that.
     onFailure: () => {},
   });
 

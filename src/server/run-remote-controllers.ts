@@ -49,7 +49,7 @@ export async function runRemoteControllers(
   const { certificates, metricsAddress } = config;
   await using opened = new AsyncDisposableStack();
   const followed = opened.use(new FollowedFiles({ log, pollMilliseconds: followMilliseconds }));
-  // From now on: by default, the signal ends the process, and a start may wait for long.
+  // Handles the signal from now on. By default it ends the process, and a start may wait for a long time.
   reloadOnHangup(readSettings(), {
     log,
     read: readSettings,
@@ -62,7 +62,7 @@ export async function runRemoteControllers(
   const queueCounts = new QueueCounts();
   let running: ElectedControllers | undefined;
   const state = (): ElectedState => running?.state() ?? "starting";
-  // Only here: it brings all that metrics need.
+  // Imported only when it is needed, because it loads everything for metrics.
   const status = opened.adopt(
     metricsAddress &&
       (await (
@@ -107,7 +107,7 @@ export async function runRemoteControllers(
   running = opened.adopt(elected, () => elected.stop());
   openProcessOutput()(`controllers follow ${transport.server}`);
 
-  // Keep the process alive: the timers of a standby and a watch that reconnects do not.
+  // Keeps the process alive, which the timers of a standby and a watch that reconnects do not.
   opened.adopt(
     setInterval(() => {}, 2 ** 30),
     clearInterval,
@@ -128,7 +128,7 @@ async function refuseOtherServers({
   throw new CommandFailure(`${reason}; check the kubeconfig`, { exit: "unreachable" });
 }
 
-/** Ends the process where it still waits for the server when the grace period is over. */
+/** Ends the process if it still waits for the server after the grace period. */
 function endAfterGrace(log: Log): void {
   setTimeout(() => {
     log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
@@ -141,7 +141,7 @@ interface RemoteSigners {
   readonly configured: () => readonly ConfiguredSigner[];
 }
 
-/** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */
+/** Opens the signers whose CAs are in files of this machine. Other CAs are only in the server's own data directory. */
 function openSigners(
   certificates: CertificateSettings,
   { names, ...reading }: SigningAuthorityFilesOptions & { readonly names: Names },
@@ -158,13 +158,13 @@ function openSigners(
     authorityFor,
     configured,
     maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
-    // Servers answer OCSP only for CAs whose keys they have.
+    // Servers answer OCSP only for CAs whose keys they have, so certificates of these CAs name no OCSP address.
     revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
   });
   return { signers, configured };
 }
 
-/** Publishes the revocation lists of the signers' CAs. Loaded only with `--revocation-url`. */
+/** Opens the publisher of the signers' revocation lists. Loaded only with `--revocation-url`. */
 async function openListPublisher(
   { revocation }: CertificateSettings,
   { signers, configured }: RemoteSigners,

@@ -24,10 +24,10 @@ import { shellWord } from "../machinery/command-line/shell-word.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 10_000;
-/** Time after the grace period for closing the store. Writes that wait for other processes are refused earlier. */
+/** How long the store may take to close after the grace period. Writes that wait for other processes are refused earlier. */
 const closingMilliseconds = 15_000;
 
-/** Runs a server until SIGTERM or SIGINT. Prints its address, and when it is ready. */
+/** Runs a server until SIGTERM or SIGINT. Prints its address, and a line when it is ready. */
 export async function serveUntilStopped(config: ServerConfig, readSettings: () => SettingValues): Promise<void> {
   keepHeapSmall();
   const log = openProcessLog(config.log);
@@ -42,7 +42,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   if (socket === undefined) await tryToListen(config);
   let serving: Serving | undefined;
   let levelAtStart: string | undefined;
-  // From now on: by default, the signal ends the process, and a start may wait for long.
+  // Handles the signal from now on. By default it ends the process, and a start may wait for a long time.
   reloadOnHangup(readSettings(), {
     log,
     read: readSettings,
@@ -62,7 +62,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
     return;
   }
   if (levelAtStart !== undefined) serving.reload(levelAtStart);
-  // Install this before printing that the server is ready: the reader may stop it immediately.
+  // Installed before the line that the server is ready, because its reader may stop the server immediately.
   const stop = stopSignal(endNow);
   const say = openProcessOutput();
   say(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
@@ -82,14 +82,14 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
 }
 
 /**
- * `process.exit` would wait for LMDB's thread, which waits endlessly for a process that is suspended in a commit. What was
- * acknowledged is on disk.
+ * Ends the process with SIGKILL. `process.exit` would wait for LMDB's thread, which may wait for ever for another process that is suspended
+ * in a commit. Acknowledged writes are on disk.
  */
 const endNow = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Before a data directory is made for a server that could not start. Where there is one, its lock says which server has the ports, if
- * that is a server of this directory.
+ * Tries to listen before a data directory is made for a server that could not start. For an existing directory it tries only the address,
+ * because the directory's lock tells when another of its servers has the port.
  */
 async function tryToListen({ dataDirectory, listener }: ServerConfig): Promise<void> {
   const { host, port, revocationAddress } = listener;
@@ -100,8 +100,8 @@ async function tryToListen({ dataDirectory, listener }: ServerConfig): Promise<v
 
 /** This process is the server. */
 async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {
-  // A server's own timers do not keep the process alive. Until it listens, it may wait for nothing else: for the reader of
-  // a full pipe that takes the audit events, say.
+  // A server's own timers do not keep the process alive, and a start may wait for something that does not either, such as the reader of a
+  // full pipe for audit events.
   const starting = setInterval(() => {}, 2 ** 30);
   try {
     const server = await startServer(config, options);
@@ -111,7 +111,7 @@ async function startAlone(config: ServerConfig, options: StartOptions): Promise<
   }
 }
 
-/** This process locks the data directory, and its workers share it. */
+/** Starts workers. This process locks the data directory, and the workers share it. */
 async function startWorkers({ dataDirectory, listener, workers }: ServerConfig, log: Logger): Promise<Serving> {
   const folder = lockDataDirectory(dataDirectory);
   try {

@@ -28,7 +28,7 @@ export const storedResources = (names: Names): ResourceDefinition[] =>
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** The reviews, which are answered and never stored. Discovery lists them in this order, after the stored kinds. */
+/** The reviews, which are answered but never stored. Discovery lists them in this order, after the stored kinds. */
 export const reviewDefinitions = (
   {
     selfSubjectReviews,
@@ -48,7 +48,7 @@ export const reviewDefinitions = (
   certificateReviews,
 ];
 
-/** A kind that is also served under the other spelling of its groups, where the server has one. */
+/** The definition of a kind, also served under the other spelling of its group when the server has one. */
 function servedInBothSpellings(names: Names, definition: ResourceDefinition): ResourceDefinition {
   const { other } = names;
   if (other === undefined) return definition;
@@ -71,8 +71,8 @@ export const servedReviews = ({ other }: Names, reviews: readonly ReviewDefiniti
       });
 
 /**
- * In the order of discovery, after the core group: clients take the first group that knows a name, and most of them know
- * upstream's. Only that one has a kind's short names, because kubectl warns of names that could mean two resources.
+ * Sorts resources for discovery, after the core group. Clients use the first group that knows a name, and most clients know upstream's
+ * group. Only that group has a kind's short names, because kubectl warns of names that could mean two resources.
  */
 export function discovered<
   T extends { readonly group: string; readonly plural: string; readonly shortNames?: readonly string[] },

@@ -16,15 +16,18 @@ import type { Certificate } from "../pki/certificates/certificate.ts";
 import { checkReplicaFiles } from "./store/replica-identity.ts";
 import type { ServerConfig } from "./settings/server-config.ts";
 
-/** The CAs that a server signs with, and those that it trusts. They change with their files and with `signet ca`: ask each time. */
+/**
+ * The CAs with which a server signs, and those that it trusts. They change with their files and with `signet ca`, so do not keep what these
+ * functions return.
+ */
 export interface ServerAuthorities {
   /** The CAs of the data directory. */
   readonly own: DataDirectoryAuthorities;
   readonly signing: SigningAuthorities;
-  /** The CAs of clients and front proxies in files. */
+  /** The CAs in files for the certificates of clients and front proxies. */
   readonly configuredAuthorities: ConfiguredAuthorities;
   readonly configuredSigners: () => readonly ConfiguredSigner[];
-  /** Whether a CA was retired by command. */
+  /** Whether a CA was retired with `signet ca`. */
   isRetired(certificate: Certificate): boolean;
 }
 
@@ -35,7 +38,7 @@ export interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptio
   readonly observer: OutsideKeyObserver;
 }
 
-/** Rejects with UsageError for CAs that cannot be used, and for a replica that has others than the first one. */
+/** Opens the CAs. Rejects with UsageError for CAs that cannot be used, and for a replica whose CAs differ from the first replica's. */
 export async function openServerAuthorities(
   { dataDirectory, names, storage, access, controllers: { certificates: settings } }: ServerConfig,
   { store, ...options }: ServerAuthoritiesOptions,
@@ -43,7 +46,7 @@ export async function openServerAuthorities(
   const { sealingKey, clock, log, followed, observer } = options;
   const isReplica = storage.type === "etcd";
   const own = openDataDirectoryAuthorities({ ...options, dataDirectory });
-  // First of all: nothing may be recorded of CAs that differ from those of the other replicas.
+  // Before anything else, because nothing may be recorded about CAs that differ from those of the other replicas.
   if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
   const signing = openSigningAuthorities({
     settings,

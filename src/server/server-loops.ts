@@ -24,7 +24,7 @@ interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly delegated: ReturnType<ConnectedAccess["delegatedAuthentication"]>;
 }
 
-/** Starts the server's background work: compaction, what it publishes about itself, and the enabled controllers. */
+/** Starts the server's background work: compaction, the publication of its own data, and the enabled controllers. */
 export function startServerLoops(config: ServerConfig, server: ServerLoopsOptions): AsyncDisposableStack {
   const { opened, administrator, delegated } = server;
   const { log } = opened.shared;
@@ -39,8 +39,8 @@ export function startServerLoops(config: ServerConfig, server: ServerLoopsOption
 }
 
 /**
- * Runs the controllers in this process, while it holds their Lease. They read the server's own copy of the objects, and write
- * through the same request chain as other clients.
+ * Runs the controllers in this process, while it holds their Lease. They read the server's own copy of the objects, and write through the
+ * same request chain as other clients.
  */
 function startControllers(
   { names, controllers: settings, listener }: ServerConfig,

@@ -9,7 +9,7 @@ type Signers = readonly ConfiguredSigner[];
 
 const everyVerb = ["approve", "sign", "attest"] as const;
 
-/** The default permissions for the server's own signers, and for upstream's legacy signer, which never runs here. */
+/** The default permissions for the server's own signers, and for upstream's legacy signer, which Signet never runs. */
 export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
   ...wellKnownSigners.map(({ nameIn }) => ({
     name: nameIn(names),
@@ -31,8 +31,8 @@ export interface GrantOptions {
 }
 
 /**
- * Returns the configured signers, and grants their permissions in the background when the list has changed. After a
- * failure it tries again at the next call. The controllers retry what is refused until then.
+ * Returns a function that returns the configured signers, and grants their permissions in the background when the list has changed. After a
+ * failure, the next call tries again. The controllers retry what is refused until then.
  */
 export function grantOnChange(current: () => Signers, { grantTo, log }: GrantOptions): () => Signers {
   let granted = current();

@@ -6,5 +6,5 @@ export const signetVersion: string = packageDescription().version;
 
 function packageDescription(): { readonly version: string } {
   const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
-  return JSON.parse(text) as { version: string }; // no package is without one
+  return JSON.parse(text) as { version: string }; // every package has a version
 }

@@ -7,14 +7,14 @@ import { periodically } from "../machinery/scheduling/periodically.ts";
 const pollMilliseconds = 2_000;
 
 /**
- * Keeps free memory of V8 out of the process, in two ways.
+ * Keeps V8's free memory out of the process, in two ways.
  *
- * Under load, a full garbage collection runs when the heap has grown by half. By default V8 waits until the heap has doubled or
- * more, and garbage would be most of the memory of a busy server. Measured (docs/performance-limits.md): growth by an eighth takes a
- * tenth less memory, but long lists then take twice as long.
+ * Under load, a full garbage collection runs when the heap has grown by half. By default V8 waits until the heap has at least doubled, and
+ * most memory of a busy server would be garbage. Measured (docs/performance-limits.md): growth by an eighth takes a tenth less memory, but
+ * long lists then take twice as long.
  *
- * Afterwards, V8's memory reducer returns what is free, in steps of a few milliseconds. By itself it never starts on a server:
- * it waits until the program allocates little, and reckons that only when it collects, which an idle program does not do.
+ * After the load, V8's memory reducer returns free memory to the system, in steps of a few milliseconds. By itself it never starts on a
+ * server: it waits for a low rate of allocation, but computes that rate only at a garbage collection, which an idle program does not cause.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=50");
@@ -22,7 +22,7 @@ export function keepHeapSmall(): void {
   setFlagsFromString(`--memory-reducer-delay-ms=${pollMilliseconds}`);
   let last: EventLoopUtilization | undefined;
   const rest = new RestAfterWork({
-    // V8 asks this flag at each of these times: whether memory is now worth more than speed.
+    // At each of its checks, V8 reads this flag: whether memory is now more important than speed.
     begin: () => setFlagsFromString("--optimize-for-size"),
     end: () => setFlagsFromString("--no-optimize-for-size"),
   });
@@ -37,10 +37,10 @@ export function keepHeapSmall(): void {
   });
 }
 
-/** A server that does only its own rounds is far below it. */
+/** A server that does only its periodic work is far below this utilization. */
 const idleUtilization = 0.05;
 const samplesUntilRest = 3;
-/** A reducer that V8 started before these settings checks for the first time after half a minute. */
+/** Long enough for a reducer that V8 started before these settings, which first checks after half a minute. */
 const samplesOfRest = 20;
 
 interface Rest {
@@ -48,7 +48,7 @@ interface Rest {
   end(): void;
 }
 
-/** Calls for a rest once after each time of work: when it has been over for some samples, and only for some samples. */
+/** Begins one rest after each period of work, once that has been over for some samples, and ends it after some more samples. */
 export class RestAfterWork {
   readonly #rest: Rest;
   #hasWorked = true;
@@ -58,7 +58,7 @@ export class RestAfterWork {
     this.#rest = rest;
   }
 
-  /** Takes the share of the time since the last sample in which the event loop was busy. */
+  /** Takes a sample: the share of the time since the last sample in which the event loop was busy. */
   sample(utilization: number): void {
     if (utilization > idleUtilization) {
       if (this.#isResting) this.#rest.end();

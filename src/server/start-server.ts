@@ -33,16 +33,16 @@ export interface StartOptions {
   readonly admission?: readonly AdmissionRule[];
   /** Replaces the data directory's store. The server closes it. */
   readonly store?: Store;
-  /** The data directory of the process that started this one. Default: this process locks it. */
+  /** The data directory, when the process that started this one has locked it. Default: this process locks it. */
   readonly folder?: OwnedFolder;
   /**
-   * When controllers and compaction start: at once (default), or when `startLoops` is called, for one of several
-   * processes.
+   * When controllers and compaction start: at once (default), or when `startLoops` is called, so that only one of several processes runs
+   * them.
    */
   readonly loops?: "at once" | "when told";
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
-  /** Exchanges metrics with those processes. */
+  /** Exchanges metrics with the other processes of this server. */
   readonly otherMetrics?: ExchangeMetrics;
   /** The descriptor of a listening socket that replaces the address and port of the settings. */
   readonly passedSocket?: number | undefined;
@@ -64,7 +64,7 @@ export interface RunningServer {
   readonly store: Store;
   /** The metrics of this process alone, in Prometheus' text format. */
   metricsText(): Promise<string>;
-  /** Reads the files that settings name again, where they have changed. Without a call that happens every second. */
+  /** Reads the changed files that settings name. Without this call, that happens every second. */
   readFilesAgain(): void;
   /** Starts compaction and the enabled controllers. Call it once. */
   startLoops(): void;
@@ -112,7 +112,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     passedSocket: given.passedSocket,
   });
   for (const file of opened.newKeys()) log.info({ file }, "private key made");
-  // Kubernetes accepts such files too; those of the data directory are refused.
+  // Kubernetes accepts such files too, so these are only warnings. Files of the data directory itself are refused.
   for (const { found, advice } of examineNamedFiles(namedFiles(config))) log.warn({}, `${found}: ${advice}`);
 
   const running = opening.move();
@@ -164,8 +164,8 @@ interface PrepareOptions {
 }
 
 /**
- * The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces with their
- * accounts, and the CAs of client certificates.
+ * The stage "Prepare" of a start: writes what clients need before they can connect: default roles, reserved namespaces with their accounts,
+ * and the CAs of client certificates.
  */
 async function prepare(client: ApiClient, { opened, connected: { access, core }, loops }: PrepareOptions) {
   const { shared, usesEtcd, authorities } = opened;
@@ -175,7 +175,7 @@ async function prepare(client: ApiClient, { opened, connected: { access, core },
     );
   await grantTo(authorities.configuredSigners());
   const madeNamespaces = await retryOnConflict(() => core.prepare(client));
-  // The loop would make them a moment after clients are told that the server is ready, and may ask for a token.
+  // The loop would make them only a moment after the server is ready, and a client may request a token earlier.
   if (loops.has(defaultServiceAccount.name)) {
     await Promise.all(
       madeNamespaces.map((namespace) => createDefaultAccount(client, { names: shared.names, namespace })),

@@ -122,14 +122,14 @@ export const auditFlags = {
 
 type Values = FlagValues<typeof auditFlags>;
 
-/** Undefined: nothing is recorded, and nothing of it is loaded. */
+/** The audit settings. Undefined: nothing is recorded, and the code is not loaded. */
 export interface AuditSettings {
   readonly policyFile: string | undefined;
   readonly log: AuditLogSettings | undefined;
   readonly webhook: AuditWebhookSettings | undefined;
 }
 
-/** How events wait for a backend. */
+/** How events are queued for a backend. */
 export interface BackendSettings
   extends
     Pick<EventQueueOptions, "maximumEvents" | "batchEvents" | "batchBytes" | "waitMilliseconds" | "throttle">,
@@ -145,13 +145,13 @@ export interface AuditLogSettings extends Pick<
 }
 
 interface ChainSettings {
-  /** Undefined: a key in the data directory. */
+  /** The file of the key. Undefined: a key in the data directory. */
   readonly keyFile: string | undefined;
   readonly checkpointMilliseconds: number;
 }
 
 export interface AuditWebhookSettings {
-  /** A kubeconfig. */
+  /** The kubeconfig of the webhook. */
   readonly file: string;
   readonly initialBackoffMilliseconds: number;
   readonly backend: BackendSettings;
@@ -216,7 +216,7 @@ function webhookSettings(values: Values): AuditWebhookSettings | undefined {
 
 function backendSettings(values: Values, backend: "audit-log" | "audit-webhook"): BackendSettings {
   const mode = values[`${backend}-mode` as const];
-  // Only batches are held back: a request that waits for its event is slow enough.
+  // Only batches are throttled, because a request that waits for its event is slow enough already.
   const isThrottled = mode === "batch" && values[`${backend}-batch-throttle-enable` as const];
   const isTruncated = values[`${backend}-truncate-enabled` as const];
   return {

@@ -36,7 +36,7 @@ import type { ReviewDefinition } from "../../machinery/registry/definition/revie
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 import type { AuditLogSettings, AuditSettings, AuditWebhookSettings, BackendSettings } from "./audit-settings.ts";
 
-/** How long the stopping server waits for requests that it has cut off, then for a blocked disk or a silent webhook. */
+/** How long a stopping server waits for the requests that it has cut off, and then again for a blocked disk or a silent webhook. */
 const closingMilliseconds = 2000;
 
 export interface OpenAuditOptions {
@@ -55,7 +55,7 @@ export interface OpenedAudit {
   close(): Promise<void>;
 }
 
-/** A backend that is open: where events go, and what was lost on the way. */
+/** An open backend: the sink for its events, and the number of events that were lost. */
 interface Backend {
   /** The name of the target in metrics. */
   readonly name: "log" | "webhook";
@@ -94,7 +94,7 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
       lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })),
     }),
     async close() {
-      // Also what requests have done that were cut off.
+      // Waits for requests that were cut off, so that their events are written too.
       await waitAtMost(closingMilliseconds, requests.allAnswered());
       await Promise.all(backends.map((backend) => backend.close()));
     },
@@ -220,10 +220,10 @@ interface OpenedWebhook {
 }
 
 const webhookFlag = "audit-webhook-config-file";
-/** What was on its way to the webhook has arrived by then, or is sent again to the new one. */
+/** After this time, events on the way to the old webhook have arrived, or are sent again to the new one. */
 const retirementMilliseconds = 60_000;
 
-/** Opens the webhook of a kubeconfig, and opens it anew when the kubeconfig changes. */
+/** Opens the webhook of a kubeconfig, and opens it again when the kubeconfig changes. */
 function followWebhook(file: string, { followed }: OpenAuditOptions): () => OpenedWebhook {
   return followed.follow<OpenedWebhook>({
     setting: webhookFlag,

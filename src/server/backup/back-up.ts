@@ -17,29 +17,28 @@ export interface BackUpOptions {
   readonly file: string;
   readonly withKeys: boolean;
   readonly clock: Clock;
-  /** Ends it early; an older file of that name stays. */
+  /** Ends the backup early. An existing file of that name stays. */
   readonly signal: AbortSignal;
 }
 
 export interface BackUpReport {
   readonly objects: number;
   readonly revision: number;
-  /** The files of the data directory in it. */
+  /** The number of files of the data directory in the backup. */
   readonly files: number;
   readonly withoutKeys: readonly string[];
-  /** How many Secrets can be read by anyone who has the backup. */
+  /** How many Secrets anyone who has the backup can read. */
   readonly plainSecrets: number;
 }
 
-/** A server may compact away what is being read; the next attempt reads a newer revision. */
+/** A running server may compact the revision that is being read. The next attempt reads a newer revision. */
 const maximumAttempts = 3;
 
 /**
- * Backs up a server that runs or not: the objects of one revision, and the files that only this server has. It takes no
- * lock that a server waits for. It reads the file again, all of it, before that replaces an older one. What a kill left of an earlier
- * backup is removed.
- * Rejects with UsageError for settings that can't be used, UnusableFile where a restore is not complete, and the system's errors; an older
- * file of that name is there still.
+ * Backs up a server, whether it runs or not: the objects of one revision, and the files that only this server has. It takes no lock that a
+ * server waits for. It verifies the whole new file before the file replaces an older one. It removes files that killed backups left.
+ * Rejects with UsageError for settings that can't be used, UnusableFile when a restore is not complete, and the system's errors. An older
+ * file of that name is then still there.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   checkDataDirectory(location.dataDirectory);

@@ -8,12 +8,12 @@ import { openReplacement } from "../../machinery/files/atomic-file.ts";
 import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";
 import type { BackupHeader, BackupItem } from "./backup-format.ts";
 
-/** An object of 3 MiB in which each character is escaped, and some room. */
+/** An object of 3 MiB in which each character is escaped, and some reserve. */
 const longestLineBytes = 32 * 2 ** 20;
 
 /**
- * Writes a backup (0600). An older file of that name is replaced once the new one is complete, checked and on the disk; until then,
- * and when anything fails, it stays. `check` gets the name of the file that was written. Resolves with what it finds.
+ * Writes a backup (0600). An older file of that name is replaced once the new one is complete, checked and flushed to disk. Until then, and
+ * when anything fails, the older file stays. `check` gets the name of the file that was written. Resolves with the result of `check`.
  */
 export async function writeBackupFile<T>(
   file: string,
@@ -38,7 +38,10 @@ export async function writeBackupFile<T>(
 /** The items of a backup, see `parseBackup`. Throws DamagedBackup, and the system's errors. */
 export const readBackupFile = (file: string): AsyncIterable<BackupItem> => parseBackup(linesOf(file));
 
-/** What a backup says of itself, once all of it has been read and is what was written. Throws as above, and when `signal` aborts. */
+/**
+ * Reads a whole backup, and returns what the backup says about itself. Throws DamagedBackup when it is not what was written, the system's
+ * errors, and the reason of `signal` when that aborts.
+ */
 export async function verifyBackupFile(
   file: string,
   signal?: AbortSignal,
@@ -64,7 +67,7 @@ async function* linesOf(file: string): AsyncIterable<string> {
 
 async function* uncompressed(file: string): AsyncIterable<Buffer> {
   const status = statSync(file);
-  // Opening a pipe may wait for ever, past Ctrl-C.
+  // Opening a pipe may wait for ever, and Ctrl-C would not end the wait.
   if (!status.isFile() && !status.isDirectory()) {
     throw new DamagedBackup("it is a pipe, a device or a socket, but a backup is read twice", {
       advice: "write it to a file",
@@ -72,7 +75,7 @@ async function* uncompressed(file: string): AsyncIterable<Buffer> {
   }
   const source = createReadStream(file);
   const gunzip = createGunzip();
-  // A pipe does not hand on errors: without this the reader below would wait forever.
+  // A pipe does not pass errors on: without this, the reader below would wait for ever.
   source.on("error", (error) => gunzip.destroy(error));
   try {
     for await (const bytes of source.pipe(gunzip)) yield bytes as Buffer; // zlib's streams give Buffers

@@ -8,28 +8,28 @@ import { isObjectKey } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 
 /**
- * A backup is JSON lines, compressed with gzip: what it is, the files of the data directory, the objects, and an end that
- * counts and checks the lines before it. `zcat FILE | jq` shows it.
+ * A backup is JSON lines, compressed with gzip: a header, the files of the data directory, the objects, and an end with a count and a
+ * digest of the lines before it. `zcat FILE | jq` shows it.
  */
 export interface BackupHeader {
   readonly format: "signet-backup";
   readonly version: 1;
-  /** The Signet that wrote it. */
+  /** The version of Signet that wrote it. */
   readonly signet: string;
   readonly time: string;
   readonly profile: Profile;
-  /** The objects are those of this revision. */
+  /** The revision of the store from which the objects were read. */
   readonly revision: number;
   /** The names of private keys that were left out. */
   readonly withoutKeys: readonly string[];
 }
 
-/** No server comes so far. A restored store goes on above it, and has 48 bits. */
+/** No server reaches this revision. A restored store continues above it, and has 48 bits. */
 export const largestRevision = 2 ** 47;
 
 /** A file of the data directory. */
 export interface BackupFileEntry {
-  /** Below the data directory, such as `signers/web.key`. */
+  /** Its path in the data directory, such as `signers/web.key`. */
   readonly file: string;
   readonly text: string;
 }
@@ -62,7 +62,7 @@ export class DamagedBackup extends Error {
   }
 }
 
-/** Counts and digests lines. Both sides do it, and compare. */
+/** Counts the lines and computes their digest. The writer and the reader both do so, and the reader compares. */
 class Tally {
   readonly #hash: Hash = createHash("sha256");
   files = 0;
@@ -90,7 +90,7 @@ export async function* formatBackup(items: AsyncIterable<BackupItem>): AsyncIter
   yield tally.end();
 }
 
-/** Values are JSON texts. Bytes that are not UTF-8 would be changed by that. */
+/** The JSON form of an item. A value in UTF-8 becomes a text. Other bytes become base64, because a text would change them. */
 function lineOf(item: BackupItem): object {
   if (item.type === "header") return item.header;
   if (item.type === "file") return item.file;
@@ -100,8 +100,8 @@ function lineOf(item: BackupItem): object {
 }
 
 /**
- * Parses the lines of a backup, without line breaks. Callers must read to the end: only there it is known
- * that the lines are those that were written. Throws DamagedBackup.
+ * Parses the lines of a backup, without line breaks. Callers must read to the end, because only the end shows that the lines are those that
+ * were written. Throws DamagedBackup.
  */
 export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<BackupItem> {
   const tally = new Tally();
@@ -161,7 +161,7 @@ function headerOf({ format, version, profile, revision, withoutKeys, signet, tim
 
 const foreign = (): DamagedBackup => new DamagedBackup("it is not a backup of Signet");
 
-/** People see it in a terminal. */
+/** Whether a value is a text that may be shown on a terminal. */
 const isPlainText = (value: unknown): value is string => typeof value === "string" && printable(value) === value;
 
 function itemOf({ file, text, key, value, base64 }: JsonObject): BackupItem {

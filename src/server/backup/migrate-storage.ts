@@ -36,10 +36,9 @@ export interface MigrateReport {
 }
 
 /**
- * Moves all objects between the data directory's own store and etcd, while no server runs. Clients list again (410); no
- * revision that they know comes again. The old store is kept, and no server uses it any more. Rejects with UsageError for
- * settings that can't be used, for a data directory of another server, for a target that is not empty, and while a server is
- * seen to use the source.
+ * Moves all objects between the data directory's own store and etcd, while no server runs. Clients must list again (410), because no
+ * revision that they know occurs again. The old store is kept, but no server uses it any more. Rejects with UsageError for settings that
+ * can't be used, for a data directory of another server, for a target that is not empty, and when it sees a server use the source.
  */
 export async function migrateStorage(location: StoreLocation, options: MigrateOptions): Promise<MigrateReport> {
   const { from, to, signal } = options;
@@ -55,10 +54,10 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
     const { store, location: source, close } = opened;
     const { profile } = source.names;
     try {
-      // Elsewhere, a server would make other CAs, and nobody's certificates and tokens would be valid.
+      // In another data directory, a server would make new CAs, and all existing certificates and tokens would be invalid.
       if (from === "etcd") await refuseOtherDataDirectory(store, directory);
       const { revision: readAt, objects } = await stateOf(store);
-      // The data directory's own store is locked.
+      // Only for etcd: the data directory's own store is locked.
       if (from === "etcd") await refuseRunningServer(store, options);
       const target = await openImportTarget(to === "etcd" ? etcd : own, {
         directory: newStore,
@@ -66,21 +65,21 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
         revision: readAt,
       });
       try {
-        // With the encryption of where they go: the data directory's key is not for etcd.
+        // Encrypts as the target's settings say: the data directory's key is not for etcd.
         const written = await decrypted(target.store, { location: targetOf(location, to), makesKey: true });
         const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
         const revision = await target.store.latestRevision();
-        // This takes seconds, and a server that nobody has seen may write meanwhile.
+        // This takes seconds. A server that was not seen may write in that time.
         if (to === "lmdb") await target.finish();
         await refuseChanges(store, { readAt, count });
-        // Whatever breaks off from here on, never two stores that servers may use.
+        // From here on, a failure at any point must not leave two stores that servers may use.
         markInEtcd(directory);
         if (to === "etcd") await target.finish();
         await close();
         await switchOver(source, { from, newStore, revision: readAt });
         return { objects: count, profile, revision };
       } catch (error) {
-        // Where etcd may be complete, it is the one that servers use.
+        // When the import into etcd may be complete, etcd is the store that servers use.
         if ((await target.abandon()) && to === "etcd") unmarkInEtcd(directory);
         throw error;
       } finally {
@@ -99,7 +98,7 @@ const targetOf = (location: StoreLocation, to: StorageKind): StoreLocation =>
 
 const own = { type: "own" } as const;
 
-/** Takes the old store out of use, and puts the new one there. */
+/** Takes the old store out of use, and moves the new one to its place. */
 async function switchOver(
   source: StoreLocation,
   { from, newStore, revision }: { readonly from: StorageKind; readonly newStore: string; readonly revision: number },
@@ -114,12 +113,12 @@ async function switchOver(
   try {
     if (source.storage.type === "etcd") await markEtcdMoved(source.storage, source.names.profile);
   } catch (error) {
-    // Perhaps etcd has done it: then no server uses the old one any more.
+    // etcd may have written the mark. Then no server uses the old store any more.
     if (error instanceof UsageError && error.cause instanceof WriteOutcomeUnknown) {
       unmarkInEtcd(directory);
       throw unknownMark(directory, error);
     }
-    // Never two stores that servers may use: the old one stays the one.
+    // There must never be two stores that servers may use, so the old store stays in use.
     renameSync(storeDirectory(directory), newStore);
     throw error;
   }
@@ -149,7 +148,7 @@ function refuseStore(directory: string, newStore: string): void {
   }
 }
 
-/** Throws when anything was written after the objects were read: it would be lost. */
+/** Throws when anything was written after the objects were read, because it would be lost. */
 async function refuseChanges(
   store: Store,
   { readAt, count }: { readonly readAt: number; readonly count: number },

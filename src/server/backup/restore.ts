@@ -21,7 +21,7 @@ import { writeEntry } from "../data-directory/data-directory-files.ts";
 export interface RestoreOptions {
   readonly file: string;
   readonly clock: Clock;
-  /** Ends it early; what was made so far is removed. */
+  /** Ends the restore early, and removes what it has made. */
   readonly signal: AbortSignal;
 }
 
@@ -31,22 +31,22 @@ export interface RestoreReport {
   readonly files: number;
   /** The newest revision of the restored objects. */
   readonly revision: number;
-  /** Keys that the backup does not have. */
+  /** The names of keys that the backup does not contain. */
   readonly withoutKeys: readonly string[];
 }
 
 /**
- * It is unknown how far revisions had come when the data was lost, and clients remember those. So the revisions of restored objects
- * follow from the time of the restore: a hundred thousand for each second since the start of 2026. A server that makes fewer, on
- * average, never comes so far, and neither did one that the same backup, an older or a newer one was restored to before. Backups hold
- * 47 bits, which last until 2070.
+ * Nobody knows which revision the lost data had reached, and clients remember revisions. So the revisions of restored objects are computed
+ * from the time of the restore: a hundred thousand for each second since the start of 2026. A server that makes fewer on average never
+ * reaches such a revision, and neither did a server to which this or another backup was restored earlier. Backups hold 47 bits, which last
+ * until 2070.
  */
 const revisionsPerMillisecond = 100;
 const startOfRevisions = Date.UTC(2026, 0, 1);
 /**
- * For a server that had come further, or whose clock was wrong: a thousand writes a second since the backup would take eleven days to come
- * so far. (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a write takes up
- * to ten revisions of the store.
+ * For a server that made revisions faster, or whose clock was wrong: a server with a thousand writes a second takes eleven days after the
+ * backup to make as many. (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a
+ * write takes up to ten revisions of the store.
  */
 const revisionsSkipped = 1_000_000_000 * groupedRevisions.step;
 
@@ -58,15 +58,15 @@ function firstRevision({ revision, time }: BackupHeader, now: number): number {
   return isUsable ? wanted : revision + revisionsSkipped;
 }
 
-/** What may be in a folder that counts as empty: also what a file system of its own has, locks, and the mark of this restore. */
+/** Whether an entry may be in a folder that counts as empty: an entry of the file system itself, a lock, or the mark of this restore. */
 const isHarmless = (directory: string, name: string): boolean =>
   name === "lost+found" || isOwnershipFile(name) || join(directory, name) === unfinishedRestore(directory);
 
 /**
- * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads all of the backup before it
- * writes anything. Watches and lists that clients began before are answered 410: they begin again, and miss nothing. All or
- * nothing is there in the end; after a kill, a server refuses what is there. Rejects with UsageError, UnusableFile,
- * DamagedBackup and the system's errors.
+ * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads the whole backup before it writes anything.
+ * Watches and lists that clients began earlier are answered with 410, so they begin again and miss nothing. In the end, either everything
+ * or nothing is restored; after a kill, servers refuse the incomplete directory. Rejects with UsageError, UnusableFile, DamagedBackup and
+ * the system's errors.
  */
 export async function restoreBackup(
   { dataDirectory: directory, storage }: Pick<StoreLocation, "dataDirectory" | "storage">,
@@ -81,7 +81,7 @@ export async function restoreBackup(
   const before = new Set(readdirSync(directory));
   const staging = unfinishedRestore(directory);
   try {
-    // Again, with the lock: a server or another restore may have been there while the backup was read.
+    // Checks again, now with the lock: a server or another restore may have used the folder while the backup was read.
     refuseUsed(directory);
     const target = await openImportTarget(storage, {
       directory: storeDirectory(staging),
@@ -110,7 +110,7 @@ export async function restoreBackup(
   }
 }
 
-/** The objects of a backup. Its files are written on the way: they come first. */
+/** The objects of a backup. Writes its files, which come before the objects. */
 async function* objectsOf(
   file: string,
   { staging, signal }: { readonly staging: string; readonly signal: AbortSignal },
@@ -122,7 +122,7 @@ async function* objectsOf(
   }
 }
 
-/** Puts everything in its place. The staging folder goes last: while it is there, no server starts. */
+/** Moves everything to its place. Removes the staging folder last, because no server starts while it exists. */
 function moveUp(staging: string, directory: string): void {
   for (const name of readdirSync(staging)) renameSync(join(staging, name), join(directory, name));
   flushFolder(directory);
@@ -130,7 +130,10 @@ function moveUp(staging: string, directory: string): void {
   flushFolder(directory);
 }
 
-/** The staging folder goes last, and stays where something else does. Throws nothing: the failure before says what is wrong. */
+/**
+ * Removes what the restore has made. The staging folder is last, and stays if anything else could not be removed. Never throws, because the
+ * earlier error says what is wrong.
+ */
 function removeMade(
   directory: string,
   { before, isNew }: { readonly before: ReadonlySet<string>; readonly isNew: boolean },
@@ -145,7 +148,7 @@ function removeMade(
     rmSync(staging, { recursive: true, force: true });
     if (isNew) rmdirSync(directory);
   } catch {
-    // No server starts with what is left.
+    // The staging folder is still there, so no server starts with the rest.
   }
 }
 

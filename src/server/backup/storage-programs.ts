@@ -19,10 +19,10 @@ import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
 import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
-/** What a backup, a restore or a move leaves behind when it is interrupted. */
+/** What an interrupted backup, restore or move has changed, for its message. */
 const untouched = "nothing was changed";
 
-/** `signet backup`: says on standard output what is in the file. */
+/** `signet backup`: prints what the file contains. */
 export async function runBackUp(
   location: StoreLocation,
   { file, withKeys }: { readonly file: string; readonly withKeys: boolean },
@@ -42,7 +42,7 @@ export async function runBackUp(
   else sayKeys(report.withoutKeys, "not in it, keep them elsewhere");
 }
 
-/** `signet restore`: prints what was made, and what to do next. */
+/** `signet restore`: prints what was restored, and what to do next. */
 export async function runRestore(
   location: StoreLocation,
   { file, isDryRun }: { readonly file: string; readonly isDryRun: boolean },
@@ -63,7 +63,7 @@ export async function runRestore(
   console.log(`  ${serveCommand(location, report.profile)}`);
 }
 
-/** The command that starts the server of what was restored, with the settings that the restore was given. */
+/** The command that starts the restored server, with the settings that were given to the restore. */
 export function serveCommand({ dataDirectory, storage, encryption }: StoreLocation, profile: string): string {
   const { configuration, keyFile } = encryption;
   const flags = {
@@ -110,31 +110,37 @@ function sayKeys(keys: readonly string[], what: string): void {
   if (keys.length > 0) console.log(`  ${what}: ${keys.join(", ")}`);
 }
 
-/** What a program reads from and writes to. */
+/** The files that a program reads and writes. */
 interface Places {
   readonly read?: string;
   readonly written?: string;
 }
 
-/** What to do about an object that can't be copied. Users choose names that mean something to a shell. */
+/**
+ * What to do about an object that can't be copied. The key is quoted, because users choose names with characters that have a meaning in a
+ * shell.
+ */
 export const unreadableSourceAdvice = ({
   key,
   isKmsUnavailable,
 }: Pick<UnreadableSource, "key" | "isKmsUnavailable">): string =>
   isKmsUnavailable ? "start its KMS" : `put its key back, or give it up: signet encryption discard ${shellWord(key)}`;
 
-/** The store is etcd, and this is enough for the largest --max-request-bytes that a server may have. */
+/** For etcd. This size is enough for the largest --max-request-bytes that a server may have. */
 const tooLargeAdvice = "start etcd's members with --max-request-bytes=4194304, and run this again";
 
-/** Codes of system errors that mean: there is no room for the file. */
+/** System errors that mean that there is no space for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
-/** A file is written under another name until it is complete, which people do not know. What is done to an open file has no name. */
+/**
+ * Whether an error is about the file that is being written. It has a temporary name, which users do not know, until it is complete. Errors
+ * of an open file have no path.
+ */
 const isOfWrittenFile = (error: Error & { readonly syscall?: unknown }): boolean =>
   fullCodes.has(errorCode(error)) ||
   (namesPath(error) ? isUnfinishedFile(basename(error.path)) : error.syscall !== "read");
 
-/** Makes one line for people of what can go wrong outside this program. */
+/** Turns errors from outside this program into errors with one line for people. */
 async function explained<T>({ read, written }: Places, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

@@ -7,15 +7,17 @@ import { storeFileIn } from "../../machinery/storage/backends/lmdb-files.ts";
 import { administratorFile, storeDirectory, unfinishedRestore } from "./data-directory-places.ts";
 
 /**
- * For a command beside a server that may run. Throws UsageError for a data directory that is not there or belongs to another user, and
- * UnusableFile where a restore is not complete.
+ * For a command on the machine of a server that may run. Throws UsageError for a data directory that does not exist or belongs to another
+ * user, and UnusableFile when a restore is not complete.
  */
 export function checkDataDirectory(directory: string): void {
   checkOwner(directory);
   refuseUnfinishedRestore(directory);
 }
 
-/** Throws UsageError for a folder that the system refuses, such as one behind links that form a loop or lead nowhere. */
+/**
+ * Whether the folder exists. Throws UsageError when the system refuses the path, for example because its links form a loop or lead nowhere.
+ */
 export function isThere(directory: string): boolean {
   let isLink;
   try {
@@ -28,7 +30,7 @@ export function isThere(directory: string): boolean {
   return false;
 }
 
-/** A file that another user makes in there could not be used by the server. Throws UsageError. */
+/** Throws UsageError for a data directory of another user: the server could not use files that this user makes there. */
 export function checkOwner(directory: string): void {
   if (!isThere(directory))
     throw new UsageError(`--data-dir: ${directory} does not exist; name the data directory of a server`);
@@ -41,8 +43,8 @@ export function checkOwner(directory: string): void {
 }
 
 /**
- * Throws UnusableFile for an empty file where a server has had a store, and for a link to a store that is not there: a server would begin
- * with nothing, not even with what was revoked. Before a server has served, a kill may have left such a file.
+ * Throws UnusableFile for an empty file in place of a store that a server has used, and for a link to a missing store. With these, a server
+ * would begin with nothing, and even forget what was revoked. Before a server has served, an empty file may be what a kill left.
  */
 export function refuseLostStore(directory: string): void {
   const store = storeDirectory(directory);
@@ -59,12 +61,12 @@ export function refuseLostStore(directory: string): void {
   );
 }
 
-/** Where a link leads to that leads nowhere. Undefined: it is none. */
+/** The target of a link that leads nowhere. Undefined: the path is no such link. */
 function lostTarget(path: string): string | undefined {
   try {
     return existsSync(path) ? undefined : linkTarget(path);
   } catch {
-    return undefined; // who opens it says what is wrong
+    return undefined; // the code that opens it says what is wrong
   }
 }
 
@@ -72,11 +74,11 @@ function isEmptyFile(file: string): boolean {
   try {
     return statSync(file).size === 0;
   } catch {
-    return false; // who opens it says what is wrong
+    return false; // the code that opens it says what is wrong
   }
 }
 
-/** Throws UnusableFile for what a restore has not completed: it runs still, or was killed. */
+/** Throws UnusableFile when a restore is not complete: it still runs, or was killed. */
 export function refuseUnfinishedRestore(directory: string): void {
   if (!existsSync(unfinishedRestore(directory))) return;
   throw new UnusableFile(

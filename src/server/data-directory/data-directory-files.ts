@@ -17,8 +17,8 @@ import { isKeptFile } from "../backup/backup-format.ts";
 import type { BackupFileEntry } from "../backup/backup-format.ts";
 
 /**
- * What a server cannot make again: its CAs, those of its signers, and the keys of its tokens. What it makes from these at
- * its start (its own certificate, the administrator's kubeconfig) is not among them.
+ * The folders with the files that a server cannot make again: its CAs, those of its signers, and the keys of its tokens. Files that it
+ * makes from these at its start (its own certificate, the administrator's kubeconfig) do not count.
  */
 const folders = ["", generatedAuthoritiesFolder];
 const largestFileBytes = 2 ** 20;
@@ -26,8 +26,8 @@ const largestFileBytes = 2 ** 20;
 const isKey = (file: string): boolean => file.endsWith(".key");
 
 /**
- * The files of a data directory that a backup holds, also where links lead to them. Throws UnusableFile for what is no file: a backup
- * would be without it, and where a link leads nowhere a server would make another key in its place.
+ * The files of a data directory that a backup contains. Links to files are followed. Throws UnusableFile for anything in place of a file:
+ * the backup would lack it, and in place of a link that leads nowhere a server would make a new key.
  */
 export function dataDirectoryFiles(directory: string): { readonly certificates: string[]; readonly keys: string[] } {
   const [odd] = filesThatAreNone(directory);
@@ -37,10 +37,10 @@ export function dataDirectoryFiles(directory: string): { readonly certificates: 
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
 
-/** What is in place of a key or of a certificate. No server starts with one. */
+/** Something that is not a file, in place of a key or of a certificate. No server starts with it. */
 interface NoFile {
   readonly path: string;
-  /** What it is instead. */
+  /** What it is: a folder, a link that leads nowhere. */
   readonly kind: string;
 }
 
@@ -51,7 +51,10 @@ export const filesThatAreNone = (directory: string): NoFile[] =>
     return kind === undefined ? [] : [{ path, kind }];
   });
 
-/** What a server reads in a data directory, and what is in its folder of signers. A folder of another name is somebody else's. */
+/**
+ * Whether a server reads the file: one of its own names, or any name in its folder of signers. A folder with another name belongs to
+ * somebody else.
+ */
 const isOwnFile = (file: string): boolean => dirname(file) === generatedAuthoritiesFolder || ownFiles.has(file);
 
 const ownFiles: ReadonlySet<string> = new Set([
@@ -68,7 +71,7 @@ const ownFiles: ReadonlySet<string> = new Set([
 
 const fileStatus = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
 
-/** Undefined: a file, or nothing any more. A link in a circle leads nowhere, too. */
+/** What a path is instead of a file. Undefined: it is a file, or is missing. A circular link counts as one that leads nowhere. */
 function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | undefined {
   if (existsSync(path))
     return !isOwn || fileStatus(path)?.isFile() !== false ? undefined : "a folder, a pipe or a device";
@@ -77,13 +80,13 @@ function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | 
 
 const keptNames = (directory: string): string[] => namesIn(directory, folders).filter(isKeptFile).toSorted();
 
-/** The paths in a directory of what is in its folders. Folders that are missing are left out. */
+/** The paths of the entries of some folders of a directory. Missing folders are left out. */
 export const namesIn = (directory: string, among: readonly string[]): string[] =>
   among
     .filter((folder) => existsSync(join(directory, folder)))
     .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)));
 
-/** Throws UnusableFile for a file of more than 1 MiB. */
+/** Reads a file for a backup. Throws UnusableFile for a file of more than 1 MiB. */
 export function readEntry(directory: string, file: string): BackupFileEntry {
   const path = join(directory, file);
   const read = readRegularFile(path, { largestBytes: largestFileBytes });
@@ -91,7 +94,7 @@ export function readEntry(directory: string, file: string): BackupFileEntry {
   return { file, text: read.contents.toString("utf8") };
 }
 
-/** Writes a file of a backup (0600) below a folder. Its name is one of `isKeptFile`: that was checked when it was read. */
+/** Writes a file of a backup (0600) into a folder. The name was checked with `isKeptFile` when the backup was read. */
 export function writeEntry(directory: string, { file, text }: BackupFileEntry): void {
   const path = join(directory, file);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

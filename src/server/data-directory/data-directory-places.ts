@@ -6,5 +6,5 @@ export const storeDirectory = (dataDirectory: string): string => join(dataDirect
 /** The administrator's certificate and key. A server makes it when it begins to serve. */
 export const administratorFile = (dataDirectory: string): string => join(dataDirectory, "admin.pem");
 
-/** What a restore has made so far. It is there only until the restore is complete. */
+/** The folder with what an unfinished restore has made. It exists only until the restore is complete. */
 export const unfinishedRestore = (dataDirectory: string): string => join(dataDirectory, "unfinished-restore");

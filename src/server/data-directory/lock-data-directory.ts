@@ -9,7 +9,7 @@ import { removeUnsafeLock } from "../../machinery/storage/backends/lmdb-files.ts
 import { refuseLostStore, refuseUnfinishedRestore } from "./check-data-directory.ts";
 import { storeDirectory, unfinishedRestore } from "./data-directory-places.ts";
 
-/** Locks the data directory for this process, removes what kills left in it, and makes its store safe to open. Throws UsageError. */
+/** Locks the data directory for this process, removes files that kills left, and makes its store safe to open. Throws UsageError. */
 export function lockDataDirectory(directory: string): OwnedFolder {
   const folder = ownDataDirectory(directory);
   for (const part of [join(directory, generatedAuthoritiesFolder), storeDirectory(directory)]) {
@@ -20,8 +20,9 @@ export function lockDataDirectory(directory: string): OwnedFolder {
 }
 
 /**
- * Locks the data directory for a restore, which removes its mark, the folder `unfinishedRestore`, when it is complete. The mark comes
- * first: after a kill at any later moment, no server takes the folder for a new one. Throws UsageError, and removes what it made.
+ * Locks the data directory for a restore. The restore's mark, the folder `unfinishedRestore`, is made first, so that after a kill at any
+ * later moment no server takes the folder for a new data directory. The restore removes the mark when it is complete. Throws UsageError,
+ * and removes what it made.
  */
 export function lockForRestore(directory: string): OwnedFolder {
   const mark = unfinishedRestore(directory);
@@ -43,7 +44,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // It is not there, or another process has made something in it.
+    // The folder does not exist, or another process has made something in it.
   }
 }
 

@@ -4,34 +4,34 @@ import { flushFolder, writePrivateFile } from "../../machinery/files/atomic-file
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { storeDirectory } from "./data-directory-places.ts";
 
-// What a move between a data directory's own store and etcd leaves there, so that no server begins with nothing, or with an old store.
+// The marks that a move between a data directory's own store and etcd leaves there, so that no server begins with an empty or an old store.
 
 const movedPrefix = "store.moved-";
 
-/** Lets no server use the directory's store any more: its objects, up to a revision, are elsewhere. */
+/** Takes the directory's store out of use: its objects, up to a revision, are now elsewhere. */
 export function markStoreMoved(dataDirectory: string, revision: number): void {
   renameSync(storeDirectory(dataDirectory), join(dataDirectory, `${movedPrefix}${revision}`));
   flushFolder(dataDirectory);
 }
 
-/** Says that the objects of the directory's server are in etcd. A server that was started without it would begin with nothing. */
+/** The mark that the objects of the directory's server are in etcd. A server that is started without etcd would begin with nothing. */
 const inEtcdMark = (dataDirectory: string): string => join(dataDirectory, "store.in-etcd");
 
-/** Lets no server use a store of the directory's own. Throws UnusableFile. */
+/** Forbids servers to use a store in the directory. Throws UnusableFile. */
 export function markInEtcd(dataDirectory: string): void {
   const mark = inEtcdMark(dataDirectory);
   if (!existsSync(mark)) writePrivateFile(mark, "");
 }
 
-/** Lets servers use a store of the directory's own again. */
+/** Permits servers to use a store in the directory again. */
 export const unmarkInEtcd = (dataDirectory: string): void => rmSync(inEtcdMark(dataDirectory), { force: true });
 
-/** The store that a move from etcd is making. When it is complete, it is renamed. */
+/** The folder in which a move from etcd makes the new store. It is renamed when it is complete. */
 export const unfinishedStore = (dataDirectory: string): string => join(dataDirectory, "store.new");
 
 /**
- * Throws UnusableFile when the directory's objects are in etcd, or a move to it or from there broke off: a new store, or an old one, would
- * be a second truth, without what was revoked in the first.
+ * Throws UnusableFile when the directory's objects are in etcd, or when a move to or from etcd was interrupted. A new or an old store in
+ * the directory would be a second copy, which does not know what was revoked in the first.
  */
 export function refuseMovedStore(dataDirectory: string): void {
   const mark = inEtcdMark(dataDirectory);

@@ -5,11 +5,11 @@ import { namesIn } from "../data-directory/data-directory-files.ts";
 
 const folders = ["", generatedAuthoritiesFolder, "store"];
 
-/** The files of a data directory, by their path in it. */
+/** The files of a data directory, by their paths relative to it. */
 export function dataDirectoryPaths(directory: string): string[] {
   return (
     namesIn(directory, folders)
-      // A running server replaces files, and removes its temporary ones; a link may lead in a circle.
+      // A running server replaces files, and removes its temporary files. A link may be circular.
       .filter((path) => existsSync(join(directory, path)))
       .filter((path) => statSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
       .toSorted()

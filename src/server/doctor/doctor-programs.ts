@@ -22,7 +22,7 @@ import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 
-/** `signet doctor`: prints one line for each finding. The exit code is 1 when something is bad. */
+/** `signet doctor`: prints one line for each finding. The exit code is 1 when a finding is bad. */
 export async function runDoctor(config: ServerConfig): Promise<void> {
   const findings = await examineServer(config, systemClock.now());
   for (const { state, subject, found, advice } of findings) {
@@ -44,9 +44,8 @@ export async function runSupportBundle(config: ServerConfig, file: string): Prom
 }
 
 /**
- * What helps others to see what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes
- * of files, and how many objects of each kind there are. No contents of files, no contents of objects, and no names of objects but
- * those in findings.
+ * What others need to find out what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes of files,
+ * and the number of objects of each kind. Contains no contents of files or objects, and no names of objects except those in findings.
  */
 export async function writeSupportBundle(config: ServerConfig, now: number): Promise<Buffer> {
   const { dataDirectory } = config;
@@ -68,7 +67,7 @@ export async function writeSupportBundle(config: ServerConfig, now: number): Pro
   return gzipSync(`${JSON.stringify(contents, null, 2)}\n`);
 }
 
-/** Paths of files and plain values. */
+/** The settings: plain values, and the paths of files. */
 const shownSettings = (config: ServerConfig): unknown =>
   JSON.parse(
     JSON.stringify(config, (_key, value: unknown) => {

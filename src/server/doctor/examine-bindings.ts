@@ -12,10 +12,10 @@ interface StoredBinding {
   readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
 }
 
-/** How many bindings are named one by one. */
+/** The most bindings that findings name. */
 const namedBindings = 20;
 
-/** Bindings whose role or service account does not exist. A user who creates the missing object gets what they grant. */
+/** Finds bindings whose role or service account does not exist. A user who creates the missing object receives what they grant. */
 export async function examineBindings(store: Store): Promise<Finding[]> {
   const names = new Set<string>();
   const bindings: StoredBinding[] = [];
@@ -42,7 +42,7 @@ function collect(
   const { resource = "", path = "" } = parseStorageKey(key) ?? {};
   const [plural = ""] = resource.split(".", 1);
   if (["roles", "clusterroles", "serviceaccounts"].includes(plural)) {
-    names.add(`${plural}/${path}`); // one that can't be read is there too
+    names.add(`${plural}/${path}`); // an object that can't be read exists too
   } else if (plural === "rolebindings" || plural === "clusterrolebindings") {
     if (unreadable !== undefined) return; // examineEncryption says so
     bindings.push(JSON.parse(value.toString("utf8")) as StoredBinding); // validated when it was written

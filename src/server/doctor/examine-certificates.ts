@@ -14,7 +14,7 @@ import { dataDirectoryPaths } from "./data-directory-paths.ts";
 
 const soonMilliseconds = 30 * 86_400_000;
 
-/** The ends and beginnings of the certificates in the data directory, and in the files that settings name. */
+/** Examines when the certificates begin and expire that are in the data directory, and in the files that settings name. */
 export function examineCertificates(
   directory: string,
   { now, files }: { readonly now: number; readonly files: readonly string[] },
@@ -28,10 +28,10 @@ export function examineCertificates(
   ];
 }
 
-/** How much is read of a file: as much as a server reads. In its place there may be a pipe or a device that never ends. */
+/** The most that is read of a file, as in a server. A pipe or a device in its place may never end. */
 const largestCertificatesMebibytes = 16;
 
-/** `isOwn`: the CAs of a file after the first are beside the one that signs, before or after their time (`signet ca`). */
+/** `isOwn`: only the first CA of the file signs. The others are there before or after they sign (`signet ca`). */
 function examineCertificateFile(
   file: string,
   { now, isOwn }: { readonly now: number; readonly isOwn: boolean },
@@ -80,7 +80,7 @@ function examineCertificateFile(
   });
 }
 
-/** A server renews them before this part of their lifetime is over, also while it runs. */
+/** A server renews its certificates before this part of their lifetime is over. It does so while it runs, too. */
 const lateInLife = 3 / 4;
 const largestPairBytes = 2 ** 20;
 
@@ -100,9 +100,9 @@ function examineOwnCertificate(
   const advice = "restart the server, which makes a new one, and copy admin.kubeconfig again to where it is used";
   let certificate: Certificate | undefined;
   try {
-    // The server has not started yet, or it is the subject of another finding.
+    // The server has not started yet, or another finding reports it.
     if (!existsSync(file) || !statSync(file).isFile()) return [];
-    // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
+    // Other checks examine the file's owner and mode: the user of `signet doctor` may be another.
     const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
     [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");
   } catch (error) {

@@ -27,7 +27,7 @@ import type { AuthorizationSettings, ConfiguredAuthorizer } from "../../features
 
 const subject = "configuration";
 
-/** Reads and checks the files of some settings as the server's start does, and opens nothing. */
+/** Reads and checks the files of some settings as the server does at its start, but opens nothing. */
 interface Check {
   readonly settings: readonly string[];
   readonly run: () => unknown;
@@ -55,7 +55,7 @@ export async function examineConfiguration(config: ServerConfig): Promise<Findin
   return sound.length === 0 ? findings : [...findings, good(subject, `the files of ${sound.join(", ")} can be used`)];
 }
 
-/** Whether the file of a setting, or of one that begins so, was found to be wrong. */
+/** Whether a finding is about the file of a setting whose name begins with `setting`. */
 export const isFaultOf = (setting: string, findings: readonly Finding[]): boolean =>
   findings.some(({ state, found }) => state === "bad" && found.startsWith(`--${setting}`));
 
@@ -99,14 +99,14 @@ function checksOf(config: ServerConfig): Check[] {
 /** The files of settings that belong together, by the settings' names. Undefined: the setting names none. */
 type Files = Readonly<Record<string, string | undefined>>;
 
-/** A check that is given the first of the files. There is none where no setting names one. */
+/** A check that gets the first of the files. Empty when no setting names a file. */
 function checking(files: Files, run: (file: string) => unknown): Check[] {
   const given = Object.entries(files).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const [first] = given;
   return first === undefined ? [] : [{ settings: given.map(([setting]) => setting), run: () => run(first[1]) }];
 }
 
-/** A check that parses the text of a file. The parser is given the file's name too. */
+/** A check that parses the text of a file. The parser also gets the file's name. */
 const parsing = (
   { setting, file }: { readonly setting: string; readonly file: string | undefined },
   parse: (text: string, file: string) => unknown,
@@ -128,7 +128,7 @@ const authorizationCheck = (
   },
 });
 
-/** Settings that are meant for development, or that open more than is usual. */
+/** Examines settings that are meant for development, or that open more than usual. */
 export function examineSettings({ access, authorization, listener, storage, audit }: ServerConfig): Finding[] {
   const subject = "settings";
   const findings: Finding[] = [];
@@ -158,7 +158,7 @@ export function examineSettings({ access, authorization, listener, storage, audi
   return findings.length > 0 ? findings : [good(subject, "no setting is unsafe")];
 }
 
-/** None for a file that can't be used: the look at the configuration says why. */
+/** The configured authorizers. Empty for a file that can't be used, which `examineConfiguration` reports. */
 function authorizersOf(settings: AuthorizationSettings): readonly Pick<ConfiguredAuthorizer, "type">[] {
   if (settings.type !== "file") return settings.authorizers;
   try {

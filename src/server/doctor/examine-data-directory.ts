@@ -11,10 +11,10 @@ import { dataDirectoryPaths } from "./data-directory-paths.ts";
 
 const smallestFreeBytes = 256 * 2 ** 20;
 
-/** What a server writes or locks at each start, also where a link leads. */
+/** The files that a server writes or locks at each start, also through links. */
 const openedAtStart = ["admin.kubeconfig", "admin.pem", "serving.pem", "owner.json", "owner.lock", "members.lock"];
 
-/** What is in place of files. */
+/** Finds folders, pipes and broken links in place of files. */
 export const examineOddFiles = (directory: string): Finding[] => [
   ...filesThatAreNone(directory).map(({ path, kind }) =>
     bad("files", {
@@ -37,7 +37,7 @@ function examineOpenedFile(path: string): Finding[] {
   return [bad("files", { found: `${path} is no file`, advice: "remove it: no server starts with it" })];
 }
 
-/** A file from the future was written when the clock was ahead, or the clock is behind now. */
+/** Finds files with times in the future: the clock was ahead when they were written, or is behind now. */
 export function examineClock(directory: string, now: number): Finding {
   const ahead = dataDirectoryPaths(directory)
     .map((path) => join(directory, path))
@@ -49,7 +49,7 @@ export function examineClock(directory: string, now: number): Finding {
   });
 }
 
-/** Free space, and what an interrupted command left behind. */
+/** Examines the free space, and what interrupted commands left behind. */
 export function examineDisk(directory: string): Finding[] {
   const freeBytes = freeBytesIn(directory);
   const found =

@@ -12,7 +12,7 @@ import { shellWord } from "../../machinery/command-line/shell-word.ts";
 
 const subject = "encryption";
 
-/** What objects are encrypted with, and whether they can be decrypted. No contents. */
+/** Examines how objects are encrypted, and whether they can be decrypted. Shows no contents. */
 export async function examineEncryption(location: StoreLocation): Promise<Finding[]> {
   const { encryption, storage } = location;
   const findings = encryption.configuration === undefined ? [] : rightsOf(encryption.configuration.file);

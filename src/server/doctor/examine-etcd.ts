@@ -14,8 +14,8 @@ const answerMilliseconds = 3000;
 const toleratedMilliseconds = 60_000;
 
 /**
- * Compares this machine's clock with those of etcd's members, which say their time in the header Date. A member that does not
- * answer has no finding here: the look at the storage has it.
+ * Compares this machine's clock with the clocks of etcd's members, from the Date header of their answers. A member that does not answer has
+ * no finding here: `examineStorage` reports it.
  */
 export async function examineEtcdClocks(storage: StorageSettings, now: number): Promise<Finding[]> {
   if (storage.type !== "etcd") return [];
@@ -51,8 +51,8 @@ async function timeOf(server: string, settings: EtcdSettings): Promise<number> {
 }
 
 /**
- * What each member says is wrong with its cluster. An alarm such as NOSPACE ends all writes, while reads go on. A member that does not
- * answer has no finding here.
+ * Reports the alarms of each member about its cluster. An alarm such as NOSPACE stops all writes, while reads continue. A member that does
+ * not answer has no finding here.
  */
 export async function examineEtcdAlarms(storage: StorageSettings): Promise<Finding[]> {
   if (storage.type !== "etcd") return [];

@@ -19,7 +19,7 @@ import type { Finding } from "./finding.ts";
 const subject = "key files";
 
 /**
- * Reads the keys and the CAs of a data directory as the server's start does. Certificates of CAs that are not there are made then.
+ * Reads the keys and the CAs of a data directory as the server does at its start. The server makes missing CAs then, so they are no fault.
  */
 export async function examineKeyFiles(store: Store, dataDirectory: string): Promise<Finding[]> {
   const { ring, authorities } = await readKeyHolders(store);
@@ -37,7 +37,7 @@ export async function examineKeyFiles(store: Store, dataDirectory: string): Prom
       openAuthorityInFiles({ dataDirectory: dirname(file), baseName: basename(file), clock: systemClock, log });
     }),
     ...tokenKeys.map((file) => () => readTokenKeyFile(join(dataDirectory, file))),
-    // Otherwise the examination of the sealed keys says what is wrong with the sealing key.
+    // When the store has sealed keys, `examineSealedKeys` says what is wrong with the sealing key.
     ...(sealedKeys({ ring, authorities }).length === 0 && existsSync(join(dataDirectory, sealingKeyFile))
       ? [() => SealingKey.open(dataDirectory, { makesKey: false })]
       : []),

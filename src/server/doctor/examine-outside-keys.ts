@@ -5,13 +5,13 @@ import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
 
-/** Whether keys outside this process can be used now: a key in a token signs a line, an external signer is asked for its keys. */
+/** Whether keys outside this process can be used now: signs a line with each key in a token, and asks an external signer for its keys. */
 export async function examineOutsideKeys(
   { accounts: { signingKey } }: Pick<ServerConfig, "accounts">,
   keysInTokens: readonly string[],
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
-  // One after the other: once a token has refused the PIN, its other keys do not try it again.
+  // One after the other, so that once a token has refused the PIN, its other keys do not try that PIN again.
   for (const uri of keysInTokens) findings.push(await examineKeyInToken(uri));
   if ("externalSigner" in signingKey) findings.push(await examineExternalSigner(signingKey.externalSigner));
   return findings;

@@ -13,7 +13,7 @@ import { dataDirectoryPaths } from "./data-directory-paths.ts";
 /** Certificates and public keys may be read by everybody; all other files may hold secrets. */
 const publicFile = /\.crt$|\.pub$|^client-authorities\.json$/;
 
-/** Who owns the data directory and who can read the secrets in it. */
+/** Examines who owns the data directory, and who can read its secrets. */
 export function examinePermissions(directory: string): Finding[] {
   const subject = "permissions";
   const { uid, mode } = statSync(directory);
@@ -27,7 +27,7 @@ export function examinePermissions(directory: string): Finding[] {
     const file = join(directory, path);
     const status = statSync(file, { throwIfNoEntry: false });
     if (status === undefined) continue;
-    // Root may own what a link leads to: a server takes such a file too.
+    // Root may own a file that a link leads to, because a server accepts such a file.
     const isOfRoot = status.uid === 0 && linkTarget(file) !== undefined;
     if (status.uid !== uid && !isOfRoot) {
       findings.push(
@@ -46,7 +46,7 @@ export function examinePermissions(directory: string): Finding[] {
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
 
-/** The status of a file, or why there is none. */
+/** The status of a file, or why it has none. */
 function statusOrReason(file: string): Stats | string {
   try {
     const status = statSync(file);
@@ -56,12 +56,12 @@ function statusOrReason(file: string): Stats | string {
   }
 }
 
-/** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
+/** Examines who can read and write the files that settings name. A group may read secrets, because packages install them in that way. */
 export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
   const subject = "permissions";
   return [...certificates, ...secrets].flatMap((file) => {
     const status = statusOrReason(file);
-    // Certificates that cannot be read have a finding of their own.
+    // `examineCertificates` reports certificates that cannot be read.
     if (typeof status === "string") {
       const advice = "restore it, or change the setting";
       return secrets.includes(file) ? [bad(subject, { found: `${file} ${status}`, advice })] : [];

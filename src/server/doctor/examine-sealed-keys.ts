@@ -5,7 +5,7 @@ import { readKeyHolders, sealedKeys } from "../store/sealed-keys.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Whether the data directory's sealing key opens the private keys in the store: otherwise the server does not start. */
+/** Whether the data directory's sealing key opens the private keys in the store. If not, the server does not start. */
 export async function examineSealedKeys(store: Store, dataDirectory: string): Promise<Finding[]> {
   const keys = sealedKeys(await readKeyHolders(store));
   if (keys.length === 0) return [];

@@ -22,8 +22,8 @@ import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /**
- * Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. Rejects with UsageError where
- * another user owns the data directory: the server could not use the lock files that this one makes.
+ * Examines a server's settings, files and store, whether the server runs or not. Changes nothing. Rejects with UsageError when another user
+ * owns the data directory, because the server could not use the lock files that this user would make.
  */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
   const { dataDirectory } = config;
@@ -56,17 +56,17 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   ];
 }
 
-/** Where the objects are, under the names that they were written with. */
+/** The location of the objects, with the names that they were written with. */
 function locationOf(config: ServerConfig): StoreLocation {
   if (config.storage.type === "etcd") return config;
   try {
     return { ...config, names: namesOfStore(config.dataDirectory) };
   } catch {
-    return config; // the look at the storage says what is wrong with it
+    return config; // `examineStorage` says what is wrong with it
   }
 }
 
-/** What is in the store, and how it is encrypted. */
+/** Examines the contents of the store, and how they are encrypted. */
 async function examineContents(location: StoreLocation, kept: readonly Finding[]): Promise<Finding[]> {
   try {
     const areFilesSound = kept.every(({ state }) => state === "good");
@@ -77,7 +77,7 @@ async function examineContents(location: StoreLocation, kept: readonly Finding[]
   }
 }
 
-/** None for a store whose keys can't be used: the look at the encryption says why. */
+/** Examines the contents. Empty for a store whose keys can't be used, which `examineEncryption` reports. */
 async function contentsOf(
   location: StoreLocation,
   { areFilesSound }: { readonly areFilesSound: boolean },

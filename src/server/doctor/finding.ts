@@ -1,7 +1,7 @@
-/** What a look at one thing has found. `advice` says what to do, and is there unless all is well. */
+/** The result of one examination. `advice` says what to do; it is absent only when all is well. */
 export interface Finding {
   readonly state: "good" | "warning" | "bad";
-  /** What was looked at, in a word or two. */
+  /** What was examined, in a word or two. */
   readonly subject: string;
   /** One line. Never a secret. */
   readonly found: string;

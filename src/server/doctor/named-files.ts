@@ -7,9 +7,9 @@ import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.t
 export interface NamedFiles {
   /** PEM files with certificates. */
   readonly certificates: readonly string[];
-  /** Private keys, tokens, and kubeconfigs with one of them. */
+  /** Private keys, tokens, and kubeconfigs that contain one of these. */
   readonly secrets: readonly string[];
-  /** `pkcs11:` URIs in place of files. */
+  /** `pkcs11:` URIs instead of files. */
   readonly keysInTokens: readonly string[];
 }
 
@@ -46,7 +46,7 @@ const given = (files: readonly (string | undefined)[]): string[] => [
   ...new Set(files.filter((file) => file !== undefined)),
 ];
 
-/** Undefined for an invalid URI: `examineOutsideKeys` reports it. */
+/** The file with the PIN of a key. Undefined for an invalid URI, which `examineOutsideKeys` reports. */
 function pinFileOf(uri: string): string | undefined {
   try {
     return parsePkcs11Uri(uri).pinFile;
@@ -55,7 +55,7 @@ function pinFileOf(uri: string): string | undefined {
   }
 }
 
-/** The CAs of `--signer-config`. None where the file cannot be used: the server's start says why. */
+/** The CAs of `--signer-config`. Empty when the file cannot be used, which the server's start reports. */
 function signerFiles(file: string | undefined): { readonly certificateFile: string; readonly keyFile: string }[] {
   if (file === undefined) return [];
   try {

@@ -9,14 +9,14 @@ import type { ServedNames } from "./encrypted-resources.ts";
 import type { EncryptedResources, KmsProvider, Provider } from "./encryption-configuration.ts";
 
 export interface CompileOptions extends ServedNames {
-  /** Keys of the data directory's file: they read everything that they have written before. */
+  /** Keys of the data directory's file. They only decrypt values that were written with them earlier. */
   readonly readingKeys: readonly NamedKey[];
   openKms(provider: KmsProvider): ValueTransformer;
 }
 
 export interface CompiledEncryption {
   readonly rules: EncryptionRules;
-  /** Names in the file that no resource of this server has. */
+  /** Resources in the file that this server does not have. */
   readonly unknown: readonly string[];
 }
 
@@ -37,8 +37,8 @@ export function compileEncryption(
 }
 
 /**
- * The rules without a configuration file: Secrets are encrypted with the first key, and plain ones can be read. `readingKeys`
- * only decrypt.
+ * The rules without a configuration file: Secrets are encrypted with the first of `keys`, and plain Secrets can be read. `readingKeys` only
+ * decrypt.
  */
 export const secretsRules = (keys: readonly NamedKey[], readingKeys: readonly NamedKey[]): EncryptionRules =>
   new EncryptionRules({
@@ -46,7 +46,7 @@ export const secretsRules = (keys: readonly NamedKey[], readingKeys: readonly Na
     readers: readingKeys.map(derivedAesGcm),
   });
 
-/** Where the store keeps Secrets, and the bootstrap tokens among them. */
+/** Where the store keeps Secrets, including bootstrap tokens. */
 export const secretsPrefix = "/registry/secrets/";
 
 function transformersOf(provider: Provider, openKms: CompileOptions["openKms"]): ValueTransformer[] {
@@ -74,7 +74,7 @@ function transformersOf(provider: Provider, openKms: CompileOptions["openKms"]):
   }
 }
 
-/** A transformer whose code is loaded when it is used first. */
+/** A transformer whose code is loaded at its first use. */
 function onFirstUse(prefix: string, load: () => Promise<ValueTransformer>): ValueTransformer {
   let loaded: ValueTransformer | Promise<ValueTransformer> | undefined;
   const use = (): ValueTransformer | Promise<ValueTransformer> =>

@@ -52,9 +52,9 @@ export interface ServedNames {
 }
 
 /**
- * Which entries of the file are for which keys. As upstream, an entry that names a resource comes before one for its group,
- * and that before one for everything; several of the same rank add up, in the order of the file. Both spellings of a group
- * mean the same, and so do all groups that serve a resource (Events are served in two).
+ * The entries of the file for each prefix of keys. As upstream, an entry that names a resource takes precedence over an entry for its
+ * group, and that over an entry for everything. Entries of the same rank add up, in the order of the file. Both spellings of a group mean
+ * the same, and so do all groups that serve a resource (Events are served in two).
  */
 export function entriesByPrefix<T extends { readonly resources: readonly string[] }>(
   entries: readonly T[],

@@ -17,38 +17,38 @@ type KeyedProvider = keyof typeof keySizes;
 
 export interface KmsProvider {
   readonly name: string;
-  /** `unix:///path` of the plugin's socket. */
+  /** The `unix:///path` of the plugin's socket. */
   readonly endpoint: string;
   readonly timeoutMilliseconds: number;
 }
 
 /** An entry of the file's list. */
 export interface EncryptedResources {
-  /** As they are in the file: `secrets`, `certificatesigningrequests.certificates.k8s.io`, `*.group`, `*.`, `*.*`. */
+  /** The resources as the file spells them: `secrets`, `certificatesigningrequests.certificates.k8s.io`, `*.group`, `*.`, `*.*`. */
   readonly resources: readonly string[];
   readonly providers: readonly Provider[];
 }
 
-/** The lengths of secrets, in bytes. */
+/** The allowed lengths of keys, in bytes. */
 const keySizes = {
   aesgcm: [16, 24, 32],
   aescbc: [16, 24, 32],
   secretbox: [32],
-  /** Signet's own. */
+  /** Signet's own provider. */
   aesgcmderived: [32],
 } as const;
 
 const providerTypes = ["identity", "kms", "aesgcm", "aescbc", "secretbox", "aesgcmderived"] as const;
-/** Names of keys stand in front of each value. */
+/** The longest name of a key, which precedes each encrypted value. */
 const longestNameBytes = 253;
 const defaultTimeoutMilliseconds = 3_000;
-/** Each entry, provider and key is looked through for values. */
+/** The most entries, providers and keys, because each is tried for values. */
 const maximumEntries = 100;
 
 /**
- * Parses the file of `--encryption-provider-config` (YAML or JSON) with upstream's rules
- * (`ValidateEncryptionConfiguration`), and stricter: unknown fields are faults, and keys of one provider have different
- * names. Throws an Error that lists the faults, each with its path. No message quotes a value of the file that may be secret.
+ * Parses the file of `--encryption-provider-config` (YAML or JSON) with upstream's rules (`ValidateEncryptionConfiguration`), but more
+ * strictly: unknown fields are faults, and the keys of one provider must have different names. Throws an Error that lists the faults, each
+ * with its path. No message quotes a value of the file that may be secret.
  */
 export function parseEncryptionConfiguration(text: string): EncryptedResources[] {
   const fields = new Fields(parseYaml(text), { path: "", faults: [] });
@@ -66,7 +66,7 @@ export function parseEncryptionConfiguration(text: string): EncryptedResources[]
 function parseYaml(text: string): unknown {
   const document = parseDocument(text, { merge: true, logLevel: "error" });
   const [error] = document.errors;
-  // Messages of the parser may quote the file, and the file holds keys.
+  // The parser's own messages may quote the file, which contains keys.
   if (error !== undefined) throw new Error(`it ${yamlContentFault(error) ?? `is not YAML${yamlPlace(error)}`}`);
   try {
     return document.toJS();
@@ -75,7 +75,7 @@ function parseYaml(text: string): unknown {
   }
 }
 
-/** A list of mappings that is not empty. */
+/** Reads a list of mappings, which must not be empty. */
 function listOf<T>(
   { fields, name }: { readonly fields: Fields; readonly name: string },
   parseOne: (entry: Fields) => T | undefined,

@@ -10,7 +10,7 @@ import type { EncryptionSettings } from "../settings/encryption-settings.ts";
 
 const flag = "encryption-key-file";
 const keyBytes = 32;
-/** More than anyone rotates before retiring the old ones. */
+/** The most keys of a file. Nobody rotates more often before retiring old keys. */
 const maximumKeys = 64;
 const comment =
   "# Keys that encrypt Secrets (AES-256-GCM), base64. The first one writes, all read. Change it with signet encryption.\n";
@@ -20,8 +20,8 @@ export const encryptionKeyFile = ({ keyFile }: EncryptionSettings, dataDirectory
   keyFile ?? join(dataDirectory, "encryption.key");
 
 /**
- * Reads the keys of the file; undefined where there is none. The data directory's own must be private, as strictly as ssh;
- * a file that a flag names may come from a service manager with rights of its own. Throws UsageError and UnusableFile.
+ * Reads the keys of the file; undefined when it is missing. The data directory's own file must be private, as strictly as ssh requires. A
+ * file that a flag names may come from a service manager, with a mode of its own. Throws UsageError and UnusableFile.
  */
 export function readEncryptionKeys(settings: EncryptionSettings, dataDirectory: string): NamedKey[] | undefined {
   const file = encryptionKeyFile(settings, dataDirectory);
@@ -42,9 +42,9 @@ export function readEncryptionKeys(settings: EncryptionSettings, dataDirectory: 
 }
 
 interface KeyFile {
-  /** How messages name it. */
+  /** The name of the file in messages. */
   readonly file: string;
-  /** What to do when it holds something else. */
+  /** What to do when the file contains something else. */
   readonly advice: string;
 }
 
@@ -66,7 +66,7 @@ function parseEncryptionKeys(text: string, { file, advice }: KeyFile): NamedKey[
   return keys;
 }
 
-/** Replaces the file, with the key that writes first. */
+/** Replaces the file. The first key is the one that encrypts. */
 export const writeEncryptionKeys = (file: string, keys: readonly NamedKey[]): void =>
   writePrivateFile(file, comment + keys.map(({ secret }) => `${secret.toString("base64")}\n`).join(""));
 
@@ -75,6 +75,6 @@ export function newEncryptionKey(): NamedKey {
   return { name: nameOf(secret), secret };
 }
 
-/** The prefix of each value: it says which key the value needs. The key cannot be computed from it. */
+/** The name of a key, which precedes each value that needs the key. The key cannot be computed from it. */
 const nameOf = (secret: Buffer): string =>
   createHash("sha256").update("signet encryption key\n").update(secret).digest("hex").slice(0, 16);

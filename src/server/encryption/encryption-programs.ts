@@ -37,7 +37,7 @@ export function runEncryption(config: ServerConfig, action: EncryptionAction): P
   }
 }
 
-/** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be read. */
+/** `signet encryption status`: shows how every object was encrypted. The exit code is 1 when an object can't be read. */
 async function showStatus(config: ServerConfig): Promise<void> {
   const survey = await withServerStore(config, shownSurvey);
   const rows = survey.groups
@@ -70,7 +70,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
   process.exitCode = exitCodes.refused.code;
 }
 
-/** Looks at every stored object, before a command changes anything. */
+/** Examines every stored object, and shows the progress. */
 async function shownSurvey(opened: ReadableStore): Promise<EncryptionSurvey> {
   const progress = startProgress();
   try {
@@ -82,7 +82,7 @@ async function shownSurvey(opened: ReadableStore): Promise<EncryptionSurvey> {
   }
 }
 
-/** `signet encryption rewrite`: writes all objects as the settings say now. */
+/** `signet encryption rewrite`: encrypts all objects as the present settings say. */
 async function rewriteAll(config: ServerConfig): Promise<void> {
   await withServerStore(config, rewrite);
   if (config.encryption.configuration?.isFollowed === false) {
@@ -111,7 +111,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
   }
 }
 
-/** `signet encryption rotate`: a new key for Secrets, and all of them written with it. */
+/** `signet encryption rotate`: makes a new key for Secrets, and encrypts all Secrets with it. */
 async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
   const survey = await withServerStore(config, shownSurvey);
@@ -126,7 +126,7 @@ async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
   console.log("  the old key still reads; when all is well: signet encryption retire");
 }
 
-/** `signet encryption retire`: takes the old keys out of the file, once nothing needs them. */
+/** `signet encryption retire`: removes the old keys from the file once no object needs them. */
 async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
   if (current === undefined || old.length === 0) {
@@ -137,12 +137,12 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     const survey = await shownSurvey(opened);
     const left = writtenWithOneOf(survey, old);
     const unreadable = objectsOf(survey, "unreadable");
-    // What no key of the file decrypts may be of another server, with another file.
+    // An object that no key of the file decrypts may belong to another server, with another file.
     if (unreadable > 0)
       throw commandRefused(`${counted(unreadable, "object")} can't be read: signet encryption status`);
     if (left > 0)
       throw commandRefused(`${counted(left, "object")} to write with the current key first: signet encryption rewrite`);
-    // Earlier versions of objects have the old keys. Clients that follow them start again.
+    // Earlier versions of objects are encrypted with the old keys, so they are compacted away. Clients that watch them start again.
     await opened.stored.compact(await opened.stored.latestRevision());
   });
   writeEncryptionKeys(file, [current]);
@@ -174,21 +174,21 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
   console.log(printable(`${key}: deleted; its contents are lost`));
 }
 
-/** The file with the keys for Secrets, and what is in it. */
+/** The file with the keys for Secrets, and the keys. */
 interface OwnKeys {
   readonly file: string;
   readonly keys: readonly NamedKey[];
 }
 
 /**
- * Runs a command that replaces the file of the keys. No other one runs meanwhile: it would write over a key that servers use
- * already. Rejects with CommandFailure while another one does, and as `ownKeys` and `withServerStore`.
+ * Runs a command that replaces the key file. No other such command runs at the same time, because it would overwrite a key that servers
+ * already use. Rejects with CommandFailure while another one runs, and as `ownKeys` and `withServerStore` do.
  */
 async function changingOwnKeys(
   config: ServerConfig,
   change: (config: ServerConfig, own: OwnKeys) => Promise<void>,
 ): Promise<void> {
-  // Before the lock: one of another user would be in the way of the server's.
+  // Before the lock, because a lock file of another user would block the server's own.
   if (hasDataDirectory(config)) checkDataDirectory(config.dataDirectory);
   const { file } = ownKeys(config);
   const lock = openFileLock(`${file}.lock`);
@@ -203,7 +203,10 @@ async function changingOwnKeys(
   }
 }
 
-/** The keys of the file that the server uses. Throws UsageError for a server with other keys, and for a file that can't be replaced. */
+/**
+ * The key file of the server, with its keys. Throws UsageError for a server whose keys are elsewhere, and for a file that can't be
+ * replaced.
+ */
 function ownKeys(config: ServerConfig): OwnKeys {
   if (config.encryption.configuration !== undefined) {
     throw new UsageError(
@@ -214,7 +217,7 @@ function ownKeys(config: ServerConfig): OwnKeys {
   const named = encryptionKeyFile(config.encryption, config.dataDirectory);
   const keys = readEncryptionKeys(config.encryption, config.dataDirectory) ?? [];
   if (keys.length === 0) throw new UsageError(`${named} does not exist: signet serve makes it when it starts first`);
-  // Where a link leads to: a file in place of the link would be lost when the link is made again.
+  // The target of a link. A file that replaced the link itself would be lost when somebody makes the link again.
   const file = lstatSync(named).isSymbolicLink() ? realpathSync(named) : named;
   try {
     accessSync(dirname(file), constants.W_OK);

@@ -8,14 +8,14 @@ import type { Log } from "../../machinery/logging/log.ts";
 
 export interface KmsPluginsOptions {
   readonly log: Pick<Log, "info" | "warn">;
-  /** A plugin has unwrapped a key that it could not before. */
+  /** Called when a plugin has unwrapped a key that it could not unwrap before. */
   readonly onReadable: () => void;
 }
 
-/** How often each plugin is looked at whether it is time to ask it. */
+/** How often the plugins are checked for whether it is time to ask them. */
 const pollMilliseconds = 5_000;
 
-/** The KMS plugins of the current configuration. Those that a new configuration leaves as they were keep their keys. */
+/** The KMS plugins of the current configuration. A plugin that a new configuration does not change keeps its keys. */
 export class KmsPlugins {
   readonly #options: KmsPluginsOptions;
   readonly #looks: { stop(): void };
@@ -30,7 +30,7 @@ export class KmsPlugins {
     });
   }
 
-  /** Runs something that opens the plugins of a configuration, and closes those that it did not open. */
+  /** Calls `use`, which opens the plugins of a new configuration. Afterwards closes the earlier plugins that `use` did not open. */
   next<T>(use: (open: (provider: KmsProvider) => KmsTransformer) => T): T {
     const before = this.#plugins;
     const plugins = new Map<string, KmsTransformer>();
@@ -93,5 +93,5 @@ export class KmsPlugins {
   }
 }
 
-/** Ids of keys may say more than others should know: upstream shows their hashes too. */
+/** The hash of a key's ID, because the ID itself may say more than others should know. Upstream shows hashes too. */
 const hashOf = (keyId: string): string => `sha256:${createHash("sha256").update(keyId).digest("hex")}`;

@@ -26,27 +26,27 @@ const flag = "encryption-provider-config";
 interface OpenEncryptionOptions {
   readonly log: Pick<Log, "info" | "warn">;
   readonly followed: FollowedFiles;
-  /** The store as it is, to see whether a missing key was there before. */
+  /** The store with encrypted values, in which a missing key may still be needed. */
   readonly store: Store;
-  /** Whether a data directory without a key gets one. A server makes it; commands only look. */
+  /** Whether to make a key for a data directory without one. A server does; commands only read. */
   readonly makesKey: boolean;
 }
 
-/** What a server knows of its encryption. */
+/** How a server encrypts its store. */
 interface Encryption extends EncryptionSource {
   readonly healthChecks: readonly HealthCheck[];
   close(): void;
 }
 
-/** The store with its values as clients get them, and what to close after it. */
+/** The store with its values decrypted, and what to close after it. */
 interface OpenedEncryption {
   readonly encryption: Encryption;
   readonly store: EncryptedStore;
 }
 
 /**
- * Opens what encrypts a store's values. Throws UsageError and UnusableFile for settings and files that can't be used, and for
- * a key file that is gone while the store has values that need it.
+ * Opens the encryption of a store's values. Throws UsageError and UnusableFile for settings and files that can't be used, and for a missing
+ * key file while the store has values that need it.
  */
 export async function openEncryption(
   location: StoreLocation,
@@ -60,7 +60,10 @@ export async function openEncryption(
   return { encryption, store: new EncryptedStore(options.store, encryption) };
 }
 
-/** Secrets, with the keys of a file. In etcd only with a file that the settings name: replicas must share it. */
+/**
+ * Opens the encryption of Secrets with the keys of a file. On etcd it encrypts only with a file that the settings name, because replicas
+ * must share the keys.
+ */
 async function openKeyFile(
   location: StoreLocation,
   { log, followed, store, makesKey }: OpenEncryptionOptions,
@@ -78,14 +81,14 @@ async function openKeyFile(
   if (!encrypts && makesKey) {
     log.warn({}, "Secrets are not encrypted in etcd: give all replicas the same --encryption-key-file");
   }
-  // A server that gets its key from elsewhere may have begun with that of its data directory.
+  // A server whose settings name a key file may have begun with the file in its data directory.
   const ownKeys = (): readonly NamedKey[] =>
     encryption.keyFile === undefined
       ? []
       : (readEncryptionKeys({ ...encryption, keyFile: undefined }, dataDirectory) ?? []);
   const load = (): EncryptionRules => {
     const keys = readEncryptionKeys(encryption, dataDirectory) ?? [];
-    // Without it, Secrets would be written in plain.
+    // Without the keys, Secrets would be written unencrypted.
     if (hasKeys && keys.length === 0) throw goneKey(file, "it was there at the start");
     if (encrypts) return secretsRules(keys, ownKeys());
     return new EncryptionRules({ rules: [], readers: keys.map(derivedAesGcm) });
@@ -98,7 +101,7 @@ const goneKey = (file: string, why: string): UsageError =>
     `${file} is gone, and ${why}: put it back (a backup with keys has it), or name the file that the server had (--encryption-key-file)`,
   );
 
-/** Undefined when no Secret is encrypted with a key of a key file. */
+/** The name of a key of a key file with which a Secret is encrypted. Undefined when there is no such Secret. */
 async function firstNeededKey(store: Store): Promise<string | undefined> {
   const { entries } = await store.range({ ...prefixRange(secretsPrefix), showsDamaged: true });
   for (const { value } of entries) {
@@ -117,7 +120,7 @@ async function openConfiguration(
   const { KmsPlugins } = await import("./kms-plugins.ts");
   const readable = new Listeners();
   const kms = new KmsPlugins({ log, onReadable: () => readable.tell() });
-  // Both spellings, whichever the server serves: the objects are the same.
+  // Knows both spellings, whichever the server serves, because the objects are the same.
   const allNames = namesFor(names.profile, { hasUpstreamNames: true });
   const served = { names: allNames, definitions: storedResources(allNames) };
   const load = (): EncryptionRules => {
@@ -140,7 +143,7 @@ async function openConfiguration(
   });
 }
 
-/** A user who can read the file can read everything that it encrypts. Kubernetes accepts such a file too. */
+/** Warns of a file that other users can read: they could read everything that it encrypts. Kubernetes accepts such a file too. */
 function warnOfPermissions(file: string, log: Pick<Log, "warn">): void {
   const status = statSync(file);
   if (!isOpenToOthers(file, status)) return;
@@ -162,7 +165,7 @@ class Listeners {
 
 interface FollowedEncryption {
   readonly setting: string;
-  /** Read again when it changes. Undefined: never. */
+  /** The file to follow. Undefined: the rules never change. */
   readonly file: string | undefined;
   readonly load: () => EncryptionRules;
   readonly followed: FollowedFiles;
@@ -185,7 +188,7 @@ function followedRules({
     setting,
     files: () => (file === undefined ? [] : [file]),
     load,
-    // Not now: the caller may be in the middle of a change.
+    // Later, because the caller may be in the middle of a change.
     onChange: () => void setImmediate(() => readable.tell()),
   });
   return {
@@ -203,14 +206,14 @@ function followedRules({
   };
 }
 
-/** What a server reads and writes. */
+/** The store as a server uses it. */
 interface ServerStore {
   readonly store: Store;
   readonly healthChecks: readonly HealthCheck[];
   close(): Promise<void>;
 }
 
-/** Opens a server's store with its encryption, whose key it makes where none was. `given` replaces the configured store. */
+/** Opens a server's store with its encryption, and makes the key when there is none. `given` replaces the configured store. */
 export async function openServerStore(
   location: StoreLocation,
   {

@@ -5,18 +5,18 @@ import { openExistingStore } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { openEncryption } from "./open-encryption.ts";
 
-/** The store of a server, for a command: it makes no keys and logs nothing. */
+/** A server's store for a command. Opening it makes no keys and logs nothing. */
 export interface ReadableStore {
   /** Where the store is, and the names that it was written with. */
   readonly location: StoreLocation;
   /** The store with decrypted values. */
   readonly store: Store;
-  /** The store with the values as they are stored. */
+  /** The store with the values as they are stored, encrypted. */
   readonly stored: Store;
   close(): Promise<void>;
 }
 
-/** Opens a server's store and its encryption. Rejects as `openExistingStore` and `openEncryption`. */
+/** Opens a server's store and its encryption. Rejects as `openExistingStore` and `openEncryption` do. */
 export async function openReadableStore(given: StoreLocation): Promise<ReadableStore> {
   const { store: stored, location } = await openExistingStore(given);
   try {
@@ -36,7 +36,7 @@ export async function openReadableStore(given: StoreLocation): Promise<ReadableS
   }
 }
 
-/** The same for a store that is open already. `closeKeys` leaves it open. */
+/** Opens the encryption of a store that is already open. `closeKeys` does not close the store. */
 export async function decrypted(
   stored: Store,
   { location, makesKey = false }: { readonly location: StoreLocation; readonly makesKey?: boolean },

@@ -10,22 +10,22 @@ import { everyKey, keyAfter } from "../../machinery/storage/key-range.ts";
 export interface EncryptionGroup {
   /** The resource as the store's keys name it: `secrets`, `leases.coordination.k8s.io`. Outside of the API: `keys`. */
   readonly resource: string;
-  /** Such as `aesgcmderived:v1:3f9a…`, or `plain`. */
+  /** The provider and key, such as `aesgcmderived:v1:3f9a…`, or `plain`. */
   readonly writtenWith: string;
   readonly state: EncryptionState;
   readonly objects: number;
 }
 
-/** Stale: the next write would write it in another form. */
+/** Whether the object is encrypted as the settings say. Stale: the next write would encrypt it in another way. */
 export type EncryptionState = "current" | "stale" | "unreadable";
 
 export interface EncryptionSurvey {
   readonly groups: readonly EncryptionGroup[];
-  /** The first of those that can't be read, by key, with the reason. */
+  /** The first objects that can't be read, by key, with the reason. */
   readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
-  /** How many of them can be read again when their KMS works. */
+  /** How many of the unreadable objects can be read again when their KMS works. */
   readonly withoutKms: number;
-  /** How many of them the store's file has lost, or has otherwise than they were written. */
+  /** How many of the unreadable objects are damaged: the store's file has lost or changed them. */
   readonly damaged: number;
 }
 
@@ -33,7 +33,7 @@ export interface EncryptionSurvey {
 export const objectsOf = ({ groups }: EncryptionSurvey, wanted: EncryptionState): number =>
   groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
 
-/** Objects of a page are written in one transaction, for which the writes of servers wait. */
+/** The stale objects of a page are written in one transaction, for which the writes of servers wait. */
 const page = { limit: 100, maximumBytes: 2 ** 20, showsDamaged: true };
 const shownObjects = 100;
 
@@ -42,7 +42,7 @@ interface SurveyOptions {
   readonly onProgress?: (seen: number) => void;
 }
 
-/** Looks at every stored object, here: no value leaves this process. */
+/** Examines every stored object in this process, so that no value leaves it. */
 export async function surveyEncryption(
   { store, stored }: Pick<ReadableStore, "store" | "stored">,
   { signal, onProgress }: SurveyOptions = {},
@@ -75,7 +75,7 @@ const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>
 
 export interface RewriteReport {
   readonly rewritten: number;
-  /** Others changed these meanwhile, which encrypted them by the current settings. */
+  /** Objects that others changed at the same time, and thereby encrypted as the present settings say. */
   readonly changedMeanwhile: number;
   readonly unreadable: number;
 }
@@ -86,8 +86,8 @@ export interface RewriteOptions {
 }
 
 /**
- * Writes every stale object again, with the same contents: each by compare-and-swap, so that nothing is lost while servers
- * write, and so that it can be ended at any moment and begun again. The stale objects of a page are written at once: the store
+ * Writes every stale object again, with the same contents. Each write is a compare-and-swap, so that nothing is lost while servers write,
+ * and the work can be ended and continued at any moment. The stale objects of a page are written at the same time, so that the store
  * flushes them together.
  */
 export async function rewriteStale(
@@ -109,7 +109,7 @@ export async function rewriteStale(
   return report;
 }
 
-/** Returns how many were written: another one was changed meanwhile. */
+/** Writes objects at the same time, and returns how many were written. The others had been changed since they were read. */
 async function rewriteAtOnce(store: Store, entries: readonly Entry[]): Promise<number> {
   const outcomes = await Promise.allSettled(
     entries.map(({ key, value, modRevision }) => store.write({ key, value, expectedRevision: modRevision })),
@@ -122,7 +122,7 @@ async function rewriteAtOnce(store: Store, entries: readonly Entry[]): Promise<n
   return rewritten;
 }
 
-/** An object as it is stored, and as it is read. */
+/** An object as it is stored, and as it is decrypted. */
 interface ReadEntry {
   readonly raw: Entry;
   readonly entry: Entry;
@@ -142,17 +142,17 @@ async function* everyPage({
     const last = raws.at(-1);
     if (last === undefined) return;
     const end = keyAfter(last.key);
-    // At the same revision: the same entries.
+    // At the same revision, so that these are the same entries.
     const { entries } = await store.range({ start, end, revision, showsDamaged: true });
     yield raws.map((raw, index) => ({ raw, entry: withReason(entries[index] ?? raw) }));
-    // A store on this disk reads without waiting: no signal would be noticed until the end, and then it would be lost.
+    // A store on this disk reads synchronously. Without this turn, a signal would be noticed only at the end, and then be lost.
     await nextTurn();
     if (!hasMore) return;
     start = end;
   }
 }
 
-/** An entry that is not an object in JSON, as a damaged disk or another program leaves it, counts as unreadable too. */
+/** The entry, marked as unreadable when it is not an object in JSON, as after damage to the disk or a write of another program. */
 export const withReason = (entry: Entry): Entry =>
   entry.unreadable !== undefined || parseJsonObject(entry.value.toString("utf8")) !== undefined
     ? entry

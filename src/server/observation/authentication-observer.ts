@@ -6,7 +6,7 @@ import { andThen } from "../../machinery/api/maybe-promise.ts";
 import { LineLimit } from "../../machinery/logging/line-limit.ts";
 import type { DomainCounters } from "./domain-counters.ts";
 
-/** One client with a wrong token asks many times a second; ten lines say it. */
+/** A client with a wrong token sends many requests a second; ten log lines are enough. */
 const refusalLines = 10;
 const refusalIntervalMilliseconds = 10_000;
 
@@ -16,7 +16,7 @@ interface AuthenticationObserverOptions {
   readonly counters: DomainCounters;
 }
 
-/** Counts logins, and logs those that are refused: who asked for what, and why it was refused; never the credential. */
+/** Counts authentications, and logs refused ones: who requested what, and why it was refused; never the credential. */
 export function authenticationObserver({
   log,
   clock,

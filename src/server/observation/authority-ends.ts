@@ -7,11 +7,11 @@ import type { TlsCertificate } from "../tls/tls-certificate.ts";
 
 interface NeededCertificates {
   readonly authorities: Pick<ServerAuthorities, "own" | "signing" | "configuredSigners">;
-  /** What the listener shows. */
+  /** The certificate that the listener presents. */
   readonly certificate: Pick<TlsCertificate, "current">;
 }
 
-/** When each certificate ends that a server cannot do without, in milliseconds since the epoch, by a name for people. */
+/** When each certificate expires that a server needs, in milliseconds since the epoch, by a name for people. */
 export function authorityEnds(
   names: Names,
   { authorities: { own, signing, configuredSigners }, certificate }: NeededCertificates,

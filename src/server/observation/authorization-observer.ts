@@ -7,7 +7,7 @@ import type { DecisionCount } from "../authorizers.ts";
 
 const prefix = "apiserver_authorization";
 
-/** Counts what authorizers decide, what webhooks answer, and how often their configuration was read again. */
+/** Counts the decisions of authorizers, the answers of webhooks, and the reloads of their configuration. */
 export function authorizationObserver(registry: Registry, clock: Clock): AuthorizationObserver {
   const evaluations = new Counter({
     name: `${prefix}_webhook_evaluations_total`,
@@ -68,7 +68,7 @@ export function authorizationObserver(registry: Registry, clock: Clock): Authori
   };
 }
 
-/** Adds the decisions of authorizers, which they count themselves. */
+/** Adds a metric of the decisions that the authorizers count themselves. */
 export function addDecisionCounter(registry: Registry, decisions: () => Iterable<DecisionCount>): void {
   addCollectedMetric(registry, {
     type: "counter",

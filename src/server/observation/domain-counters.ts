@@ -4,8 +4,9 @@ import type { Registry } from "prom-client";
 export type DomainCounters = ReturnType<typeof domainCounters>;
 
 /**
- * What a server has done since it began, for its metrics. No value of a label may come from a request: that bounds their number. Those
- * of signers begin at 0 for each of `signerLabels`: Prometheus sees no increase in a series that begins with the first failure.
+ * Counts what a server has done since its start, for its metrics. No value of a label may come from a request, so that the number of series
+ * is bounded. The counters of signers begin at 0 for each of `signerLabels`, because Prometheus sees no increase in a series that begins
+ * with the first failure.
  */
 export function domainCounters(registry: Registry, signerLabels: () => Iterable<string>) {
   const ofSigners = (family: { readonly name: string; readonly help: string }): Counter<"signer"> =>

@@ -17,16 +17,16 @@ export interface DomainMetricsOptions {
   readonly quota: StorageQuota | undefined;
   readonly clock: Clock;
   signerLabel(signerName: string): string;
-  /** Each certificate that the server cannot do without, by a name for people: its end in milliseconds since the epoch. */
+  /** When each certificate expires that the server needs, in milliseconds since the epoch, by a name for people. */
   authorityEnds(): ReadonlyMap<string, number>;
-  /** Undefined where the store's size is unknown. */
+  /** Undefined when the size of the store is unknown. */
   storedBytes(): MaybeNumber | Promise<MaybeNumber>;
   readonly queueCounts: QueueCounts;
-  /** The settings whose files cannot be used now. */
+  /** The settings whose files cannot be used at present. */
   unusableFiles(): Iterable<string>;
 }
 
-/** Adds what Signet is for to the metrics of the API server: certificates, tokens, logins, the store. */
+/** Adds the metrics of Signet's own domain to those of the API server: certificates, tokens, authentications, the store. */
 export function addDomainMetrics(options: DomainMetricsOptions): void {
   addCertificateGauges(options);
   addStorageGauges(options);
@@ -35,8 +35,8 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
 }
 
 /**
- * The first look at very many certificates takes longer than this, and scrapers need the other metrics. The other workers show older
- * ones of a worker that does not answer in `answerMilliseconds`.
+ * The first count of very many certificates takes longer than this, and scrapers need the other metrics. It is less than
+ * `answerMilliseconds`, after which other workers show a worker's older metrics.
  */
 export const certificatesMilliseconds = 1500;
 
@@ -74,11 +74,11 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
   });
 }
 
-/** Calls to an etcd that is away take seconds to fail, and the other metrics are needed most at that time. */
+/** Calls to an unreachable etcd take seconds to fail, which is when the other metrics are needed most. */
 const storeAnswerMilliseconds = 500;
 
 function addStorageGauges({ registry, store, quota, storedBytes }: DomainMetricsOptions): void {
-  /** Waits for the store only for a while: without its answer, the other metrics are still served. */
+  /** Waits for the store only for a limited time. Without its answer, the other metrics are still served. */
   const asked = (ask: () => MaybeNumber | Promise<MaybeNumber>): (() => Promise<Iterable<Sample<never>>>) => {
     const known = boundedQuestion(ask, storeAnswerMilliseconds);
     return async () => onlySample(await known());
@@ -129,8 +129,8 @@ function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
 type MaybeNumber = number | undefined;
 
 /**
- * Asks, and waits a bounded time for the answer. Undefined: there was no answer, or none in time. While a question is open, it
- * is not asked again: the next caller waits for the same answer.
+ * Returns a function that calls `ask` and waits for the answer for a limited time. Undefined: there was no answer, or none in time. While a
+ * call of `ask` has not ended, it is not called again: the next caller waits for the same answer.
  */
 export function boundedQuestion<T>(ask: () => T | Promise<T>, milliseconds: number): () => Promise<T | undefined> {
   let open: Promise<T | undefined> | undefined;

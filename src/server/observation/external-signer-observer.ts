@@ -4,10 +4,10 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import { addCollectedMetric, onlySample } from "../../machinery/http/metrics/collected-metric.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 
-/** Upper bounds in seconds, upstream's: 1 ms, doubled fourteen times. */
+/** The upper bounds of the buckets in seconds, as upstream: 1 ms, doubled fourteen times. */
 export const signerBuckets = Array.from({ length: 15 }, (_, power) => 0.001 * 2 ** power);
 
-/** Counts and times the calls of external signers of tokens, under upstream's names. */
+/** Counts and times the calls of external token signers, under upstream's names. */
 export function externalSignerObserver(
   registry: Registry,
   clock: Clock,

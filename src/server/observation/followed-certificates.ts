@@ -15,8 +15,9 @@ interface FollowedCertificatesOptions {
 }
 
 /**
- * What metrics say of certificate requests, and of records of certificates, by the labels of their signers. It follows them from the
- * first look on: who does not look pays nothing. There may be a million of them, so each look takes turns.
+ * The numbers of certificate requests and of certificate records for metrics, by the labels of their signers. Objects are followed only
+ * from the first call on, so that servers without a scraper pay nothing. There may be a million of them, so each call works in turns of the
+ * event loop.
  */
 export class FollowedCertificates {
   readonly #options: FollowedCertificatesOptions;
@@ -27,7 +28,7 @@ export class FollowedCertificates {
     this.#options = options;
   }
 
-  /** How many requests are neither answered nor refused. */
+  /** The number of requests that are neither issued nor refused. */
   waiting(): Promise<ReadonlyMap<string, number>> {
     const { stores, signerLabel } = this.#options;
     this.#waiting ??= new SignerNumbers(stores.of(certificateSigningRequestResource), (request) =>
@@ -36,7 +37,7 @@ export class FollowedCertificates {
     return this.#waiting.combined(signerLabel, (count = 0) => count + 1);
   }
 
-  /** When the first of the recorded certificates ends that have not ended at a time, in milliseconds since the epoch. */
+  /** The earliest expiry among the recorded certificates that expire after `now`, in milliseconds since the epoch. */
   soonestEnds(now: number): Promise<ReadonlyMap<string, number>> {
     const { stores, signerLabel } = this.#options;
     this.#ends ??= new SignerNumbers(stores.of(issuedCertificateResource), ({ spec }) => Date.parse(spec.notAfter));
@@ -50,11 +51,11 @@ interface OfSigner extends ApiObject {
   readonly spec: { readonly signerName: string };
 }
 
-/** What `numberOf` makes of each object of a resource, by its signer; undefined leaves it out. */
+/** The number that `numberOf` returns for each object of a resource, by its signer. Objects for which it is undefined are left out. */
 class SignerNumbers<T extends OfSigner> {
   readonly #ready: () => Promise<void>;
   readonly #numberOf: (object: T) => number | undefined;
-  /** By the signer's name, then by the object's key. */
+  /** The numbers by the signer's name, and then by the object's key. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
   constructor(registry: ResourceRegistry<T>, numberOf: (object: T) => number | undefined) {
@@ -66,7 +67,7 @@ class SignerNumbers<T extends OfSigner> {
     });
   }
 
-  /** The numbers of all signers with the same label, combined one after the other. Undefined leaves the label out. */
+  /** Combines the numbers of all signers with the same label. A label for which the result is undefined is left out. */
   async combined(
     labelOf: (signerName: string) => string,
     combine: (known: number | undefined, next: number) => number | undefined,

@@ -27,11 +27,11 @@ export interface ServerObservationOptions {
   readonly names: Names;
   readonly log: Log;
   readonly clock: Clock;
-  /** The signers of `--signer-config`, as the file is now. */
+  /** The present signers of `--signer-config`. */
   readonly configuredSigners: () => readonly ConfiguredSigner[];
 }
 
-/** Observes each place where something is decided, and makes log lines and metrics of it. */
+/** The observers of everything that the server decides. They write log lines and metrics. */
 export interface ServerObservation {
   readonly registry: Registry;
   onWritten(write: ObservedWrite): void;
@@ -42,7 +42,7 @@ export interface ServerObservation {
   counted(review: ReviewToken): ReviewToken;
   readonly authorization: AuthorizationObserver;
   readonly outsideKeys: OutsideKeyObserver;
-  /** What the loops' queues count. */
+  /** The counts of the loops' queues. */
   readonly queueCounts: QueueCounts;
   readonly policies: PolicyObserver;
   /** The label of a signer's name: one of the signers that the server knows, or `other`. */

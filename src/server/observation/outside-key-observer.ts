@@ -4,7 +4,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { externalSignerObserver, signerBuckets } from "./external-signer-observer.ts";
 
-/** Counts and times the signatures of keys outside the process. Those of external signers are also counted as upstream does. */
+/** Counts and times the signatures of keys outside the process. Those of external signers are also counted under upstream's names. */
 export function outsideKeyObserver(registry: Registry, clock: Clock): OutsideKeyObserver {
   const labelNames = ["provider", "key", "outcome"] as const;
   const signatures = new Counter({

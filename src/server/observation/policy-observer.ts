@@ -5,7 +5,7 @@ import type { PolicyObserver } from "../../features/admission/feature.ts";
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
 
 /**
- * Counts what admission policies decide, with upstream's metrics. The labels hold names of policies, which only those who may write
+ * Counts the decisions of admission policies, with upstream's metrics. The labels contain names of policies, which only users who may write
  * policies choose.
  */
 export function policyObserver(registry: Registry): PolicyObserver {

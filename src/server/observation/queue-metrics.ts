@@ -7,7 +7,7 @@ interface QueueMetric extends Pick<CollectedMetric<"name">, "type" | "name" | "h
   readonly valueOf: (count: QueueCount) => number;
 }
 
-/** Under the names that client-go gives them. */
+/** The metrics have the names that client-go gives them. */
 const queueMetrics: readonly QueueMetric[] = [
   {
     type: "gauge",
@@ -29,7 +29,7 @@ const queueMetrics: readonly QueueMetric[] = [
   },
 ];
 
-/** Adds what the queues of loops had to do. */
+/** Adds the metrics of the loops' queues. */
 export function addQueueMetrics(registry: Registry, queueCounts: QueueCounts): void {
   for (const { valueOf, ...metric } of queueMetrics) {
     addCollectedMetric(registry, {

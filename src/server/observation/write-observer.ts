@@ -31,8 +31,8 @@ const requestMessages: Partial<Record<CertificateRequestState, string>> = {
 };
 
 /**
- * Counts and logs what the writes of this process decide: certificates issued, denied and failed, and changes of who may do
- * what. A write is seen once, in the process that made it, for every client and loop.
+ * Counts and logs the decisions in this process's writes: certificates issued, denied and failed, and changes of permissions. A write is
+ * observed once, in the process that made it, whether a client or a loop made it.
  */
 export function writeObserver({
   names,
@@ -49,7 +49,7 @@ export function writeObserver({
   ]);
 
   const onRequest = ({ previous, next, username }: ObservedWrite): void => {
-    // A new request is always pending: only later writes decide about it.
+    // A new request is always pending. Only later writes decide on it.
     if (previous === undefined) return;
     const request = next?.object as CertificateSigningRequest | undefined; // of this resource
     if (request === undefined) return;
@@ -67,7 +67,7 @@ export function writeObserver({
   };
 
   const onPolicy = ({ definition, previous, next, username }: ObservedWrite): void => {
-    // Changes that follow from defaults and from other roles were not made by anyone.
+    // Changes that follow from defaults or from other roles are not logged, because no user made them.
     if (username === serverUser.username || (username === controllers && storedAs(definition).group === access)) return;
     const { namespace, name } = (next ?? previous)?.object.metadata ?? {};
     const change = next === undefined ? "deleted" : previous === undefined ? "created" : "changed";

@@ -72,9 +72,9 @@ export const controllerSettings = (values: FlagValues<typeof controllerFlags>): 
 });
 
 /**
- * Returns the controllers that `--controllers` enables, by kube-controller-manager's rules: `NAME` enables and `-NAME`
- * disables a controller, and the first of the two decides. `*` enables every controller that is not named. `false` or
- * `-*` alone disables all, `true` alone enables all. Throws UsageError for an unknown name.
+ * Returns the controllers that `--controllers` enables, by kube-controller-manager's rules: `NAME` enables and `-NAME` disables a
+ * controller, and the first item that names it decides. `*` enables every controller that is not named. `false` or `-*` alone disables all,
+ * `true` alone enables all. Throws UsageError for an unknown name.
  */
 function enabledControllers(items: readonly string[]): ReadonlySet<string> {
   const [only] = items;

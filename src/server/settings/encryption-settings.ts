@@ -21,11 +21,11 @@ export const encryptionFlags = {
   },
 } as const satisfies Flags;
 
-/** What is encrypted in the store. */
+/** How the store is encrypted. */
 export interface EncryptionSettings {
-  /** An EncryptionConfiguration. Undefined: Secrets, with the keys of the key file. */
+  /** The file of an EncryptionConfiguration. Undefined: Secrets are encrypted, with the keys of the key file. */
   readonly configuration: { readonly file: string; readonly isFollowed: boolean } | undefined;
-  /** Undefined: that of the data directory. */
+  /** The key file. Undefined: the one in the data directory. */
   readonly keyFile: string | undefined;
 }
 
@@ -48,8 +48,8 @@ export function encryptionSettings(values: FlagValues<typeof encryptionFlags>): 
   return { configuration: file === undefined ? undefined : { file, isFollowed }, keyFile };
 }
 
-/** What `signet encryption` is asked for. */
+/** An action of `signet encryption`. */
 export type EncryptionAction =
   | { readonly type: "status" | "rewrite" | "rotate" | "retire" }
-  /** The key of the object in the store. */
+  /** `key` is the key of the object in the store. */
   | { readonly type: "discard"; readonly key: string };

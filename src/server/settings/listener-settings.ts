@@ -66,11 +66,11 @@ export interface ListenerSettings {
   /** The host name or address that clients connect to. */
   readonly advertisedHost: string;
   readonly administratorLifetimeMilliseconds: number;
-  /** Where revocation is served over plain HTTP. */
+  /** The address that serves revocation over plain HTTP. */
   readonly revocationAddress: PlainAddress | undefined;
   /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
-  /** Certificates for clients that ask for certain names. */
+  /** Certificates for clients that send certain server names. */
   readonly namedCertificates: readonly NamedKeyPair[];
   readonly tls: TlsProtocolSettings;
   /** Names and addresses that clients may use, in addition to loopback and the machine's own. */
@@ -107,8 +107,8 @@ interface NamedHost {
 }
 
 /**
- * Refuses what nobody can listen on or connect to, and the address of one network interface, as kube-apiserver does. An empty name is left
- * out later.
+ * Throws UsageError for an address on which nobody can listen or to which nobody can connect. As kube-apiserver, also refuses the address
+ * of one network interface. An empty name is left out later.
  */
 function checkHost({ flag, host, allowsWildcard }: NamedHost): void {
   if (isIP(host) !== 0 && host.includes("%")) {
@@ -130,11 +130,11 @@ function administratorLifetime(milliseconds: number): number {
   throw new UsageError(`--admin-certificate-duration must be between 1h and ${longestLifetimeHours}h`);
 }
 
-/** The address to connect to. Clients cannot connect to the unspecified address. */
+/** The address that clients connect to. They cannot connect to the unspecified address. */
 const reachable = (address: string): string =>
   address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
 
-/** Where a listener without TLS listens. */
+/** The address of a listener without TLS. */
 export interface PlainAddress {
   readonly host: string;
   readonly port: number;

@@ -18,13 +18,13 @@ export interface ReloadOptions {
 }
 
 /**
- * Reads the settings again and applies those that can change while a server runs; the log says which, and which need a
- * restart. The files that they name are read again too, where they have changed. Returns the values to compare with next
- * time. Settings that cannot be used change nothing; the files are read again all the same.
+ * Reads the settings again and applies those that can change while a server runs. Logs which were applied, and which need a restart. Reads
+ * changed files that the settings name, too. Returns the values to compare with next time. Settings that cannot be used change nothing, but
+ * the files are read all the same.
  */
 export function reloadSettings({ log, before, read, apply }: ReloadOptions): SettingValues {
   const { after, report } = settingsAfter({ log, before, read });
-  // The line is logged under the old level or the new one, whichever shows it.
+  // The line is logged under the old level or the new one, so that it is shown if one of them shows it.
   const isEnabledBefore = log.isLevelEnabled("info");
   if (isEnabledBefore) report();
   apply(String(after[logLevel]));

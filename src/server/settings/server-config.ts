@@ -93,7 +93,7 @@ export const serveFlags = {
   ...logFlags,
 } as const satisfies Flags;
 
-/** The headings in the help, and the flags below each. The others are about the server as a whole. */
+/** The headings in the help, and the flags below each. Flags that are not here are about the server as a whole. */
 export const serveFlagGroups: Readonly<Record<string, Flags>> = {
   "Storage:": { ...storageFlags, ...encryptionFlags },
   "Listener:": listenerFlags,
@@ -120,7 +120,7 @@ export interface ServerConfig {
   readonly federation: FederationSettings;
   readonly limits: RequestLimits;
   readonly controllers: ControllerSettings;
-  /** Undefined: nothing is recorded. */
+  /** The audit settings. Undefined: nothing is recorded. */
   readonly audit: AuditSettings | undefined;
   /** The number of processes that share the port. */
   readonly workers: number;
@@ -140,7 +140,7 @@ interface RequestLimits {
   readonly maximumNamespaceBytes: number;
 }
 
-/** A stored part of a revocation list is smaller. */
+/** The largest object that stores a part of a revocation list. */
 const listObjectBytes = 1_048_576;
 
 /** Throws UsageError for invalid settings. Files are read by the code that uses them. */
@@ -189,7 +189,7 @@ function serverConfig(values: FlagValues<typeof serveFlags>): ServerConfig {
   };
 }
 
-/** What a namespace may hold: at least one object of the maximum size. Throws UsageError. */
+/** The quota of a namespace in bytes: at least one object of the maximum size. Throws UsageError. */
 function namespaceBytes(values: {
   readonly "max-namespace-bytes": number;
   readonly "max-request-bytes": number;
@@ -213,6 +213,6 @@ function workerCount(value: string): number {
   );
 }
 
-/** How many questions to webhooks may wait. They hold places of the queues of requests: half of those stay for others. */
+/** How many questions to webhooks may wait. Each occupies a place in the queues of requests, of which half stay free for other requests. */
 export const pendingQuestions = ({ maximumReads, maximumWrites }: RequestLimits): number =>
   Math.max(1, Math.floor(Math.min(maximumReads, maximumWrites) / 2));

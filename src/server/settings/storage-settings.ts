@@ -33,18 +33,18 @@ export const storageFlags = {
 
 /** Where objects are stored. */
 export type StorageSettings =
-  /** In the data directory. */
+  /** The store in the data directory. */
   | { readonly type: "own" }
   | {
       readonly type: "etcd";
-      /** `http(s)://host:port` of each member, all of one scheme. */
+      /** `http(s)://host:port` of each member, all with the same scheme. */
       readonly servers: readonly string[];
-      /** Undefined: the system's CAs. */
+      /** The file of the CAs that verify etcd's certificates. Undefined: the system's CAs. */
       readonly authorityFile: string | undefined;
       readonly clientCertificate: KeyPairFiles | undefined;
       /** The prefix of all keys, without a slash at the end. */
       readonly prefix: string;
-      /** How often old revisions are removed. 0: something else does it. */
+      /** How often old revisions are compacted. 0: another program compacts. */
       readonly compactionMilliseconds: number;
     };
 
@@ -67,13 +67,13 @@ export function storageSettings(values: FlagValues<typeof storageFlags>): Storag
   };
 }
 
-/** Revisions that clients still use are kept, and the history does not grow without end. */
+/** Throws UsageError for an interval so short that clients still use the revisions, or so long that the history grows too large. */
 function compactionInterval(milliseconds: number): number {
   if (milliseconds === 0 || (milliseconds >= 60_000 && milliseconds <= 24 * 3_600_000)) return milliseconds;
   throw new UsageError("--etcd-compaction-interval: must be 0, or from 1m to 24h");
 }
 
-/** Whether others can read and change what this machine and a member of etcd say to each other. */
+/** Whether others can read and change the traffic between this machine and a member of etcd. */
 export const isOpenToTheNetwork = (server: string): boolean =>
   server.startsWith("http:") && !isLoopback(new URL(server).hostname);
 

@@ -11,17 +11,18 @@ export interface CompactorOptions {
 }
 
 /**
- * Removes the history of the store up to the newest revision of the last time: when that is old enough, and sooner once half of what the
- * history may hold was written. Otherwise who changes one large object again and again would fill the disk, or the quota of etcd.
+ * Removes the history of the store up to the revision that was the newest at the previous run. A run begins when that revision is old
+ * enough, or earlier, once half of the bytes that the history may hold were written. Otherwise a client that changes one large object again
+ * and again would fill the disk, or the quota of etcd.
  */
 export class Compactor {
   readonly #store: Store;
   readonly #log: Pick<Log, "error">;
   readonly #keptMilliseconds: number;
   readonly #bytesAtOnce: number;
-  /** Since the last time. */
+  /** The bytes that were written since the previous run. */
   #bytes = 0;
-  /** Undefined before the start. */
+  /** The newest revision at the previous run. Undefined before the start. */
   #lastRevision: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStarted = false;
@@ -34,14 +35,14 @@ export class Compactor {
     this.#bytesAtOnce = maximumBytes / 2;
   }
 
-  /** Notes the newest revision, and removes nothing yet. Does not keep the process alive. */
+  /** Records the newest revision, and removes nothing yet. Does not keep the process alive. */
   start(): void {
     if (this.#keptMilliseconds === 0) return;
     this.#isStarted = true;
     void this.#compact();
   }
 
-  /** Counts changes, of every process. */
+  /** Counts the bytes of changes, which any process may have made. */
   count(changes: readonly Change[]): void {
     for (const { key, value } of changes) this.#bytes += key.length + (value?.length ?? 0);
     if (this.#isStarted && this.#bytes >= this.#bytesAtOnce) void this.#compact();
@@ -52,7 +53,7 @@ export class Compactor {
     clearTimeout(this.#timer);
   }
 
-  /** After a failure it tries again when as much was written again, or the next time. */
+  /** Runs once. After a failure, the next run is when as many bytes were written again, or when the time has passed. */
   async #compact(): Promise<void> {
     if (this.#isCompacting) return;
     this.#isCompacting = true;

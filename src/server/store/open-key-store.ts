@@ -6,8 +6,8 @@ import { withServerStore } from "./with-server-store.ts";
 import { checkOwner } from "../data-directory/check-data-directory.ts";
 
 /**
- * Runs a command on the keys of a server that runs or not. A user who may use the data directory may do so: the keys are
- * there, and no permission of the API gives access to them. Rejects as `withServerStore`, also without a data directory.
+ * Runs a command on the keys of a server, whether it runs or not. Any user with access to the data directory may do so: the keys are there,
+ * and no permission of the API gives access to them. Rejects as `withServerStore` does, and when there is no data directory.
  */
 export async function withKeyStore<T>(given: StoreLocation, run: (keys: KeyStore) => Promise<T>): Promise<T> {
   const { dataDirectory } = given;
@@ -18,7 +18,7 @@ export async function withKeyStore<T>(given: StoreLocation, run: (keys: KeyStore
       dataDirectory,
       names,
       store,
-      /** Opened when it is needed: a server that has lost it needs the commands too. */
+      /** Opened only when it is needed: a server that has lost its sealing key needs the commands too. */
       get sealingKey() {
         const key = SealingKey.open(dataDirectory, { makesKey: false });
         refuseOtherSealingKey(key, sharedId);

@@ -32,13 +32,16 @@ interface OpenStoreOptions {
    * itself.
    */
   onWritten?(): void;
-  /** Called when the data directory's store can't be used until the process is restarted. */
+  /** Called when the data directory's store can't be used any more until the process restarts. */
   onBroken?(error: Error): void;
-  /** Whether an empty prefix of etcd begins as the store of a server that has not served yet. Default: true. */
+  /** Whether an empty prefix of etcd may become the store of a server that has not served yet. Default: true. */
   readonly mayBegin?: boolean;
 }
 
-/** For a server's store: ends the process, so that its supervisor, or the one that started the workers, starts another. */
+/**
+ * The options for a server's store: a broken store ends the process, so that its supervisor, or the process that started the workers,
+ * starts a new one.
+ */
 export const endingProcess = (log: Pick<Logger, "fatal">): Pick<OpenStoreOptions, "onBroken"> => ({
   onBroken(error) {
     log.fatal({ err: error }, "the process ends and must be restarted");
@@ -47,8 +50,8 @@ export const endingProcess = (log: Pick<Logger, "fatal">): Pick<OpenStoreOptions
 });
 
 /**
- * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings,
- * also when no member of etcd can be reached, and when etcd holds nothing though the server has served.
+ * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings, when no member of etcd
+ * can be reached, and when etcd is empty although the server has served.
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,
@@ -73,7 +76,7 @@ export async function openStore(
 const isEmpty = async (store: Store): Promise<boolean> =>
   (await store.range({ ...everyKey, limit: 1 })).entries.length === 0;
 
-/** A server that has served would begin with nothing in an empty etcd, not even with what was revoked. */
+/** The error for a server that has served, when etcd is empty: the server would begin with nothing, and even forget what was revoked. */
 function beginsAnew({
   dataDirectory,
   prefix,
@@ -91,8 +94,8 @@ function beginsAnew({
 }
 
 /**
- * Opens the store of a server that has started before, under the names that it was written with: a command makes no store, and
- * finds nothing in one that is not the server's. Rejects with UsageError where no server has one, and as `openStore`.
+ * Opens the store of a server that has started before, with the names that it was written with. A command makes no store, and finds nothing
+ * in a store that is not the server's. Rejects with UsageError when there is no store of a server, and as `openStore` does.
  */
 export async function openExistingStore<L extends Omit<StoreLocation, "encryption">>(
   given: L,
@@ -113,7 +116,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
   }
 }
 
-/** The names that the directory's store belongs to. Throws UsageError when there is no store, or none that can be read. */
+/** The names with which the directory's store was written. Throws UsageError when there is no store, or it can't be read. */
 export function namesOfStore(directory: string): Names {
   const profile = profileOfStore(directory);
   if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
@@ -122,7 +125,7 @@ export function namesOfStore(directory: string): Names {
   );
 }
 
-/** The naming profile of the directory's own store; undefined when it has none. Throws UsageError for one that can't be used. */
+/** The naming profile of the directory's own store; undefined when there is no store. Throws UsageError for a store that can't be used. */
 export const profileOfStore = (directory: string): string | undefined =>
   orExplain(storeDirectory(directory), () => {
     refuseMovedStore(directory);
@@ -130,7 +133,7 @@ export const profileOfStore = (directory: string): string | undefined =>
     return storedProfile(storeDirectory(directory));
   });
 
-/** Throws UsageError for what goes wrong with the store in a folder. */
+/** Calls `use`, and throws UsageError for its errors about the store in a folder. */
 function orExplain<T>(directory: string, use: () => T): T {
   try {
     return use();
@@ -139,26 +142,29 @@ function orExplain<T>(directory: string, use: () => T): T {
   }
 }
 
-/** LMDB's own messages name neither the file nor what to do, and the system's do not say what to do. */
+/**
+ * Says why a store cannot be used. LMDB's own messages name neither the file nor what to do, and the system's messages do not say what to
+ * do.
+ */
 function unusableStoreReason(directory: string, cause: unknown): string {
   const message = messageOf(cause);
   if (cause instanceof Error && "syscall" in cause)
     return `cannot use ${"path" in cause ? String(cause.path) : directory}: ${fileFailureReason(cause)}`;
   if (message.startsWith("MDB_"))
     return `the store in ${directory} cannot be read (${message}); restore a backup (signet restore)`;
-  // LMDB's errors have numbers, the system's too.
+  // LMDB's errors, and the system errors that it reports, have numbers as codes.
   if (!(cause instanceof Error && "code" in cause && typeof cause.code === "number")) return message;
   return `the store in ${directory} cannot be used (${message}); see what the system logs of its disk, and try again`;
 }
 
-/** Lets no server use a prefix of etcd any more: its objects are elsewhere. Rejects with UsageError. */
+/** Takes a prefix of etcd out of use, because its objects are elsewhere. Rejects with UsageError. */
 export async function markEtcdMoved(storage: EtcdSettings, profile: string): Promise<void> {
   const store = etcdStore(storage, profile);
   await orClose(store, () => store.markMoved());
   await store.close();
 }
 
-/** Reads the files of its certificates now, so that faults appear at the start, and again for each connection. */
+/** Opens etcd. Reads the certificate files now, so that faults appear at the start, and again for each connection. */
 function etcdStore(storage: EtcdSettings, profile: string): EtcdStore {
   const { servers, prefix } = storage;
   const tls = (): TlsFiles => etcdTlsFiles(storage);
@@ -173,7 +179,7 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
     return await use();
   } catch (error) {
     await store.close();
-    // Report it as one line: the settings are the most likely cause.
+    // Reported as one line, because wrong settings are the most likely cause.
     if (error instanceof StoreUnavailable) {
       const next = "start etcd, or correct the URLs and the certificates for it";
       throw new UsageError(`--etcd-servers: ${error.message}; ${next}`, { cause: error });
@@ -183,30 +189,30 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
+/** A store that imports objects from elsewhere. Call `finish` or `abandon`, and then close it. */
 interface ImportTarget {
   readonly store: Store;
   /**
-   * Ends the import: from now on servers may use the store. A client that resumes a watch or continues a list from before must begin
+   * Ends the import: servers may use the store from now on. Clients that resume an earlier watch or continue an earlier list must begin
    * again.
    */
   finish(): Promise<void>;
   /**
-   * Removes what was written, and resolves to whether nothing of it is left. Never rejects: what stays keeps out the next attempt, which
-   * says how to remove it.
+   * Removes what was written, and resolves with whether everything was removed. Never rejects. What remains makes the next attempt fail
+   * with a message that says how to remove it.
    */
   abandon(): Promise<boolean>;
 }
 
 interface ImportTargetOptions {
-  /** Where a store of the data directory is made; a name that nothing has. */
+  /** The folder in which a store of the data directory is made. Nothing with this name exists. */
   readonly directory: string;
   readonly profile: string;
-  /** Every object gets a revision above this one. */
+  /** Every object gets a higher revision than this. */
   readonly revision: number;
 }
 
-/** An empty store for objects from elsewhere: the prefix in etcd of the settings, or a new folder. Rejects with UsageError. */
+/** Opens an empty store for objects from elsewhere: the prefix in etcd of the settings, or a new folder. Rejects with UsageError. */
 export async function openImportTarget(
   storage: StorageSettings,
   { directory, profile, revision }: ImportTargetOptions,
@@ -223,7 +229,7 @@ export async function openImportTarget(
   };
 }
 
-/** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
+/** Opens an empty prefix of etcd for objects with the given newest revision. Rejects with UsageError. */
 async function openEtcdForImport(
   storage: EtcdSettings,
   { profile, revision }: { readonly profile: string; readonly revision: number },
@@ -233,7 +239,7 @@ async function openEtcdForImport(
   return {
     store: shifted(store, shift),
     finish: () => store.finishImport(),
-    // After its end, no guard lets this process write; nor does an etcd that is away.
+    // Fails after the end of the import, when this process may not write any more, and when etcd cannot be reached.
     abandon: () =>
       store.abandonImport().then(
         () => true,

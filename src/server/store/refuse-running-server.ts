@@ -7,27 +7,27 @@ import { storedEntries, storedEntry } from "../../machinery/storage/stored-entri
 
 const lookMilliseconds = 1000;
 
-/** Of every group. */
+/** The leases of every API group. */
 const leases = { start: "/registry/leases", end: "/registry/leases0" };
 
 export interface LookOptions {
   readonly sleep: Sleep;
   readonly signal: AbortSignal;
-  /** Told why it takes long, for people. */
+  /** Called with a text for people that says why it takes long. */
   readonly onWait: (text: string) => void;
 }
 
 /**
- * Rejects with UsageError when a server uses a store. Replicas on etcd do not share a data directory, but each that runs the loops, or
- * would take them over, writes their lease again and again. The times in the lease are those of another machine's clock, so they say
- * nothing. Rejects with the reason of `signal` when that aborts.
+ * Rejects with UsageError when a server uses a store. Replicas on etcd do not share a data directory with a lock, but each replica that
+ * runs the loops, or would take them over, renews its lease again and again. The times in a lease come from another machine's clock, so
+ * only changes of the lease count. Rejects with the reason of `signal` when that aborts.
  */
 export async function refuseRunningServer(store: Store, { sleep, signal, onWait }: LookOptions): Promise<void> {
   const seen: Entry[] = [];
   for await (const entry of storedEntries(store, { ...leases, limit: 1000 })) {
     if (entry.key.endsWith(`/${controllersLeaseName}`)) seen.push(entry);
   }
-  if (seen.length === 0) return; // the loops of no server have ever run
+  if (seen.length === 0) return; // no server has ever run its loops on this store
   onWait(`looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`);
   for (let passed = 0; passed < longestRestMilliseconds; passed += lookMilliseconds) {
     await sleep(lookMilliseconds, signal);

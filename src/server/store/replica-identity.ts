@@ -30,32 +30,34 @@ export interface ReplicaIdentity {
   readonly authorities: DataDirectoryAuthorities;
   readonly sealingKey: SealingKey;
   readonly tokenKeys: TokenKeys;
-  /** Where the key that signs tokens is: in a file of the operator's, in a token, with an external signer, or in the store. */
+  /** Where the key that signs tokens is: in the operator's file, in a token, with an external signer, or in the store. */
   readonly settings: Pick<AccountSettings, "signingKey">;
 }
 
-/** In place of the id of a key, or of a CA. All replicas have those of the store. */
+/** Recorded instead of the ID of a key or a CA that is in the store, because all replicas share it. */
 const inStore = "in the store";
 
-/** In place of the id of a key, when an external signer has the keys. */
+/** Recorded instead of the ID of a key when an external signer has the keys. */
 const ofExternalSigner = "of the external signer";
 
-/** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */
+/** Outside of /registry/, which contains the objects. The record contains only fingerprints, no secrets. */
 const key = "/replicas/identity";
 
 interface Recorded {
   readonly authority: string;
-  /** By the signer's short name. Versions with one CA for everything leave it out: then it is the server's. */
+  /**
+   * The fingerprints of the signers' CAs, by short name. Versions with one CA for everything did not record them: then the server's
+   * fingerprint stands for each.
+   */
   readonly ofSigner: Readonly<Record<SignerShortName, string>>;
   readonly signingKeyId: string;
-  /** Earlier versions leave it out. */
+  /** Earlier versions did not record it. */
   readonly sealingKeyId: string | undefined;
 }
 
 /**
- * Compares this replica's CAs and sealing key with what the first one recorded in the store. Throws UsageError for a
- * replica that would refuse certificates of the others, or can't open the keys in the store. Call it before anything is
- * written there.
+ * Compares this replica's CAs and sealing key with the record of the first replica in the store. Throws UsageError for a replica that would
+ * refuse certificates of the others, or can't open the keys in the store. Call it before anything is written to the store.
  */
 export async function checkReplicaFiles(
   store: Store,
@@ -66,8 +68,8 @@ export async function checkReplicaFiles(
 }
 
 /**
- * Does the same with the token keys, and records what is not recorded yet. Throws UsageError for a replica that would
- * refuse tokens of the others. The operator's signing key can change once all replicas verify with the new key.
+ * Compares the token keys in the same way, and records what is not recorded yet. Throws UsageError for a replica that would refuse tokens
+ * of the others. The operator's signing key can change once all replicas verify with the new key.
  */
 export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const { tokenKeys } = identity;
@@ -88,7 +90,10 @@ export async function checkReplicaIdentity(store: Store, identity: ReplicaIdenti
   }
 }
 
-/** The operator's key comes first. An external signer changes its keys whenever it wants. */
+/**
+ * The ID of the key that signs tokens. The operator's key takes precedence. An external signer may change its keys at any time, so it has
+ * one ID.
+ */
 function signingKeyIdOf({ settings: { signingKey }, tokenKeys }: ReplicaIdentity): string {
   if ("externalSigner" in signingKey) return ofExternalSigner;
   return "file" in signingKey || "inToken" in signingKey ? (tokenKeys.verification().all[0]?.kid ?? "") : inStore;
@@ -110,7 +115,7 @@ const fingerprintsOf = ({
   sealingKeyId: sealingKey.id,
 });
 
-/** What tells CAs apart. One that was rotated is in the store: all replicas have the same. */
+/** The text that identifies a CA in the record. A CA that was rotated is in the store, so all replicas share it. */
 const identityOf = (authority: RotatableAuthority): string =>
   authority.isInStore ? inStore : fingerprintOf(authority.current().certificate);
 
@@ -135,8 +140,8 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
 }
 
 /**
- * Throws UsageError for a folder that has not the CAs of the replicas on this store. It has no more to go by than the files: CAs that
- * are in the store are not compared.
+ * Throws UsageError for a data directory whose CAs differ from those of the replicas on this store. It compares only files, not CAs that
+ * are in the store.
  */
 export async function refuseOtherDataDirectory(store: Store, dataDirectory: string): Promise<void> {
   const { recorded } = await readRecorded(store);
@@ -163,11 +168,11 @@ function fingerprintInFile(file: string): string | undefined {
   return signing && fingerprintOf(signing);
 }
 
-/** The id of the key that all replicas have. Undefined: there are none, or an earlier version recorded them. */
+/** The ID of the sealing key that all replicas share. Undefined: there are no replicas, or an earlier version made the record. */
 export const readSharedSealingKeyId = async (store: Store): Promise<string | undefined> =>
   (await readRecorded(store)).recorded?.sealingKeyId;
 
-/** Records another sealing key as the one of all replicas, where one is recorded. Let no replica run meanwhile. */
+/** Replaces the recorded ID of the sealing key, if there is one. No replica may run at the same time. */
 export async function recordSealingKey(store: Store, { id }: SealingKey): Promise<void> {
   const { recorded, revision } = await readRecorded(store);
   if (recorded?.sealingKeyId === undefined || recorded.sealingKeyId === id) return;
@@ -176,7 +181,7 @@ export async function recordSealingKey(store: Store, { id }: SealingKey): Promis
   if (!isWritten) throw serverRuns("it has recorded its keys at this moment");
 }
 
-/** Throws UsageError for a key that is not the one of all replicas. */
+/** Throws UsageError for a key that is not the one that all replicas share. */
 export function refuseOtherSealingKey({ id }: SealingKey, sharedId: string | undefined): void {
   if (sharedId === undefined || sharedId === id) return;
   throw new UsageError(

@@ -30,12 +30,12 @@ import { readKeyHolders, sealedKeys } from "./sealed-keys.ts";
 import { withOpenStore } from "./with-server-store.ts";
 import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
 
-/** `signet keys reseal`. `confirm` is called before anything is written, and rejects to end it there. */
+/** `signet keys reseal`. Calls `confirm` before it writes anything; a rejection ends it without a change. */
 export async function runResealKeys(location: StoreLocation, confirm: () => Promise<void>): Promise<void> {
   const { dataDirectory, storage } = location;
   checkDataDirectory(dataDirectory);
   const isShared = storage.type !== "own";
-  // Before the lock, whose files would stay in a folder of something else.
+  // Before the lock, whose files would otherwise stay in an unrelated folder.
   if (isShared) await withOpenStore(location, ({ store }) => refuseOtherDataDirectory(store, dataDirectory));
   else namesOfStore(dataDirectory);
   const folder = lockDataDirectory(dataDirectory);
@@ -56,15 +56,15 @@ export async function runResealKeys(location: StoreLocation, confirm: () => Prom
 interface Reseal {
   readonly store: Store;
   readonly dataDirectory: string;
-  /** Called once it is known that there is something to give up. */
+  /** Called when it is known that keys are lost, before anything is written. */
   readonly confirm: () => Promise<void>;
   readonly clock: Clock;
 }
 
 /**
- * Gives a server that has lost its sealing key another one. CAs get their keys from their files; what is in no file is given up. Let no
- * server run. A kill in between does no harm: run it again. Resolves with what was done. Rejects with CommandFailure, before anything
- * is written, when nothing is lost, and when the key of a CA that signs is in no file.
+ * Replaces the lost sealing key of a server. CAs get their keys from their files; keys that are in no file are given up. No server may run
+ * at the same time. After a kill, run it again. Resolves with texts that say what was done. Rejects with CommandFailure, before anything is
+ * written, when nothing is lost, and when the key of a CA that signs is in no file.
  */
 export async function resealKeys({ store, dataDirectory, confirm, clock }: Reseal): Promise<readonly string[]> {
   const { ring, authorities } = await readKeyHolders(store);
@@ -100,15 +100,15 @@ function opens(key: SealingKey | undefined, { name, sealed }: ReturnType<typeof 
   }
 }
 
-/** A CA of the record with generations whose keys are lost. */
+/** A CA in the record, some of whose generations have lost their keys. */
 interface Found {
   readonly lost: readonly Generation[];
-  /** The one of them whose key is in the CA's file, and that key. */
+  /** The lost generation whose key is in the CA's file; `keyPem` is that key. */
   readonly kept: Generation | undefined;
   readonly keyPem: string;
 }
 
-/** Throws CommandFailure for a CA that could not sign any more. */
+/** Finds the keys in the CAs' files. Throws CommandFailure for a CA that could not sign any more. */
 function keysInFiles({
   authorities,
   lost: names,

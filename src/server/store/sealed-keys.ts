@@ -24,7 +24,7 @@ export async function readKeyHolders(store: Store): Promise<KeyHolders> {
   return { ring, authorities };
 }
 
-/** The private keys in the store's records, which only the server's sealing key opens. */
+/** The private keys in the store's records. Only the server's sealing key opens them. */
 export function sealedKeys(records: KeyHolders): readonly SealedKey[] {
   const tokenKeys = records.ring?.keys ?? [];
   const authorities = Object.values(records.authorities?.authorities ?? {});

@@ -6,9 +6,9 @@ import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 
 /**
- * Runs a command on the store of a server that runs or not. Meanwhile no other server starts in the data directory, and nothing is
- * moved elsewhere. A server on etcd may have its data directory on another machine. Rejects with UsageError for a store of no
- * server, and with StoreUnavailable.
+ * Runs a command on the store of a server, whether it runs or not. While the command runs, no other server starts in the data directory,
+ * and its store is not moved. The data directory of a server on etcd may be on another machine. Rejects with UsageError for a store that is
+ * no server's, and with StoreUnavailable.
  */
 export async function withServerStore<T>(
   location: StoreLocation,
@@ -17,7 +17,7 @@ export async function withServerStore<T>(
   const { dataDirectory, storage } = location;
   const isHere = hasDataDirectory(location);
   if (isHere) checkDataDirectory(dataDirectory);
-  // Before the lock, whose file would stay in a folder of something else.
+  // Before the lock, whose file would otherwise stay in an unrelated folder.
   if (storage.type === "own") namesOfStore(dataDirectory);
   const folder = isHere ? joinFolder(dataDirectory) : undefined;
   try {
@@ -27,7 +27,7 @@ export async function withServerStore<T>(
   }
 }
 
-/** Does the same without a look at the data directory. */
+/** Like `withServerStore`, but does not use the data directory. */
 export async function withOpenStore<T>(
   location: StoreLocation,
   run: (opened: ReadableStore) => Promise<T>,
@@ -40,6 +40,6 @@ export async function withOpenStore<T>(
   }
 }
 
-/** Whether a server's data directory has to be on this machine, or is. Throws UsageError for a folder that the system refuses. */
+/** Whether a server's data directory must be on this machine, or is there. Throws UsageError for a folder that the system refuses. */
 export const hasDataDirectory = ({ dataDirectory, storage }: StoreLocation): boolean =>
   storage.type === "own" || isThere(dataDirectory);

@@ -9,9 +9,9 @@ import { namedKeyPairsFlag, serverNamePattern } from "./named-key-pairs.ts";
 import type { NamedKeyPair } from "./named-key-pairs.ts";
 import { readServingPair } from "./read-serving-pair.ts";
 
-/** The certificates for clients that ask for a server name. */
+/** The certificates for clients that send a server name. */
 export interface NamedCertificates {
-  /** Undefined when no certificate is for this name. At most two look-ups. */
+  /** The certificate for a server name. Undefined when there is none. Takes at most two look-ups. */
   contextFor(serverName: string): SecureContext | undefined;
   /** The names and patterns that have a certificate. */
   names(): readonly string[];
@@ -26,8 +26,8 @@ interface LoadedPair {
 }
 
 /**
- * Reads the pairs, and each again when its files change: new connections get the new certificate. Throws UsageError for a
- * pair that cannot be used now; later, its last good certificate stays in use.
+ * Reads the pairs, and each again when its files change: new connections then get the new certificate. Throws UsageError for a pair that
+ * cannot be used now. When a later change cannot be used, the last good certificate stays in use.
  */
 export function openNamedCertificates(
   pairs: readonly NamedKeyPair[],
@@ -72,11 +72,14 @@ function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: T
   return { chain, context: createNamedContext(certificate, protocol), names: shown };
 }
 
-/** Clients ask for no addresses, so those of the certificate are left out (upstream: `getCertificateNames`). */
+/**
+ * The server names of a certificate. Clients send no addresses as server names, so addresses are left out (upstream:
+ * `getCertificateNames`).
+ */
 const namesIn = ({ subject, subjectAltNames }: Certificate): string[] =>
   [subject.commonName, ...subjectAltNames.dnsNames].flatMap((name) => serverNamePattern(name) ?? []);
 
-/** Names of the flag win over names of certificates, then earlier pairs over later ones (as in upstream). */
+/** Names of the flag take precedence over names of certificates, and earlier pairs over later ones, as in upstream. */
 function contextsByName(
   pairs: readonly NamedKeyPair[],
   loaded: readonly LoadedPair[],

@@ -14,11 +14,11 @@ export const namedKeyPairsFlags = {
   },
 } as const satisfies Flags;
 
-/** The files of a certificate that is shown to clients that ask for certain names. */
+/** The files of a certificate for clients that send certain server names. */
 export interface NamedKeyPair {
   readonly certificateFile: string;
   readonly keyFile: string;
-  /** DNS names and patterns in lower case. Empty: those of the certificate. */
+  /** DNS names and patterns in lower case. Empty: the names in the certificate. */
   readonly names: readonly string[];
 }
 
@@ -47,7 +47,7 @@ const faultOf = (name: string): string =>
     ? `has ${JSON.stringify(name)}, which is neither a DNS name nor *. and a DNS name`
     : `has the address ${name.trim()}, but clients ask only for DNS names; addresses belong into the certificate of --tls-cert-file`;
 
-/** A DNS name, `*.` with a DNS name, or `*` for every name of one label, in lower case. Undefined: none of these. */
+/** Parses a DNS name, `*.` with a DNS name, or `*` for every name of one label, to lower case. Undefined for other texts. */
 export function serverNamePattern(text: string): string | undefined {
   const name = text.trim().toLowerCase();
   const isPattern = name === "*" || dnsSubdomainFaults(name.replace(/^\*\./, "")).length === 0;

@@ -11,16 +11,16 @@ import { parsePrivateKeyPem } from "../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
-/** A certificate that a listener can show, with its key. */
+/** A certificate that a listener can present, with its key. */
 export interface ServingPair {
   readonly certificate: ServingCertificate;
-  /** The certificate, and the intermediate certificates behind it in its file. */
+  /** The certificate, followed by the intermediate certificates in its file. */
   readonly chain: readonly Certificate[];
 }
 
 /**
- * Reads a certificate with its key. Throws UsageError, with flag and file, for what is none, and for two that do not belong
- * together, as while one of them is being replaced.
+ * Reads a certificate with its key. Throws UsageError, with flag and file, for a file that contains none, and for a certificate and a key
+ * that do not belong together, which happens while one of the files is being replaced.
  */
 export function readServingPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPairFiles): ServingPair {
   const cert = readSettingsFile(certificateFlag, certificateFile);
@@ -49,7 +49,7 @@ interface NamedFile {
   readonly file: string;
 }
 
-/** At least one. */
+/** Parses certificates. Throws UsageError when there is none. */
 function certificatesIn(pem: string, { flag, file }: NamedFile): readonly Certificate[] {
   const advice = "name a PEM file with the server's certificate and its chain behind it";
   const chain = orPkiError(() => parseCertificatesPem(pem));

@@ -9,7 +9,7 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { loadOrIssueCertificate } from "../load-or-issue-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
-/** Renewed when less than a third of the lifetime is left. */
+/** A certificate is renewed when less than a third of its lifetime is left. */
 const renewalMilliseconds = lifetimeMilliseconds / 3;
 
 /** The names of the server: loopback, the machine's own, and the configured ones. */
@@ -27,7 +27,7 @@ export interface ServingCertificateOptions extends Omit<OwnCertificateOptions, "
   readonly dataDirectory: string;
   /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];
-  /** A certificate that is revoked is replaced. */
+  /** Whether the certificate is revoked, and must be replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
 }
 

@@ -26,7 +26,7 @@ export interface TlsCertificate {
   current(): ServingCertificate;
   /** TLS versions, suites and groups, and the certificates for server names. */
   readonly tls: ListenerTls;
-  /** PEM of the CAs that clients verify it with, now and after the next change of the CA. */
+  /** PEM of the CAs with which clients verify the certificate, now and after the next change of the CA. */
   caCertificates(): string;
   /** Calls `listener` after each change of `caCertificates`. It must not throw. */
   onCaChange(listener: () => void): void;
@@ -34,7 +34,7 @@ export interface TlsCertificate {
   identity(): ServerIdentity;
   /** Called with each new certificate. There can be only one callback. */
   onRenewed(listener: (certificate: ServingCertificate) => void): void;
-  /** Replaces a certificate of the data directory that is revoked. */
+  /** Replaces the certificate of the data directory if it is revoked. */
   renewRevoked(): void;
   stop(): void;
 }
@@ -48,16 +48,16 @@ interface TlsCertificateOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly followed: FollowedFiles;
-  /** Whether a certificate of the data directory has to be replaced. */
+  /** Whether the certificate of the data directory is revoked, and must be replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
-  /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
+  /** Where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocation: RevocationSettings | undefined;
 }
 
 /**
- * Opens the certificate of the configured files, or the one in the data directory, and those for server names. Rejects
- * with UsageError for files that cannot be read. When they cannot be read later, or certificate and key do not match, the
- * last good certificate stays in use.
+ * Opens the certificate of the configured files, or the one in the data directory, and the certificates for server names. Rejects with
+ * UsageError for files that cannot be read. When files cannot be read later, or certificate and key do not match, the last good certificate
+ * stays in use.
  */
 export async function openTlsCertificate(
   { certificate: files, names, namedCertificates, tls }: ListenerSettings,
@@ -80,7 +80,7 @@ export async function openTlsCertificate(
   };
 }
 
-/** The certificate for clients that ask for no server name. */
+/** The certificate for clients that send no server name. */
 type MainCertificate = Omit<TlsCertificate, "tls">;
 
 interface FollowFilesOptions {
@@ -148,7 +148,7 @@ function certificateOfDirectory(
   };
 }
 
-/** A certificate with the names in it, and the listener that presents it. */
+/** A certificate, its names, and the callbacks for its replacement. */
 class CertificateInUse {
   current: ServingCertificate;
   identity: ServerIdentity;
@@ -172,7 +172,7 @@ class CertificateInUse {
     this.#listeners.add(listener);
   }
 
-  /** Throws when the key does not match. Then nothing changes. */
+  /** Replaces the certificate. Throws when the key does not match, and then changes nothing. */
   replace(next: ServingCertificate): void {
     const identity = this.#identify(next);
     this.#present(next);
@@ -181,7 +181,7 @@ class CertificateInUse {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The CAs beside the certificate may have changed. */
+  /** Computes the identity again, because the CAs of the certificate may have changed. */
   identifyAgain(): void {
     this.identity = this.#identify(this.current);
   }
@@ -212,7 +212,7 @@ function checkGroups({ ecdhCurve }: TlsProtocol): void {
   }
 }
 
-/** What some clients cannot do with this choice of suites for TLS 1.2. */
+/** Warns of clients that cannot connect with this choice of suites for TLS 1.2. */
 export function tlsWarnings(
   { protocol, keysOfTls12, isHttp2AllowedWithTls12 }: TlsProtocolSettings,
   { cert }: ServingCertificate,

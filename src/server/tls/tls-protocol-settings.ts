@@ -21,7 +21,7 @@ export const tlsProtocolFlags = {
 
 interface CipherSuite {
   readonly openssl: string;
-  /** The type of the serving certificate's key. */
+  /** The type of key that the serving certificate must have. */
   readonly key: "ECDSA" | "RSA";
   /** RFC 9113 appendix A forbids the suites that are not AEAD. */
   readonly isForHttp2: boolean;
@@ -52,10 +52,10 @@ const olderNames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Upstream accepts them in the list, where they have no effect: they cannot be left out. */
+/** Upstream accepts these in the list, but they have no effect: TLS 1.3 always has all of them. */
 const suitesOfTls13 = ["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"];
 
-/** The other names of Go's `tls.InsecureCipherSuites`: RC4, 3DES, CBC with SHA-256, and no forward secrecy. */
+/** The names of the other suites in Go's `tls.InsecureCipherSuites`: RC4, 3DES, CBC with SHA-256, and no forward secrecy. */
 const insecureSuite =
   /^TLS_(?:ECDHE_(?:RSA|ECDSA)|RSA)_WITH_(?:RC4_128_SHA|3DES_EDE_CBC_SHA|AES_(?:128|256)_(?:CBC_SHA|CBC_SHA256|GCM_SHA256|GCM_SHA384))$/;
 
@@ -64,7 +64,7 @@ interface Group {
   readonly id: number;
   /** IANA's name, which OpenSSL knows. */
   readonly name: string;
-  /** Go's name, if it is another. */
+  /** Go's name, if it differs. */
   readonly goName?: string;
   readonly isForTls12: boolean;
 }
@@ -81,9 +81,9 @@ const groups: readonly Group[] = [
 
 export interface TlsProtocolSettings {
   readonly protocol: TlsProtocol;
-  /** The types of keys of which a serving certificate can be used with TLS 1.2. */
+  /** The types of keys with which a serving certificate can be used in TLS 1.2. */
   readonly keysOfTls12: ReadonlySet<CipherSuite["key"]>;
-  /** Whether HTTP/2 may be spoken over TLS 1.2. */
+  /** Whether HTTP/2 is allowed over TLS 1.2. */
   readonly isHttp2AllowedWithTls12: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { countersOf, mergeMetrics } from "../../machinery/http/metrics/merge-metrics.ts";
 import { waitAtMost } from "../../machinery/scheduling/wait-at-most.ts";
 
-/** What a worker told before stands for one that does not answer in this time. */
+/** After this time without an answer, a worker's previous metrics are used. */
 export const answerMilliseconds = 2_000;
 
 interface Collection {
@@ -9,24 +9,24 @@ interface Collection {
   finish(): void;
 }
 
-/** A worker that wants the metrics of the others, and its own. */
+/** A worker that needs the metrics of the others, with its own metrics. */
 interface AskingWorker<W> {
   readonly asking: W;
   readonly text: string;
 }
 
 /**
- * For the process that started the workers: asks several of them for their metrics, and waits for the answers. What was counted once
- * stays: Prometheus takes a counter that falls for a restart, and would count all of it again when it rises.
+ * Asks several workers for their metrics and waits for the answers, in the process that started the workers. The counts of workers that
+ * have ended are kept: Prometheus takes a falling counter for a restart, and would count everything again when it rises.
  */
 export class MetricsExchange<W extends object> {
   readonly #ask: (worker: W, id: number) => void;
   readonly #running = new Map<number, Collection>();
-  /** What each worker told last. */
+  /** The last metrics of each worker. */
   readonly #known = new Map<W, string>();
-  /** Their last messages may come after their end. */
+  /** The last message of a worker may arrive after its end, and is then ignored. */
   readonly #ended = new WeakSet<W>();
-  /** What those counted that have ended: one text, or none. */
+  /** The sum of the counters of workers that have ended: one text, or none. */
   #countedBefore: readonly string[] = [];
   #nextId = 1;
 
@@ -57,7 +57,7 @@ export class MetricsExchange<W extends object> {
     if (collection.missing === 0) collection.finish();
   }
 
-  /** The worker's process has ended. */
+  /** Says that the worker's process has ended. */
   ended(worker: W): void {
     const text = this.#known.get(worker);
     this.#known.delete(worker);

@@ -16,17 +16,17 @@ interface WorkerPoolOptions {
   /** 0 selects a free port, which the pool keeps. */
   readonly port: number;
   readonly log: Log;
-  /** How long requests may continue in a worker that is stopped while the others serve. */
+  /** How long running requests may take in one worker that is stopped while the others serve. */
   readonly graceMilliseconds: number;
 }
 
-/** A server that serves: in one process, or as several workers. */
+/** A running server: one process, or several workers. */
 export interface Serving {
   readonly url: string;
   readonly kubeconfigFile: string;
-  /** Changes how much the workers log, and reads the files again that settings name, where they have changed. */
+  /** Changes the log level of the workers, and reads the changed files that settings name. */
   reload(logLevel: string): void;
-  /** Stops requests, then the processes. Workers that take longer than the grace period and a little more are killed. */
+  /** Stops requests, then the processes. Workers that take over five seconds longer than the grace period are killed. */
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
@@ -50,15 +50,15 @@ export class WorkerFailed extends Error {
 }
 
 /**
- * Starts processes that share one port: each runs this program with the same arguments. The system distributes
- * connections, and each worker accepts its own, so no connection is passed between processes and lost. This process
- * kills workers that hang (see WorkerWatchdog), replaces workers that die (see WorkerRestarter), notifies workers of the others' writes,
- * and lets the oldest one run the controllers. Rejects with WorkerFailed when a worker cannot start.
+ * Starts processes that share one port: each runs this program with the same arguments. The system distributes connections, and each worker
+ * accepts its own, so no connection is passed between processes and lost. This process kills workers that hang (see WorkerWatchdog),
+ * replaces workers that die (see WorkerRestarter), notifies workers of the others' writes, and lets the oldest worker run the controllers.
+ * Rejects with WorkerFailed when a worker cannot start.
  */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<Serving> {
   const { count, host, port, log, graceMilliseconds } = options;
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
-  // Not where another program listens: the workers would share the port with it.
+  // Fails if another program listens there: the workers would share the port with it.
   const pool = new Pool({ port: await tryListening({ host, port }), log, graceMilliseconds });
   try {
     // The first worker creates CA, keys, store, default policy and kubeconfig. The others use them.
@@ -82,10 +82,10 @@ class Pool {
   readonly #port: number;
   readonly #log: Log;
   readonly #graceMilliseconds: number;
-  /** In the order in which they became ready. */
+  /** The workers that serve, in the order in which they became ready. */
   readonly #ready = new Set<Worker>();
   readonly #running = new Set<Worker>();
-  /** The workers that were told to stop while the others serve. */
+  /** The workers that are stopping while the others serve. */
   readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
   readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));
@@ -118,7 +118,7 @@ class Pool {
     });
   }
 
-  /** Starts a worker. Resolves when it serves. From then on it is replaced when it dies. */
+  /** Starts a worker. Resolves when it serves. From then on, the worker is replaced when it dies. */
   async add(): Promise<Ready> {
     const worker = cluster.fork();
     this.#running.add(worker);
@@ -133,7 +133,7 @@ class Pool {
       this.#chooseLeader();
       resolve(message);
     });
-    // The system has no process or file descriptor left: there will be no exit event.
+    // The system had no process or file descriptor left, so there will be no exit event.
     worker.on("error", (cause: Error) => {
       if (worker.process.pid === undefined) this.#running.delete(worker);
       fail(new WorkerFailed(cause.message, { cause }));
@@ -187,11 +187,11 @@ class Pool {
   #continueWithout(worker: Worker): void {
     if (this.#leader === worker) this.#leader = undefined;
     this.#chooseLeader();
-    // Its last writes may be on disk without a notification.
+    // Its last writes may be on disk without a notification to the others.
     this.#tellOthers(worker);
   }
 
-  /** A new worker takes its place while it answers the requests that it has taken. */
+  /** Stops one worker. A new worker replaces it while it finishes its running requests. */
   #stopOne(worker: Worker): void {
     if (this.#isStopping || this.#leaving.has(worker)) return;
     this.#leaving.add(worker);
@@ -210,7 +210,7 @@ class Pool {
   async #end(worker: Worker, graceMilliseconds: number): Promise<void> {
     const ended = once(worker, "exit");
     if (this.#ready.has(worker)) send(worker, { type: "stop", graceMilliseconds });
-    // It has no requests yet, and may not receive messages yet.
+    // A worker that does not serve yet has no requests, and may not receive messages yet.
     else worker.process.kill("SIGKILL");
     const late = setTimeout(() => worker.process.kill("SIGKILL"), graceMilliseconds + leavingMilliseconds);
     await ended;
@@ -243,7 +243,7 @@ class Pool {
   }
 }
 
-/** A dying worker cannot receive messages: its exit event is handled instead. */
+/** Sends a message. A dying worker cannot receive it, but its exit event is handled. */
 function send(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }

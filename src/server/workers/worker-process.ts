@@ -8,13 +8,13 @@ import type { Store } from "../../machinery/storage/store.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /**
- * Runs one of several processes that serve one data directory on one port. The process that started it controls it, and
- * it ends with that process. It reads the writes of other workers only from the store; messages only make that faster.
+ * Runs one of several processes that serve one data directory on one port. The process that started it controls it, and it ends together
+ * with that process. It learns of the writes of other workers only from the store; messages only make that faster.
  */
 export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
-  // When the parent is gone, this process is about to end too.
+  // Ignores errors: when the parent has ended, this process is about to end too.
   const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
-  // A terminal signals the whole process group, and a service manager may too: the first process decides.
+  // A terminal signals the whole process group, and a service manager may do so too. The parent process decides what to do.
   process
     .on("SIGTERM", () => tell({ type: "asks-to-stop" }))
     .on("SIGINT", () => {})
@@ -36,7 +36,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   };
   const others = new OtherMetrics(tell);
   const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
-  // Listen from the start: no message may arrive earlier.
+  // Installed first, so that no message arrives earlier.
   process.on("message", (message: ToWorker) => {
     switch (message.type) {
       case "serve":
@@ -69,7 +69,7 @@ interface WorkerParts {
   readonly others: OtherMetrics;
 }
 
-/** Starts the server of a worker. Rejects as `startServer`. */
+/** Starts the server of a worker. Rejects as `startServer` does. */
 async function serve(config: ServerConfig, { port, log, tell, others }: WorkerParts): Promise<RunningServer> {
   try {
     const folder = joinFolder(config.dataDirectory);
@@ -92,13 +92,16 @@ async function serve(config: ServerConfig, { port, log, tell, others }: WorkerPa
   }
 }
 
-/** Lets watches deliver what other processes have written. An error of the store appears in the next request that reads it. */
+/**
+ * Lets watches deliver what other processes have written. Ignores an error of the store, because the next request that reads the store
+ * reports it.
+ */
 async function catchUp(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();
     store?.notify();
   } catch {
-    // See above.
+    // The next request reports it.
   }
 }
 

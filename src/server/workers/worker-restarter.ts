@@ -13,12 +13,12 @@ export interface WorkerRestarterOptions {
 }
 
 const backoff: Backoff = { firstMilliseconds: 500, longestMilliseconds: 30_000 };
-/** A worker that served this long did not fail at the start. */
+/** A worker that served for this long did not fail at its start. */
 const steadyMilliseconds = 10_000;
 
 /**
- * Restarts workers that have ended, one at a time. A worker that served for a while is restarted at once. One that
- * ended early or could not start is restarted after a wait that doubles up to 30 s, so that repeated failures do not
+ * Starts a new worker for each that has ended, one at a time. After a worker that served for a while, the next starts at once. After a
+ * worker that ended early or could not start, the next starts after a wait that doubles up to 30 s, so that repeated failures do not
  * overload the machine.
  */
 export class WorkerRestarter {

@@ -1,22 +1,22 @@
 export interface WorkerWatchdogOptions<W> {
-  /** Asks a worker for a sign of life, which `answered` reports. */
+  /** Asks a worker for a sign of life. Call `answered` when it answers. */
   readonly probe: (worker: W) => void;
   /** Called once for a worker that hangs. */
   readonly onHanging: (worker: W) => void;
 }
 
-/** How often the workers are asked. */
+/** The interval between two probes of a worker. */
 export const probeMilliseconds = 5_000;
-/** A worker that answers none of so many probes in a row hangs: half a minute, as supervisors of workers usually wait. */
+/** A worker that leaves so many consecutive probes unanswered hangs: half a minute, a usual time for supervisors of workers. */
 const maximumUnanswered = 6;
 
 /**
- * Finds workers that hang: they neither answer nor end, and the kernel goes on giving them connections. It counts probes and measures no
- * time, so a machine that slept does not make its workers look as if they hang.
+ * Finds workers that hang: they neither answer nor end, while the kernel still gives them connections. It counts probes instead of
+ * measuring time, so that a machine that slept does not make its workers seem to hang.
  */
 export class WorkerWatchdog<W extends object> {
   readonly #options: WorkerWatchdogOptions<W>;
-  /** Probes since the last answer. */
+  /** The number of probes since the worker's last answer. */
   readonly #unanswered = new WeakMap<W, number>();
 
   constructor(options: WorkerWatchdogOptions<W>) {

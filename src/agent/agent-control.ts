@@ -67,7 +67,7 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
 
 export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> => ({
   outages: [], // an agent of an older version does not send outages
-  ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // it is an agent's
+  ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // the answer of an agent
 });
 
 export async function renewThroughAgent(dataDirectory: string, name: string): Promise<void> {

@@ -74,7 +74,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       server.setSecureContext({ cert: certificatePem, key: keyPem, minVersion: "TLSv1.2" }),
     close() {
       const closed = closeServer(server);
-      room.clear(); // also those whose handshake has not ended
+      room.clear(); // also connections whose handshake has not ended
       return closed;
     },
   };

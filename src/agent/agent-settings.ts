@@ -44,9 +44,9 @@ export interface Hook {
 /** A key store that contains no keys but certificates, for programs that do not read PEM. */
 export interface TrustStoreFormat {
   readonly type: "pkcs12" | "jks";
-  /** Undefined: the password is the one that Java's own tools use. */
+  /** The file with the password. Undefined: the password is the default of Java's own tools. */
   readonly passwordFile: string | undefined;
-  /** Returns the password: from the file, or that of Java's own tools. */
+  /** Returns the password, from the file or the default. */
   readonly password: () => string;
 }
 

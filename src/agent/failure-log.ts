@@ -4,7 +4,7 @@ import type { Log } from "../machinery/logging/log.ts";
 
 interface FailureLogOptions extends FailureTexts {
   readonly log: Log;
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic: Clock;
 }
 
@@ -21,7 +21,7 @@ interface FailureTexts {
 export type OpenFailureLog = (texts: FailureTexts) => FailureLog;
 
 const reminderMilliseconds = 15 * 60_000;
-/** A failure after so long without one begins a new outage. */
+/** After this time without a failure, a new failure begins a new outage. */
 const calmMilliseconds = 60_000;
 /** The most reasons in a quarter of an hour: a server may send a new text each time. */
 const mostReasons = 20;

@@ -27,7 +27,7 @@ export interface StartAgentOptions {
   readonly log: Log;
   readonly version: string;
   readonly clock?: Clock;
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic?: Clock;
   readonly sleep?: Sleep;
   /** Default: over HTTPS. */
@@ -107,7 +107,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       return chosen.length > 0;
     },
     async stop({ hookGraceMilliseconds: graceMilliseconds = hookGraceMilliseconds } = {}) {
-      await hooks.stop({ graceMilliseconds }); // first the hooks: if the heartbeats ended before, others would consider the machine lost
+      await hooks.stop({ graceMilliseconds }); // before the heartbeats end, which would make the machine look lost
       stopping.abort();
       identity.connection.close();
       await Promise.all([listener.close(), Promise.allSettled([work])]);

@@ -6,7 +6,7 @@ import type { Profile } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 
 export interface TestServerOptions {
-  /** The names that the API uses: those of `platform.io` (default), or upstream's. */
+  /** The names that the API uses: Signet's (`platform.io`, the default), or upstream's. */
   readonly profile?: Profile;
   /** Settings of `signet serve` by the names of its flags: `{ "service-account-issuer": "https://example.com" }`. */
   readonly settings?: Readonly<Record<string, unknown>>;

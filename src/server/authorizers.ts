@@ -35,7 +35,7 @@ export interface DecisionCount {
 export interface Authorizers {
   /** The authorizers in the order of evaluation. Returns the same list until the configuration changes. */
   current(): readonly Authorizer[];
-  /** Whether one of them allows everything to everyone. */
+  /** Whether one of the authorizers allows everything to everyone. */
   allowEverything(): boolean;
   /** The user's rules, combined from all authorizers. */
   rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules>;

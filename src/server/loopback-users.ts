@@ -9,7 +9,7 @@ import { controllerManagerUsername } from "../features/access/policy/controller-
 /** The user of the server's own client. */
 export const serverUser: UserInfo = { username: "system:apiserver", groups: [mastersGroup], extra: {} };
 
-/** Whether the user is that of the server's own client. */
+/** Whether the user is the server's own client. */
 export const isServer = ({ username, groups }: UserInfo): boolean =>
   username === serverUser.username && groups.includes(mastersGroup);
 

@@ -17,8 +17,8 @@ import { checkReplicaFiles } from "./store/replica-identity.ts";
 import type { ServerConfig } from "./settings/server-config.ts";
 
 /**
- * The CAs with which a server signs, and those that it trusts. They change with their files and with `signet ca`, so do not keep what these
- * functions return.
+ * The CAs with which a server signs, and the CAs that it trusts. They change with their files and with `signet ca`, so call these functions
+ * each time, and do not keep their results.
  */
 export interface ServerAuthorities {
   /** The CAs of the data directory. */

@@ -38,7 +38,7 @@ export interface CertificateManagerOptions {
   readonly requestClient: () => ApiClient | undefined;
   /** The server's time. */
   readonly clock: Clock;
-  /** A clock that nobody sets, for waits after failures. */
+  /** A monotonic clock, for waits after failures. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
@@ -367,7 +367,7 @@ export class CertificateManager {
     const fault = replacementFault({ current, issued, wanted: specification.wanted, now: clock.now() });
     if (fault === undefined) return;
     if (fault.type === "early") throw new Error(fault.text); // the next try finds the same certificate
-    store.forgetPendingKey(); // the same request would give the same certificate
+    store.forgetPendingKey(); // with the same key, the same request would give the same certificate
     throw new RequestRefused(fault.text);
   }
 

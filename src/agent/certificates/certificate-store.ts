@@ -18,9 +18,9 @@ interface PairInUse {
 }
 
 /**
- * The files of one certificate, like those of a kubelet: dated files with key and certificate, and the link
- * `NAME-current.pem` to the one in use. Every file is written completely and then renamed, so that a kill at any point leaves
- * a key and its own certificate. The key of a pending request is kept too, so that a restart continues to wait for it.
+ * The files of one certificate, as a kubelet has them: dated files with key and certificate, and the link `NAME-current.pem` to the file in
+ * use. Every file is written completely and then renamed, so that a kill at any point leaves a key and its own certificate. The key of a
+ * pending request is kept too, so that a restart continues to wait for it.
  */
 export class CertificateStore {
   readonly #directory: string;

@@ -26,7 +26,7 @@ export interface CertificateContext {
   readonly failureLog: OpenFailureLog;
   /** The server's time. */
   readonly serverClock: Clock;
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;

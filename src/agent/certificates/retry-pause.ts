@@ -3,7 +3,7 @@ import { backoffMilliseconds } from "../../machinery/loops/backoff.ts";
 import type { Backoff } from "../../machinery/loops/backoff.ts";
 
 interface RetryPauseOptions {
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;

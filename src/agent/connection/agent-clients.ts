@@ -20,7 +20,7 @@ export interface AgentClientsOptions {
   /** The client certificate in use now. */
   readonly clientCertificate: () => KeyPair | undefined;
   readonly serverClock: ServerClock;
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic: Clock;
   readonly sleep: Sleep;
   readonly userAgent: string;

@@ -28,7 +28,7 @@ export const explainedTransport = (
     try {
       const response = await transport.send(request);
       if (isPage(response)) {
-        for await (const _ of response.body) break; // ends the request, because the page may be endless when the request is a watch
+        for await (const _ of response.body) break; // ends the request: the page may be endless in place of a watch
         throw new ServerUnreachable(server, { reason: pageAdvice });
       }
       return { ...response, body: explainedBody(response.body, explain) };

@@ -6,7 +6,7 @@ export interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
   /**
-   * A clock that nobody sets, and that continues while the machine sleeps. Default: the machine's own clock, for a program that asks the
+   * A monotonic clock that continues while the machine sleeps. Default: the machine's own clock, for a program that asks the
    * server too seldom to notice a change.
    */
   readonly monotonic?: Clock;

@@ -114,7 +114,7 @@ export class BundleFile {
     if (outcome.state === "failed") this.#compared = { digest, isRight: false };
     else {
       this.#compared = "contents" in outcome ? { digest: digestOf(outcome.contents), isRight: true } : undefined;
-      this.#wanted = undefined; // it may be large
+      this.#wanted = undefined; // the contents may be large
     }
     if (wasRight) this.#changedFiles.looked(outcome.state === "written" ? [file] : []);
   }

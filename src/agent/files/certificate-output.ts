@@ -124,7 +124,7 @@ export interface WrittenOutput {
 }
 
 /**
- * Writes a pair to an output, unless it is there already. A reader at any moment, and one after a crash, finds files that belong together.
+ * Writes a pair to an output, unless it is there already. At any moment, even after a crash, readers find files that belong together.
  * Throws UnusableFile that names the file.
  */
 export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair): WrittenOutput {

@@ -24,7 +24,7 @@ interface FileChange {
 interface HookRunnerOptions {
   readonly memory: HookMemory;
   readonly log: Log;
-  /** A clock that nobody sets. */
+  /** A clock that changes of the system time do not affect. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;

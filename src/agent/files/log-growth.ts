@@ -23,6 +23,6 @@ function standardErrorBytes(): number | undefined {
     const status = fstatSync(2);
     return status.isFile() ? status.size : undefined;
   } catch {
-    return undefined; // it is closed
+    return undefined; // standard error is closed
   }
 }

@@ -89,8 +89,8 @@ export class NodeReporter {
 }
 
 /**
- * The names and addresses of the settings. Default for the addresses: the one from which the machine reaches the server. The node's name
- * comes first.
+ * The node's name with the DNS names of the settings, and the addresses of the settings. Default for the addresses: the address from which
+ * the machine reaches a server.
  */
 async function machineNames(
   { nodeName, dnsNames, nodeIpAddresses, servers }: AgentSettings,

@@ -149,7 +149,7 @@ function environmentOf(command: Command): Partial<AgentCommandLine> {
       throw new UsageError(`${variable}: ${JSON.stringify(value)}: ${(cause as Error).message}`, { cause });
     }
   });
-  return Object.fromEntries(given) as Partial<AgentCommandLine>; // each is parsed as the flag is
+  return Object.fromEntries(given) as Partial<AgentCommandLine>; // each value is parsed as its flag
 }
 
 /** Whether a value is one that a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */

@@ -11,7 +11,10 @@ import { serverAccess } from "./agent-server-access.ts";
 import { hookOfFlag } from "../hook-of-flag.ts";
 import { sharedFileFaults } from "./shared-file-faults.ts";
 
-/** Checks the flags, which include those of the file, and adds the settings that only the file can have. Throws UsageError. */
+/**
+ * Checks the flags, to which the caller has added the settings of the configuration file, and adds the settings that only that file can
+ * have. Throws UsageError.
+ */
 export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentConfiguration): AgentSettings {
   const fault = dnsSubdomainFaults(flags.nodeName)[0];
   if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);

@@ -55,7 +55,10 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
   return faults;
 }
 
-/** The paths that an output writes. A folder is one of them, because it has one newest version, which cannot serve two certificates. */
+/**
+ * The paths that an output writes. For an output of type folder, the folder itself counts too: its one newest version cannot serve two
+ * certificates.
+ */
 function writtenPaths(output: CertificateOutput): readonly string[] {
   if (output.type !== "folder") return [output.file];
   const folder = existing(resolve(output.folder));

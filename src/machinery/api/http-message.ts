@@ -75,7 +75,7 @@ export interface HttpResponse {
 interface AuditedAnswer {
   /** Set for a failure. */
   readonly error?: ApiError;
-  /** The object that was written; `resourceVersion` is the one that an update names. */
+  /** The object that was written. `resourceVersion` is the version that an update names. */
   readonly object?: { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string };
 }
 

@@ -60,7 +60,7 @@ function validateNames({ generateName = "", name = "" }: ObjectMeta, validateNam
   return faults;
 }
 
-/** The faults of each list and map in an object's metadata, whose rules are those of every kind. */
+/** The faults of each list and map in the metadata. The rules are the same for every kind. */
 interface ListFaults {
   readonly labels: readonly FieldError[];
   readonly annotations: readonly FieldError[];

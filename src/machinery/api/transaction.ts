@@ -44,7 +44,7 @@ export function startTransaction(size: number): TransactionMember[] {
         if (joined.length < size) return;
         isOver = true;
         commit(joined.map((member) => member.write)).then(
-          (outcomes) => joined.forEach((member, at) => member.resolve(outcomes[at] as never)), // each one's own outcome
+          (outcomes) => joined.forEach((member, at) => member.resolve(outcomes[at] as never)), // the outcome of this member's own write
           (error: unknown) => joined.forEach((member) => member.reject(error)),
         );
       }),

@@ -8,7 +8,7 @@ const addressFlags = "signet serve: --bind-address or --revocation-http-address,
 
 /** Says why the system refuses to listen at an address, and what to do. Undefined for another error. */
 export function listenFault(error: unknown): string | undefined {
-  const { syscall, address, port, hostname } = error as NodeJS.ErrnoException & Place; // of Node.js; each may be missing
+  const { syscall, address, port, hostname } = error as NodeJS.ErrnoException & Place; // from Node.js: each may be missing
   if (!(error instanceof Error) || !["listen", "bind", "getaddrinfo"].includes(syscall ?? "")) return undefined;
   const place = [hostname ?? address, port].filter((part) => part !== undefined).join(":");
   const advice = hostname?.startsWith("[") === true ? "write it without brackets" : "choose one that it has";

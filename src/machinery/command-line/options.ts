@@ -6,7 +6,7 @@ import type { KeyType } from "../../pki/keys/keys.ts";
 /** An option that may be repeated. Its value is a list, or undefined. */
 export const repeatedOption = (flags: string, description: string): Option =>
   new Option(flags, `${description}; may be repeated`).argParser((value: string, previous: unknown) => [
-    ...((previous as readonly string[] | undefined) ?? []), // what this function returned before
+    ...((previous as readonly string[] | undefined) ?? []), // the earlier result of this function
     value,
   ]);
 

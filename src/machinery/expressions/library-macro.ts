@@ -1,6 +1,6 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 
-/** A type as the library (8.0.0) has it. */
+/** A type in the form of the library (8.0.0). */
 export interface LibraryType {
   readonly kind: string;
   readonly name: string;

@@ -22,7 +22,7 @@ interface LibraryNode {
   check(checker: Checker, node: unknown, scope: Scope): Type;
 }
 
-const libraryNode = (node: ASTNode): LibraryNode => node as unknown as LibraryNode; // what the library's types leave out
+const libraryNode = (node: ASTNode): LibraryNode => node as unknown as LibraryNode; // with the fields that the library's types leave out
 
 /** An expression, part by part. */
 export interface PreparedExpression {

@@ -15,8 +15,7 @@ export class MapKey {
 }
 
 /**
- * Whose words report a wrong type: those of Go's JSON decoder, or those of upstream's converter, which reads the result of a strategic
- * merge patch.
+ * Which program's words report a wrong type: Go's JSON decoder, or upstream's converter, which reads the result of a strategic merge patch.
  */
 export type Reading = "parsed" | "converted";
 

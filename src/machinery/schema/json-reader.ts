@@ -36,8 +36,8 @@ export const numberLiteralAt = (container: object, key: string | number): string
   numberLiterals.get(container)?.get(String(key));
 
 /**
- * Records the literal of a number that a patch puts into a container. Undefined: no literal is known, and the one of the replaced value is
- * removed.
+ * Records the literal of a number that a patch puts into a container, in place of the replaced value's literal. Undefined: no literal is
+ * known.
  */
 // oxlint-disable-next-line max-params -- as setMember
 export function setNumberLiteral(container: object, key: string, literal: string | undefined): void {

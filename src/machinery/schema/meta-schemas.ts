@@ -41,7 +41,7 @@ export const listSchema = <T>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> 
       metadata: always(1, listMeta, "Metadata of the list."),
       items: required(2, atomicList(items), "The objects of the list."),
     },
-  }) as ObjectSchema<ApiList<T>>; // `items` is never null in the lists that we make
+  }) as ObjectSchema<ApiList<T>>; // `items` is never null in the lists that the server makes
 
 const statusCause = object({
   goType: "v1.StatusCause",
@@ -82,7 +82,7 @@ export const statusSchema: ObjectSchema<Status> = object({
     details: pointer(5, statusDetails, "What the status is about."),
     code: omitEmpty(6, int32, "The HTTP status code."),
   },
-}) as ObjectSchema as ObjectSchema<Status>; // the hand-written type narrows the words that we answer
+}) as ObjectSchema as ObjectSchema<Status>; // the hand-written type permits only the values that the server sends
 
 const preconditions = object({
   goType: "v1.Preconditions",

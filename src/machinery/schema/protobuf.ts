@@ -127,7 +127,7 @@ const listField = (
   number,
   write: (writer, object) => writeList(writer, { number, items, list: object[name] }),
   read(reader, object) {
-    const list = (object[name] ??= []) as unknown[]; // made here
+    const list = (object[name] ??= []) as unknown[]; // this file made it
     list.push(items.read(reader, undefined));
   },
 });
@@ -155,7 +155,7 @@ const mapField = (
     }
   },
   read(reader, object) {
-    const map = (object[name] ??= {}) as JsonObject; // made here
+    const map = (object[name] ??= {}) as JsonObject; // this file made it
     const [key, value] = readMapEntry(reader.message(), values);
     setMember(map, key, value);
   },

@@ -36,6 +36,6 @@ function shownExtra(extra: UserInfo["extra"], names: Names): Record<string, stri
   return Object.fromEntries(shown);
 }
 
-/** A user's extra with each key in every spelling that the server understands, for readers who may look for either. */
+/** A user's extra with each key in every spelling that the server understands, because readers may look for any of them. */
 export const extraInEachSpelling = (extra: UserInfo["extra"], names: Names): UserInfo["extra"] =>
   Object.fromEntries(spellingsOf(names, (one) => Object.entries(shownExtra(extra, one))).flat());

@@ -100,8 +100,8 @@ function lineOf(item: BackupItem): object {
 }
 
 /**
- * Parses the lines of a backup, without line breaks. Callers must read to the end, because only the end shows that the lines are those that
- * were written. Throws DamagedBackup.
+ * Parses the lines of a backup, without line breaks. Callers must read to the end, because only the end proves that no line is missing or
+ * changed. Throws DamagedBackup.
  */
 export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<BackupItem> {
   const tally = new Tally();

@@ -17,8 +17,8 @@ import { isKeptFile } from "../backup/backup-format.ts";
 import type { BackupFileEntry } from "../backup/backup-format.ts";
 
 /**
- * The folders with the files that a server cannot make again: its CAs, those of its signers, and the keys of its tokens. Files that it
- * makes from these at its start (its own certificate, the administrator's kubeconfig) do not count.
+ * The folders with the files that a server cannot make again: its CAs, its signers' CAs, and the keys of its tokens. Files that it makes
+ * from these at its start (its own certificate, the administrator's kubeconfig) do not count.
  */
 const folders = ["", generatedAuthoritiesFolder];
 const largestFileBytes = 2 ** 20;

@@ -80,7 +80,7 @@ function examineCertificateFile(
   });
 }
 
-/** A server renews its certificates before this part of their lifetime is over. It does so while it runs, too. */
+/** A running server, too, renews its certificates before this part of their lifetime is over. */
 const lateInLife = 3 / 4;
 const largestPairBytes = 2 ** 20;
 

@@ -181,8 +181,8 @@ interface OwnKeys {
 }
 
 /**
- * Runs a command that replaces the key file. No other such command runs at the same time, because it would overwrite a key that servers
- * already use. Rejects with CommandFailure while another one runs, and as `ownKeys` and `withServerStore` do.
+ * Runs a command that replaces the key file. Only one such command runs at a time, because another one would overwrite a key that servers
+ * already use. Rejects with CommandFailure while another such command runs, and as `ownKeys` and `withServerStore` do.
  */
 async function changingOwnKeys(
   config: ServerConfig,

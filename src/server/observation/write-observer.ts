@@ -51,7 +51,7 @@ export function writeObserver({
   const onRequest = ({ previous, next, username }: ObservedWrite): void => {
     // A new request is always pending. Only later writes decide on it.
     if (previous === undefined) return;
-    const request = next?.object as CertificateSigningRequest | undefined; // of this resource
+    const request = next?.object as CertificateSigningRequest | undefined; // a write of this resource
     if (request === undefined) return;
     const state = certificateRequestState(request);
     const before = certificateRequestState(previous.object as CertificateSigningRequest); // of this resource

@@ -25,7 +25,7 @@ export const encryptionFlags = {
 export interface EncryptionSettings {
   /** The file of an EncryptionConfiguration. Undefined: Secrets are encrypted, with the keys of the key file. */
   readonly configuration: { readonly file: string; readonly isFollowed: boolean } | undefined;
-  /** The key file. Undefined: the one in the data directory. */
+  /** The key file. Undefined: the file in the data directory. */
   readonly keyFile: string | undefined;
 }
 

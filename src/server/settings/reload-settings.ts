@@ -18,13 +18,13 @@ export interface ReloadOptions {
 }
 
 /**
- * Reads the settings again and applies those that can change while a server runs. Logs which were applied, and which need a restart. Reads
- * changed files that the settings name, too. Returns the values to compare with next time. Settings that cannot be used change nothing, but
- * the files are read all the same.
+ * Reads the settings again and applies the settings that can change while a server runs. Logs which settings were applied, and which need a
+ * restart. Also reads changed files that the settings name. Returns the values to compare with next time. Settings that cannot be used
+ * change nothing, but the files are read all the same.
  */
 export function reloadSettings({ log, before, read, apply }: ReloadOptions): SettingValues {
   const { after, report } = settingsAfter({ log, before, read });
-  // The line is logged under the old level or the new one, so that it is shown if one of them shows it.
+  // The line is logged before or after the change of the level, so that it appears if one of the two levels shows it.
   const isEnabledBefore = log.isLevelEnabled("info");
   if (isEnabledBefore) report();
   apply(String(after[logLevel]));

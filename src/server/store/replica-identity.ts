@@ -181,7 +181,7 @@ export async function recordSealingKey(store: Store, { id }: SealingKey): Promis
   if (!isWritten) throw serverRuns("it has recorded its keys at this moment");
 }
 
-/** Throws UsageError for a key that is not the one that all replicas share. */
+/** Throws UsageError for a key other than the sealing key that all replicas share. */
 export function refuseOtherSealingKey({ id }: SealingKey, sharedId: string | undefined): void {
   if (sharedId === undefined || sharedId === id) return;
   throw new UsageError(

@@ -40,6 +40,9 @@ export async function withOpenStore<T>(
   }
 }
 
-/** Whether a server's data directory must be on this machine, or is there. Throws UsageError for a folder that the system refuses. */
+/**
+ * Whether a server has its data directory on this machine: always with its own store, and with etcd when the folder exists. Throws
+ * UsageError for a folder that the system refuses.
+ */
 export const hasDataDirectory = ({ dataDirectory, storage }: StoreLocation): boolean =>
   storage.type === "own" || isThere(dataDirectory);

@@ -55,7 +55,7 @@ interface TlsCertificateOptions {
 }
 
 /**
- * Opens the certificate of the configured files, or the one in the data directory, and the certificates for server names. Rejects with
+ * Opens the serving certificate, from the configured files or the data directory, and the certificates for server names. Rejects with
  * UsageError for files that cannot be read. When files cannot be read later, or certificate and key do not match, the last good certificate
  * stays in use.
  */

@@ -7,7 +7,7 @@ export interface WorkerWatchdogOptions<W> {
 
 /** The interval between two probes of a worker. */
 export const probeMilliseconds = 5_000;
-/** A worker that leaves so many consecutive probes unanswered hangs: half a minute, a usual time for supervisors of workers. */
+/** A worker hangs when it leaves this many consecutive probes unanswered: half a minute, a usual time for supervisors of workers. */
 const maximumUnanswered = 6;
 
 /**

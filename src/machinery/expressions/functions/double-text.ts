@@ -1,4 +1,4 @@
-/** A double as Go's shortest form has it: `1.5`, `1e+06`. */
+/** A double in Go's shortest form: `1.5`, `1e+06`. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";

@@ -59,7 +59,7 @@ function specialText(value: unknown): string | undefined {
   return value === "-Infinity" || value === -Infinity ? "-∞" : undefined;
 }
 
-/** The digits that Go writes: those of the exact value, in groups of three. */
+/** The digits of the exact value, as Go writes them, in groups of three. */
 function fixed(value: number, precision: number): string {
   const [whole = "", fraction] = exactFixed(value, precision).split(".");
   const grouped = whole.replaceAll(/\d(?=(?:\d{3})+$)/g, "$&,");

@@ -8,8 +8,8 @@ import type { ParsedRequestInfo } from "./request-info.ts";
 import { selectedName } from "./selected-name.ts";
 
 /**
- * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a
- * collection has not. The old `/watch/` paths have no selectors (upstream: `NewRequestInfo`).
+ * The authorizer's input for a request. A list or watch whose field selector requires one name has that name; a deletion of a
+ * collection has no name. The old `/watch/` paths have no selectors (upstream: `NewRequestInfo`).
  */
 export function authorizationAttributes(
   info: ParsedRequestInfo,
@@ -30,7 +30,7 @@ type Selectors = Pick<ResourceAttributes, "fieldSelector" | "labelSelector"> & {
 function selectorsOf(query: string): Selectors {
   if (!mayHaveParameter(query, "fieldSelector") && !mayHaveParameter(query, "labelSelector")) return {};
   const parameters = parametersOf(query);
-  // A caller who is allowed anyway gets the 400 for one that cannot be parsed.
+  // A selector that cannot be parsed counts as missing. Callers who are allowed without it get its 400 later.
   const labelSelector = selectorTermsIfValid(parseLabelSelector, parameters.get("labelSelector") ?? "") ?? [];
   const labels = labelSelector.length === 0 ? {} : { labelSelector };
   const fieldSelector = selectorTermsIfValid(parseFieldSelector, parameters.get("fieldSelector") ?? "") ?? [];

@@ -10,25 +10,25 @@ const minimumCompressedBytes = 128 * 1024;
 const compress = promisify(gzip);
 
 /**
- * Of the four threads of Node.js, one user may have two: with all of them, hundreds of answers would hold up what writes the audit log
- * and the store. All requests that are under way may wait.
+ * Compression uses at most three of the four threads of Node.js, and two for one user. On all four, hundreds of answers would delay the
+ * writes of the audit log and the store. There is no limit for the answers that wait, because running requests are limited already.
  */
 const threads = new FairQueue({ concurrency: 3, queueLength: 1_000_000 });
 
 interface CompressedFor {
   readonly request: HttpRequest;
-  /** Whose it is. */
+  /** The user of the request, who shares the threads with others. */
   readonly path: SharePath;
 }
 
-/** Compresses a large complete answer when the client accepts gzip, and still waits for it. Returns any other answer unchanged. */
+/** Compresses a large complete answer when the client accepts gzip and is still connected. Returns any other answer unchanged. */
 export async function compressed(response: HttpResponse, { request, path }: CompressedFor): Promise<HttpResponse> {
   const { body } = response;
   if (!isCompressible(body) || !acceptsGzip(request)) return response;
   const turn = threads.enter(path);
   if (turn !== undefined) await turn;
   try {
-    // Its client has left meanwhile.
+    // The client disconnected while the answer waited for a thread.
     if (request.signal.aborted) return response;
     return packed(response, await compress(body, { level: constants.Z_BEST_SPEED }));
   } finally {

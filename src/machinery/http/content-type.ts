@@ -21,8 +21,8 @@ const token = "[\\w!#$%&'*+.^`{|}~-]+";
 const parameter = new RegExp(`[ \\t]*;[ \\t]*(${token})[ \\t]*=[ \\t]*(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, "gy");
 
 /**
- * The format of an object in a request body. Default: JSON. But a browser must name it: without a type it sends what a page of any
- * server likes, with its user's client certificate, and with this type only where the server allows that. Throws a 415.
+ * The format of an object in a request body. Default: JSON. But a browser must name the format: a page of any server can make it send a
+ * body without a type, with its user's client certificate, but a body with one of these types only if this server allows it. Throws a 415.
  */
 export function bodyFormat(headers: Headers): Format {
   if (headers["origin"] !== undefined && contentTypeOf(headers) === "") {
@@ -67,7 +67,7 @@ function formatOf(header: string): Format | undefined {
   return format !== undefined && areParameters(header.slice(type.length)) ? format : undefined;
 }
 
-/** Whether each is well formed, and none has two values. A last `;` may stand alone. */
+/** Whether each parameter is well formed, and none has two values. The text may end with a `;`. */
 function areParameters(text: string): boolean {
   const values = new Map<string, string>();
   let length = 0;
@@ -81,5 +81,5 @@ function areParameters(text: string): boolean {
   return ["", ";"].includes(text.slice(length).trim());
 }
 
-/** A backslash stands for itself before a character that needs none. */
+/** Removes the backslashes that escape characters. Keeps a backslash before a character that needs no escape. */
 const unescaped = (quoted: string): string => quoted.replaceAll(/\\([()<>@,;:\\"/[\]?=])/g, "$1");

@@ -69,7 +69,7 @@ export class FairQueue {
   /** Call it once for each request that entered, when the request has ended. */
   leave(path: SharePath): void {
     this.#running.release(path);
-    // More than one may run now: what one user leaves widens the shares of all.
+    // Several waiting requests may run now, because a free place enlarges the share of every user.
     while (!this.#running.isFull) {
       const next = this.#queue.take((waiting) => this.#running.mayTake(waiting));
       if (next === undefined) return;

@@ -94,7 +94,7 @@ export interface Agreed {
   readonly isPretty: boolean;
 }
 
-/** The kind that a clause asks for in place of the resource's own. What it leaves out is empty. */
+/** The kind that a clause asks for in place of the resource's own. Parameters that the clause omits are empty. */
 export interface RequestedConversion {
   readonly kind: string;
   readonly version: string;
@@ -175,7 +175,7 @@ const endpointNegotiators: Readonly<Record<Endpoint, EndpointNegotiator>> = {
   "object without a table": endpointNegotiator("object without a table"),
 };
 
-/** Empty for a missing header. */
+/** The text of the Accept header. Repeated headers are joined with commas; a missing one is empty. */
 function acceptHeader(headers: Headers): string {
   const value = headers["accept"];
   return value === undefined ? "" : typeof value === "string" ? value : value.join(",");

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../api/user-info.ts";
 
-/** The open watches and their users. A user who is refused from now on loses them too. */
+/** The open watches and their users. `endRefused` ends the watches of users who are refused by now. */
 export class OpenStreams {
   readonly #isRefused: (user: UserInfo) => boolean;
   readonly #streams = new Set<{ readonly user: UserInfo; readonly end: () => void }>();
@@ -9,7 +9,10 @@ export class OpenStreams {
     this.#isRefused = isRefused;
   }
 
-  /** Returns what to call when the stream has ended. A user may have been refused since the request was authenticated. */
+  /**
+   * Returns the function to call when the stream has ended. Ends the stream soon if its user was refused after the request was
+   * authenticated.
+   */
   add(user: UserInfo, end: () => void): () => void {
     const stream = { user, end };
     this.#streams.add(stream);

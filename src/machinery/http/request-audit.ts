@@ -9,8 +9,8 @@ import { parametersOf } from "../registry/query-values.ts";
 /** Records every request. Its promises are awaited. */
 export interface RequestAudit {
   /**
-   * A request has been authenticated, or refused before. Undefined: this one is not recorded. Rejects with an ApiError when
-   * it must not be served, because it cannot be recorded.
+   * Called when a request was authenticated, or was refused before that. Returns undefined when it is not recorded. Rejects with an
+   * ApiError when it must not be served, because it cannot be recorded.
    */
   begin(received: ReceivedRequest): MaybePromise<AuditedRequest | undefined>;
 }
@@ -24,34 +24,34 @@ export interface ReceivedRequest {
   readonly user: UserInfo | undefined;
 }
 
-/** Takes what is done for a request. */
+/** Takes details of a request for the audit log while the request is served. */
 export interface RecordedWork {
   /** Takes annotations, such as those of admission policies. */
   annotate(annotations: Readonly<Record<string, string>>): void;
-  /** Takes the name of the object that a create asks for: its path has none, and neither has the answer when it is refused. */
+  /** Takes the name of the object that a create asks for. The path has no name, nor has the answer of a refused create. */
   nameObject(name: string | undefined): void;
-  /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
+  /** Takes the decoded object of the body, or the decoded patch. Undefined: neither is recorded. */
   readonly recordObject: RecordObject | undefined;
 }
 
-/** One request that is recorded. */
+/** A recorded request. */
 export interface AuditedRequest extends RecordedWork {
-  /** The answer is ready. Never rejects. */
+  /** Called when the answer is ready. Never rejects. */
   answered(answer: RecordedAnswer): MaybePromise<void>;
-  /** The stream of a watch has ended. */
+  /** Called when the stream of a watch has ended. */
   streamEnded(): void;
 }
 
-/** What is recorded is its text: the object may change afterwards. */
+/** Records the object as text at once, so the object may change afterwards. */
 export type RecordObject = (object: unknown) => void;
 
 export interface RecordedAnswer {
-  /** After impersonation. Undefined when the request did not get that far. */
+  /** The user after impersonation. Undefined when the request was refused before. */
   readonly acting: RequestActor | undefined;
   readonly decision: Decision | undefined;
-  /** Before its body is compressed. */
+  /** The answer with its uncompressed body. */
   readonly response: HttpResponse;
-  /** The answer is that of a bug. */
+  /** Whether a bug caused the answer. */
   readonly isPanic: boolean;
 }
 

@@ -44,7 +44,7 @@ export interface AuthorizedRequest extends TurnTaker {
 
 export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<HttpResponse>;
 
-/** What the steps of a request are, in the order in which they run. */
+/** The steps of a request, in the order in which they run, and what they need. */
 export interface ChainOptions {
   /**
    * Waits until this process's cache contains every write that was acknowledged before the call, also writes of other
@@ -65,7 +65,7 @@ export interface ChainOptions {
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
-  /** Warnings for the sender about its credentials. Without a user, they are why there is none. */
+  /** Warnings for the sender about its credentials. Without a user, they say why the sender is not known. */
   identityWarnings(request: HttpRequest, user: UserInfo | undefined): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
   readonly handleResource: HandleResource;
@@ -89,8 +89,8 @@ const shortQueryLength = 2 * 1024;
  * rejects.
  *
  * A request for the API begins only on a fresh cache, so a token, role or account that was deleted through one process is
- * deleted for all of them. The request remembers it: on etcd, to ask again is most of the time of a read. Health checks and
- * metrics do not wait: they must answer while the store is unavailable.
+ * deleted for all of them. The request remembers that the cache is fresh, because on etcd a second check would take most of the time of a
+ * read. Health checks and metrics do not wait: they must answer while the store is unavailable.
  */
 export function createRequestChain(options: ChainOptions): Handler {
   const answer = async (request: HttpRequest, trace?: RequestTrace): Promise<HttpResponse> => {
@@ -159,7 +159,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const refusal = error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle });
       response = plain = errorResponse(refusal, request);
     }
-    // A stream leaves at its end.
+    // A stream keeps its place in the queue until it ends.
     if (isWholeBody(plain.body)) lifecycle.leave();
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, plain);
     return finish(options, { lifecycle, response });
@@ -171,7 +171,7 @@ export function createRequestChain(options: ChainOptions): Handler {
   };
 }
 
-/** A class and no closure, which would keep more in memory for each request. */
+/** A class, because a closure would take more memory for each request. */
 class Sender implements RequestSender {
   readonly user: UserInfo;
   readonly #request: HttpRequest;
@@ -188,7 +188,7 @@ class Sender implements RequestSender {
   }
 }
 
-/** Says what a request asks for. Throws a 400 for one that cannot be read. */
+/** Parses what a request asks for. Throws a 400 for a malformed request. */
 function parseRequest(request: HttpRequest): ParsedRequestInfo {
   refuseMalformedHeaders(request.headers);
   if (request.isWebSocket === true) refuseHandshake(request);
@@ -210,7 +210,7 @@ function finish(
     : { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
 }
 
-/** The same stream. Its start and its end are reported, the end to the audit log too. */
+/** The stream with reports of its start and its end. The end goes to the audit log too. */
 const withHooks = (
   body: StreamBody,
   { lifecycle, onStreamStarted }: Pick<ChainOptions, "onStreamStarted"> & { readonly lifecycle: RequestLifecycle },
@@ -234,7 +234,7 @@ interface RoutedRequest extends TurnTaker {
   readonly info: ParsedRequestInfo;
 }
 
-/** Paths that no router knows, though they can be read: the core group has no path below `/apis`. */
+/** Paths that begin with an empty segment, or name an empty group: the core group has no path below `/apis`. No route matches them. */
 const hasEmptyBeginning = /^\/(?:apis\/)?\//;
 
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
@@ -261,11 +261,11 @@ interface BoundedRequest {
   readonly user: UserInfo;
 }
 
-/** The bound that a request keeps. Undefined: it is exempt. */
+/** The limit on simultaneous requests that holds for a request. Undefined: the request is exempt. */
 function boundFor(options: ChainOptions, { request, info, user }: BoundedRequest): RequestBound | undefined {
   if (isExempt(info, user)) return undefined;
   const { kind, verb } = info;
-  // The loops need their watches, and are few.
+  // The watches of this process are exempt: its control loops need them, and are few.
   if (verb === "watch") return request.inProcess === undefined ? options.watches.of(request) : undefined;
   // A request that waits for its turn would hold up the other requests of its transaction.
   if (request.inProcess?.transaction !== undefined) return undefined;

@@ -24,13 +24,13 @@ export interface AnsweredRequest extends Omit<ReceivedRequest, "user"> {
   /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
   readonly isServed: boolean;
   readonly seconds: number;
-  /** How much of them the request waited for its turn, because others ran. */
+  /** How many of these seconds the request waited for other requests to end. */
   readonly queuedSeconds: number;
   /** The id of the request's trace. Undefined: none was exported. */
   readonly traceId: string | undefined;
 }
 
-/** What is known about a request so far, and what it has while it runs. */
+/** What is known about a request so far, with its trace, its audit record and its place among the running requests. */
 export class RequestLifecycle {
   readonly request: HttpRequest;
   /** Undefined: nothing is traced. */
@@ -48,7 +48,7 @@ export class RequestLifecycle {
   audited: AuditedRequest | undefined;
   #isAuditBegun = false;
   #queuedSeconds = 0;
-  /** What it leaves at its end. Undefined: it is exempt, or did not get that far. */
+  /** The place that the request gives back at its end. Undefined: it is exempt, or did not get that far. */
   #entered: { readonly bound: RequestBound; readonly path: SharePath } | undefined;
 
   constructor(request: HttpRequest, trace: RequestTrace | undefined) {
@@ -57,7 +57,10 @@ export class RequestLifecycle {
     this.auditId = auditIdOf(request);
   }
 
-  /** Undefined: the request may run now; otherwise wait first. Throws a 429 when the user may have no more. */
+  /**
+   * Takes a place for the request. Returns undefined when the request may run now, otherwise a promise that resolves when it may. Throws a
+   * 429 when its user may have no more places.
+   */
   enter(bound: RequestBound, path: SharePath): Promise<void> | undefined {
     const turn = bound.enter(path);
     this.#entered = { bound, path };
@@ -73,7 +76,7 @@ export class RequestLifecycle {
     if (this.request.signal.aborted) throw badRequest("the client is gone");
   }
 
-  /** Call it once, at the end. */
+  /** Gives the place of the request back. Call it once, at the end. */
   leave(): void {
     this.#entered?.bound.leave(this.#entered.path);
   }
@@ -87,7 +90,7 @@ export class RequestLifecycle {
 
   /** `response`: before its body is compressed. */
   async recordAnswer(audit: RequestAudit, response: HttpResponse): Promise<void> {
-    // It could not be parsed, or authentication failed.
+    // The request could not be parsed, or authentication failed.
     if (!this.#isAuditBegun) await this.beginAudit(audit);
     const { acting, decision, isPanic } = this;
     await this.audited?.answered({ acting, decision, isPanic, response });
@@ -117,7 +120,7 @@ export class RequestLifecycle {
   }
 }
 
-/** Each event of the request in the audit log has its id. */
+/** In UTF-16 units. Longer ids are cut, because each audit event of the request contains the id. */
 const longestAuditId = 1024;
 
 /**

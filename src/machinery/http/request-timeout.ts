@@ -5,7 +5,8 @@ import { timeQuoted } from "../schema/go-time.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
- * Refuses a `timeout` that is no duration of Go's, as upstream does before it asks who the caller is. Watches do not have one.
+ * Refuses a `timeout` that Go cannot parse as a duration, as upstream does before it authenticates the caller. The `timeout` of a watch is
+ * ignored. Throws a 400.
  */
 export function refuseMalformedTimeout({ query }: Pick<HttpRequest, "query">, info: ParsedRequestInfo): void {
   if (!mayHaveParameter(query, "timeout") || (info.kind !== "path" && info.verb === "watch")) return;
@@ -13,7 +14,7 @@ export function refuseMalformedTimeout({ query }: Pick<HttpRequest, "query">, in
   if (fault !== undefined) throw badRequest(`invalid timeout specified in the request URL - time: ${fault}`);
 }
 
-/** What is right at the beginning: each amount with its unit. */
+/** The longest valid beginning of a duration: amounts, each with its unit. */
 const wholeAmounts = /^[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[nuµμm]s|[smh])(?![^.\d]))*/;
 
 const nanosecondsOfUnit: Readonly<Record<string, number>> = {

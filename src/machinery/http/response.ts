@@ -67,7 +67,7 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
           body: encodeEnvelope(compiledStatus.protobuf, statusOf(error)),
         }
       : textResponse(statusOf(error), { request, status: error.code, mediaType });
-  // The message quotes the caller's path.
+  // The message quotes the caller's path, which a browser must not show as HTML.
   if (error.code === 403) response.headers["x-content-type-options"] = "nosniff";
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
   return { ...response, audited: { error } };

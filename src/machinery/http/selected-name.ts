@@ -5,8 +5,8 @@ import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
- * The request with the name that a list or a watch of one object has through its field selector, for rules that name objects (upstream:
- * `NewRequestInfo`). The old `/watch/` paths have no selectors, and a deletion of a collection has no name.
+ * The request of a list or a watch with the name that its field selector requires, so that rules with names of objects match it
+ * (upstream: `NewRequestInfo`). The old `/watch/` paths have no selectors, and a deletion of a collection has no name.
  */
 export function withSelectedName(info: ParsedRequestInfo, query: string): ParsedRequestInfo {
   if (query === "" || info.kind === "path" || info.name !== "" || info.isWatchPath) return info;

@@ -30,9 +30,8 @@ export class ServedResources {
   }
 
   /**
-   * The verbs at a path; none for an unknown path. A path through a namespace never reaches a cluster-scoped resource.
-   * Another path reaches a namespaced resource only with lists and watches. A GET that leaves the name before a subresource
-   * empty is a list or a watch.
+   * The verbs at a path; none for an unknown path. A path through a namespace never reaches a cluster-scoped resource. A path without a
+   * namespace reaches a namespaced resource only with lists and watches. A GET whose name before a subresource is empty is a list or watch.
    */
   verbsAt(target: ResourceTarget): readonly string[] {
     const served = this.#resources.get(target.group)?.get(target.version)?.get(target.resource);
@@ -83,6 +82,6 @@ function isScopeMet(
   { isWatchPath, isBelowNamespace, namespace, name }: ResourceTarget,
 ): boolean {
   if (scope === "Cluster") return !isBelowNamespace;
-  // A watch of one name is a watch of one key.
+  // A watch of one object watches one key, which contains the namespace.
   return name === "" || (isWatchPath ? namespace !== "" : isBelowNamespace);
 }

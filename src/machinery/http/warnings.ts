@@ -2,7 +2,7 @@ import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import { shortened } from "../api/format-value.ts";
 
-/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
+/** The limit for all warnings of an answer together, in bytes: proxies refuse larger headers (upstream's bound). */
 const maximumWarningBytes = 4096;
 
 /** Collects the sentences for an answer's Warning headers; each is sent once. */

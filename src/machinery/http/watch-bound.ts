@@ -4,26 +4,29 @@ import { FairShare } from "../scheduling/fair-share.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 import { parametersOf } from "../registry/query-values.ts";
 
-/** What limits how many requests there are at once. */
+/** Limits the number of simultaneous requests. */
 export interface RequestBound {
-  /** Undefined: the request may run now; otherwise wait first. Throws a 429 when the user may have no more. */
+  /**
+   * Takes a place for a request. Returns undefined when the request may run now, otherwise a promise that resolves when it may. Throws a
+   * 429 when the user may have no more places.
+   */
   enter(path: SharePath): Promise<void> | undefined;
-  /** Call it once for each request that entered, when it has ended. */
+  /** Gives a place back. Call it once for each request that entered, when the request has ended. */
   leave(path: SharePath): void;
 }
 
-/** A watch does not wait. */
+/** The bound of a watch, which never has to wait: it may start at once or is refused. */
 interface BoundWatch extends RequestBound {
   enter(path: SharePath): undefined;
 }
 
-/** The share of the open watches that one user may have. Watches stay, so most of them are for others. */
+/** The share of the places that one user may have. Watches stay open for long, so most places are kept for other users. */
 const sharePerUser = 0.25;
 
-/** Watches end after minutes: clients that ask again at once would only make work. */
+/** Watches end after minutes, so a client that asks again at once would only be refused again. */
 const retryAfterSeconds = 10;
 
-/** What a watch takes in memory, about. */
+/** The approximate memory of a watch. */
 const bytesOfWatch = 12 * 1024;
 /** A parsed selector takes up to so many bytes for each of its characters. */
 const bytesOfSelectorCharacter = 160;
@@ -31,7 +34,7 @@ const bytesOfOtherCharacter = 2;
 
 type Kept = Pick<HttpRequest, "query" | "headers">;
 
-/** How many watches one counts as. It keeps its request: the query, the headers, and the selectors in parsed form. */
+/** How many places a watch takes. It keeps its request in memory: the query, the headers, and the parsed selectors. */
 function placesOf({ query, headers }: Kept): number {
   const parameters = parametersOf(query);
   const selectors = [parameters.get("labelSelector"), parameters.get("fieldSelector")].join("");
@@ -44,8 +47,8 @@ function placesOf({ query, headers }: Kept): number {
 }
 
 /**
- * Limits the number of open watches, each of which takes memory (about 12 KiB) for as long as it is open. One with long selectors or
- * headers counts as several. One user may have a quarter of those that the others leave.
+ * Limits the number of open watches, each of which takes memory (about 12 KiB) for as long as it is open. A watch with long selectors or
+ * headers counts as several. One user may have a quarter of the places that the others leave.
  */
 export class WatchBound {
   readonly #share: FairShare;

@@ -4,10 +4,10 @@ import { addressPath } from "../../scheduling/share-path.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
 import { endsOf } from "./ends-of.ts";
 
-/** For whom what comes from an address counts, when it is not known yet whose it is. */
+/** The sharer for requests and bytes from an address while their user is not known. */
 export const pathOfAddress = (address: string): SharePath => addressPath(addressKey(address));
 
-/** The same for one connection: those of an address share as one, and then among themselves. */
+/** The sharer for one connection. All connections of an address are one sharer, and share among themselves. */
 export const pathOfConnection = (socket: Socket): SharePath => [
   ...pathOfAddress(socket.remoteAddress ?? ""),
   `connection/${endsOf(socket)}`,

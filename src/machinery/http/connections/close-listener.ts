@@ -18,14 +18,15 @@ export interface ClosingListener {
 }
 
 /**
- * A connection without a request stays open for this long: its handshake may be under way, or a request, and HTTP/1.1 cannot tell a
- * client that nobody will take it. The answer ends the connection.
+ * A connection without a request stays open for this long, because a handshake or a request may be under way, and HTTP/1.1 has no way to
+ * say that a request was not processed. The answer to such a request ends the connection.
  */
 const lastRequestMilliseconds = 1000;
 
 /**
- * A client of HTTP/2 that got an answer within so many seconds may still read it from the kernel. Its next window update would be answered
- * with a reset, which takes the rest from it. Its connection stays open until it closes it, or until it has had that long.
+ * For so many seconds after an answer, a client of HTTP/2 may still read it from its kernel. If the connection were closed, the client's
+ * next window update would get a TCP reset, which discards the unread rest of the answer. So the connection stays open until the client
+ * closes it, or for this time.
  */
 const readingSeconds = 5;
 
@@ -39,16 +40,16 @@ export async function closeListener(
   context.isClosing = true;
   for (const session of sessions.keys()) session.close();
   for (const exchange of context.open) if (exchange.isStream) exchange.end();
-  // Connections that wait to be accepted would be reset with the port: the next turn of the loop accepts them.
+  // Closing the port resets connections that wait to be accepted. The next turn of the event loop accepts them first.
   if (graceMilliseconds > 0) await nextTurn();
-  // Not the method of HTTP servers, which also closes idle connections.
+  // Not the `close` of HTTP servers, which also closes idle connections.
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
   let cancelIdle = (): void => {};
   const endIdle = (): void => {
     const areBusy = busyEnds(listener);
     for (const socket of sockets) {
       const ends = endsOf(socket);
-      // The last answer may still be on its way to one that was busy.
+      // A client that was busy may not have received its last answer yet.
       if (!areBusy.has(ends) && !wereBusy.has(ends)) socket.destroy();
     }
     wereBusy = areBusy;
@@ -56,11 +57,11 @@ export async function closeListener(
   };
   const endIdleLater = (): void => {
     cancelIdle();
-    // In the next turn of the event loop: a busy one has not read yet what has come.
+    // As an immediate: when the event loop is late, timers run before it reads what clients have sent.
     cancelIdle = schedule(() => setImmediate(endIdle), Math.min(lastRequestMilliseconds, graceMilliseconds));
   };
   endIdleLater();
-  // A client whose handshake was under way has as long for its request.
+  // A client whose handshake was under way gets the same time for its request.
   server.on("secureConnection", endIdleLater);
   const cancelCut = schedule(() => {
     for (const socket of sockets) socket.destroy();

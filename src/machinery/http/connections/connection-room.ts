@@ -8,10 +8,10 @@ export interface ConnectionLimits {
   readonly connectionsPerAddress: number;
 }
 
-/** How much a client loses when its connection is ended for another. `everything`: it is not ended. */
+/** How much a client loses when its connection is ended to make room for a new one. `everything`: the connection is never ended. */
 export type Loss = "nothing" | "little" | "much" | "everything";
 
-/** Least first. */
+/** In ascending order. */
 const bearableLosses: readonly Loss[] = ["nothing", "little", "much"];
 
 interface ConnectionRoomOptions {
@@ -22,13 +22,13 @@ interface ConnectionRoomOptions {
   readonly onEnded?: (taken: Socket) => void;
 }
 
-/** How many connections are looked at in order to end one for a new one. Those after them are looked at for the next. */
+/** How many connections are examined to choose the one that ends. The choice for the next new connection continues after them. */
 const looksForRoom = 100;
 
 /**
- * Room for open connections, also for those that never complete their TLS handshake. Where it is full, in all or for one address, a new
- * connection ends the oldest of those whose clients lose least: who holds connections open, from however many addresses, keeps nobody else
- * out.
+ * Limits the open connections, also those that never complete their TLS handshake. At the limit for all or for one address, a new
+ * connection ends the oldest of the connections whose clients lose least. So a client that holds connections open, from any number of
+ * addresses, cannot keep others out.
  */
 export class ConnectionRoom {
   readonly #options: ConnectionRoomOptions;
@@ -39,12 +39,12 @@ export class ConnectionRoom {
     this.#options = options;
   }
 
-  /** All that are in it. */
+  /** All connections that have a place. */
   get sockets(): ReadonlySet<Socket> {
     return this.#sockets;
   }
 
-  /** Keeps a place for a connection until it is closed. Returns false, and keeps none, when none can be made. */
+  /** Keeps a place for a connection until it is closed. Returns false when no place is free and none can be freed. */
   takes(socket: Socket): boolean {
     const { limits, onEnded } = this.#options;
     const address = addressOf(socket);
@@ -63,7 +63,7 @@ export class ConnectionRoom {
     return true;
   }
 
-  /** Ends one of these connections. Returns whether it has. */
+  /** Ends one of these connections. Returns false when none may be ended. */
   #endOne(sockets: Set<Socket>): boolean {
     const found = new Map<Loss, Socket>();
     let looks = 0;
@@ -72,13 +72,13 @@ export class ConnectionRoom {
       const loss = this.#options.lossOf?.(socket) ?? "nothing";
       if (!found.has(loss)) found.set(loss, socket);
       if (loss === "nothing") break;
-      // Behind the others.
+      // Moves the socket behind the others.
       sockets.delete(socket);
       sockets.add(socket);
     }
     const [ended] = bearableLosses.flatMap((loss) => found.get(loss) ?? []);
     if (ended === undefined) return false;
-    // It closes later, and more may come before.
+    // Its close event comes later, and more connections may come before that.
     this.#remove(ended);
     ended.destroy();
     return true;
@@ -92,11 +92,11 @@ export class ConnectionRoom {
     if (ofAddress?.size === 0) this.#byAddress.delete(address);
   }
 
-  /** Ends all of them. */
+  /** Ends all connections. */
   clear(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 }
 
-/** As it was when the connection was new: Node.js keeps it. */
+/** The key of the client's address. Node.js keeps the address that the connection had at its beginning. */
 const addressOf = (socket: Socket): string => addressKey(socket.remoteAddress ?? "");

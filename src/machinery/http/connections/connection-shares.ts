@@ -3,10 +3,10 @@ import type { SharePath } from "../../scheduling/share-path.ts";
 import { addressKey } from "./client-address.ts";
 import type { ConnectionLimits } from "./connection-room.ts";
 
-/** What one user may have of the connections that the others leave. */
+/** The share that one user may have of the connections that the other users leave. */
 const sharePerUser = 0.75;
 
-/** What users with a name may have of all connections, and of those of each address, which many may share behind a load balancer. */
+/** Limits each named user's share of all connections, and of those of one address, which many users have behind a load balancer. */
 export class ConnectionShares {
   readonly #limits: ConnectionLimits;
   readonly #ofAll: FairShare;
@@ -17,7 +17,7 @@ export class ConnectionShares {
     this.#ofAll = new FairShare({ places: limits.connections, sharePerUser });
   }
 
-  /** Takes a place in both for a connection of a user. Returns what gives it back. Undefined: the user has as many as it may have. */
+  /** Takes a place in both shares for a connection. Returns the function that gives it back. Undefined: the user may have no more. */
   take(address: string, path: SharePath): (() => void) | undefined {
     const key = addressKey(address);
     const places = this.#limits.connectionsPerAddress;

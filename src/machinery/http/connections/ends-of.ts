@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * Both ends of an open connection. The socket below TLS and the one above it have the same. Two connections of a client's address and port
- * are told apart by the server's address.
+ * The addresses of both ends of an open connection. The socket below TLS and the TLS socket have the same ends. The server's address tells
+ * two connections of the same client address and port apart.
  */
 export const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;

@@ -24,7 +24,7 @@ export interface ExchangeContext {
   readonly unsent: UnsentAnswers;
   /** Seconds since the listener started, counted by its sweep. This clock is free to read. */
   readonly tick: { seconds: number };
-  /** The listener closes: what ends now ends for this reason. */
+  /** Whether the listener is closing. Streams that end then end for this reason. */
   isClosing: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface ExchangeOptions {
   readonly connection: Connection;
 }
 
-/** Who waits for a body. */
+/** The receiver of a request's body. */
 export interface RequestBodyReader {
   readonly maximumBytes: number;
   readonly whole: (body: Buffer) => void;
@@ -66,7 +66,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** The second in which its deadline begins to run. */
   startedAtSecond: number;
   protected readonly context: ExchangeContext;
-  /** Set once the body is read: ends the wait for the rest of it. Does nothing when the body has come. */
+  /** Set when the reading of the body begins: ends the wait for its rest. Does nothing once the body is complete. */
   protected failBody: ((reason: Error) => void) | undefined;
   #abortController: AbortController | undefined;
   #isClosed = false;
@@ -97,12 +97,12 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Ends the exchange immediately, even when the answer is half sent. */
   abstract destroy(): void;
 
-  /** How long the body is, as far as the head says. Undefined: there is none. */
+  /** The length of the body that the head declares, in bytes. 0: the head does not say it. Undefined: the request has no body. */
   protected get declaredBodyBytes(): number | undefined {
     return undefined;
   }
 
-  /** Reads the body. Called once, and not without one. */
+  /** Reads the body. Called at most once, and only for requests with a body. */
   protected receiveBody(_reader: RequestBodyReader): void {}
 
   readBody(lowerMaximumBytes = Infinity): Promise<Buffer> {
@@ -129,17 +129,17 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     return this.#streamSink !== undefined;
   }
 
-  /** An open watch has none. */
+  /** An open watch has no deadline. */
   get hasDeadline(): boolean {
     return !this.isStream || this.#isEnded;
   }
 
-  /** The last second in which the client read of its stream, or had read everything. Call it every second. */
+  /** The last second in which the client read from its stream, or had read everything. Call it every second. */
   readAtSecond(nowSecond: number): number {
     return this.#streamSink?.readAtSecond(nowSecond) ?? nowSecond;
   }
 
-  /** Asks the handler for the answer, at once or after its turn has come. */
+  /** Asks the handler for the answer, at once or when `turn` resolves. */
   run(turn?: Promise<void>): void {
     this.context.open.add(this);
     if (turn === undefined) this.#handle();
@@ -158,7 +158,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     );
   }
 
-  /** The handler has done all that it does. What a client sent must not stay in memory until that client reads its answer. */
+  /** Called when the handler has finished: a request must not stay in memory until its client has read the answer. */
   #forgetRequest(): void {
     this.path = "";
     this.query = "";
@@ -177,7 +177,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   #answer(response: HttpResponse): void {
     const { body } = response;
     if (this.#isClosed || this.#hasAnswered) {
-      // Whoever made a stream is told of its end, also when nobody is left to read it.
+      // The stream must be started and stopped once, also when no client is left to read it.
       if (!isWholeBody(body)) body.start(discardingSink)();
       return;
     }
@@ -203,7 +203,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#stop();
     if (this.#isClosed || this.#isEnded) return;
     this.#isEnded = true;
-    // What a slow reader has not taken is in memory: from now on it has a deadline. `open` has the oldest first.
+    // The bytes that a slow client has not read are in memory, so it has a deadline from now on. `open` has the oldest exchange first.
     this.startedAtSecond = this.context.tick.seconds;
     this.context.open.delete(this);
     this.context.open.add(this);
@@ -220,14 +220,14 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#tryToAnswer(errorResponse(error, this));
   }
 
-  /** The connection has finished with this exchange. */
+  /** Called when the connection has finished with this exchange. */
   protected closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.context.open.delete(this);
     this.context.unsent.remove(this);
     this.#stop();
-    // What was answered whole has no work left to abort.
+    // A complete answer leaves no work to abort.
     if (!this.#hasAnswered || this.isStream) this.#abortController?.abort(aborted);
   }
 
@@ -243,5 +243,5 @@ const aborted = new DOMException("This operation was aborted", "AbortError");
 
 const deadlinePassed = (): ApiError => timeout("Timeout: request did not complete within the allotted timeout");
 
-/** The client left before its request was whole. */
+/** The client disconnected before it had sent its whole request. */
 export const incompleteBody = (): Error => badRequest("the request's body broke off");

@@ -5,7 +5,7 @@ import { endsOf } from "./ends-of.ts";
 /** The words of Go's net/http. */
 const plainHttpAnswer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/** Ends connections whose handshake fails. A client that has sent a request of HTTP without TLS is told so. */
+/** Ends connections whose handshake fails. A client that has sent an HTTP request without TLS gets an answer that says so. */
 export function endFailedHandshakes(server: Server): void {
   // Node.js reports a failure with its TLS socket, which can no longer write.
   const byEnds = new Map<string, Socket>();
@@ -17,7 +17,7 @@ export function endFailedHandshakes(server: Server): void {
     });
   });
   server.on("tlsClientError", (error: NodeJS.ErrnoException, tlsSocket) => {
-    // Before the end of the TLS socket, which ends the other one.
+    // Before the TLS socket is destroyed, which also ends the socket below it.
     if (error.code === "ERR_SSL_HTTP_REQUEST") byEnds.get(endsOf(tlsSocket))?.end(plainHttpAnswer);
     tlsSocket.destroy();
   });

@@ -5,42 +5,42 @@ import { pathOfAddress } from "./client-address.ts";
 import { endsOf } from "./ends-of.ts";
 import { startReading, stopReading } from "./socket-reading.ts";
 
-/** The first half of a handshake takes a quarter of a millisecond: so many take about as long as a turn. */
+/** How many handshakes begin in a turn. The first half of a handshake takes a quarter of a millisecond. */
 const takenInTurn = 16;
 
-/** The second half takes half a millisecond. */
+/** How many handshakes are read on in a turn. The second half takes half a millisecond. */
 const readInTurn = 2;
 
 /**
- * A turn that has read an expensive chain of certificates takes longer than this. OpenSSL checks the signatures of what clients bring: for
- * 0.7 seconds with the RSA keys that take longest. Node.js has no bound for a chain: OpenSSL takes 100 KiB, and they are read in one turn.
+ * A turn that has read an expensive chain of certificates takes longer than this. OpenSSL checks the signatures of a client's chain, which
+ * takes up to 0.7 seconds with the slowest RSA keys. Node.js cannot limit a chain: OpenSSL accepts 100 KiB, and reads them in one turn.
  */
 const longTurnMilliseconds = 20;
 
 /**
- * While a handshake is not read, nothing tells that its client has sent more: it is read again after a pause, which is this part of the
- * time since it began. So a client is hardly delayed, and one that sends nothing is read seventy times until the time for its handshake
- * is over.
+ * While a connection is not read, nothing reports that its client has sent more. So it is read again after a pause, which is this part of
+ * the time since its handshake began. This hardly delays a client, and a client that sends nothing is read seventy times until the time
+ * for its handshake is over.
  */
 const partOfTimeTaken = 1 / 8;
 
 /** A handshake that has begun and not ended. */
 interface Handshake {
-  /** The one below TLS. */
+  /** The socket below TLS. */
   readonly socket: Socket;
   readonly ends: string;
   readonly begunAtMilliseconds: number;
 }
 
 /**
- * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn: hundreds of
- * clients come back together after an outage, and one that is hostile can make each handshake expensive. Addresses take turns.
+ * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn, but hundreds of
+ * clients reconnect together after an outage, and a hostile client can make each handshake expensive. The clients' addresses take turns.
  *
- * A handshake begins when its first bytes have come: a client of TLS 1.2 can send its chain with them. What the client sends next, only
- * the kernel knows of: each handshake is read for a turn, and then not for a while.
+ * A handshake waits from its first bytes on, because a client of TLS 1.2 can send its chain with them. Only the kernel knows whether the
+ * client has sent more, so each handshake is read for a turn, and then not for a while.
  */
 export class HandshakeTurns {
-  /** Each begins a handshake, or reads one that has begun. Some may have closed. */
+  /** Steps that begin a handshake, or read one that has begun. Some of the connections may have closed. */
   readonly #waiting = new RoundRobinQueue<() => void>();
   readonly #secondsForFirstBytes: number;
   readonly #underWay = new Map<string, Handshake>();
@@ -52,7 +52,7 @@ export class HandshakeTurns {
     this.#secondsForFirstBytes = secondsForFirstBytes;
   }
 
-  /** Calls `begin`, after which others care for the socket, or ends the connection: it has closed, failed, or sent nothing in time. */
+  /** Calls `begin` in the socket's turn; the caller then handles the socket. Ends a connection that fails or sends nothing in time. */
   add(socket: Socket, begin: () => void): void {
     const destroy = (): void => void socket.destroy();
     socket.on("error", destroy);
@@ -68,12 +68,12 @@ export class HandshakeTurns {
     });
   }
 
-  /** Whether the client of a connection has begun its handshake, which has not ended. `socket`: the one below TLS. */
+  /** Whether the handshake of a connection has begun and not ended. `socket`: the socket below TLS. */
   hasBegun(socket: Socket): boolean {
     return socket.readableLength > 0 || this.#underWay.has(endsOf(socket));
   }
 
-  /** The handshake of this connection has ended: from now on it is read as it comes. `socket`: of TLS, or below it. */
+  /** Call it when the handshake of a connection has ended: its bytes are then read at once. `socket`: the TLS one, or the one below it. */
   hasEnded(socket: Socket): void {
     const handshake = this.#underWay.get(endsOf(socket));
     if (handshake === undefined) return;
@@ -86,7 +86,7 @@ export class HandshakeTurns {
     const handshake = { socket, ends, begunAtMilliseconds: performance.now() };
     this.#underWay.set(ends, handshake);
     socket.once("close", () => this.#remove(handshake));
-    // Node.js reads the first bytes, and begins to read the connection, when what runs now has ended.
+    // Node.js reads the first bytes, and begins to read the connection, after the code that runs now.
     process.nextTick(() => this.#readLater(handshake));
   }
 
@@ -133,13 +133,13 @@ export class HandshakeTurns {
         return process.nextTick(takeNext);
       }
       this.#isGivingTurns = taken > 0;
-      // Before it runs immediates, Node.js reads what is read in this turn.
+      // Node.js reads the connections of this turn before it runs immediates.
       if (this.#isGivingTurns) setImmediate(endTurn);
     };
     const endTurn = (): void => {
       for (const handshake of this.#read) this.#readLater(handshake);
       this.#read.clear();
-      // After a long turn, those who have connections get as much time.
+      // After a long turn, the open connections get as much time.
       if (isLong()) systemSchedule(this.#giveTurn, performance.now() - startedAt);
       else setImmediate(this.#giveTurn);
     };

@@ -45,7 +45,7 @@ export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly handshakeSeconds: number;
   /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;
-  /** What large answers and streams may take in memory until clients read them: then those that were not read for the longest time end. */
+  /** How many bytes of large answers and streams may wait for clients to read them. Above it, those that were not read for longest end. */
   readonly unsentBytes: number;
 }
 
@@ -105,7 +105,7 @@ export interface Listener {
   setCertificate(certificate: ServingCertificate): void;
   /**
    * Stops accepting connections, ends watches, waits for running requests up to the grace period, then closes what is
-   * left. Every request that a client can have sent is answered, or refused in a way that says that nobody took it.
+   * left. Every request that a client can have sent is answered, or refused in a way that says that it was not processed.
    */
   close(options: { readonly graceMilliseconds: number }): Promise<void>;
   /** The number of open watches. */
@@ -239,9 +239,9 @@ function createHttpsServer(
 }
 
 /**
- * An idle client loses little: it connects again. A busy one loses its answers, but those without a name, and one user with more than
- * its share, could hold all places. A handshake under way loses as much: if it lost less, whoever opens connections fast could end
- * each of them.
+ * How much a client loses when its connection ends. An idle client loses little, because it can connect again. A busy client loses its
+ * answers, but clients without a name, or of a user with more than its share, could hold all places. A handshake under way counts as
+ * much as these: otherwise a client that opens connections fast could end every handshake.
  */
 function lossOf(socket: Socket, { served, handshakes }: Pick<ListenerParts, "served" | "handshakes">): Loss {
   const connection = served.get(endsOf(socket));
@@ -305,7 +305,7 @@ function serveBothProtocols(parts: ListenerParts): void {
     }
     const waitingRequests = (): WaitingRequests => (connection.waiting ??= new WaitingRequests(socket));
     const onRequest = (stream: Http2Stream, head: RequestHead): void => {
-      // One read brings hundreds, and many connections are read in one turn of the event loop.
+      // One read may bring hundreds of requests, and one turn of the event loop reads many connections.
       const waiting = mustWaitForTurn() ? waitingRequests() : undefined;
       if (waiting?.hasRoom === false) {
         tooManyWait(connection);
@@ -317,7 +317,7 @@ function serveBothProtocols(parts: ListenerParts): void {
     readInTurns(socket, { waiting: waitingRequests, read: (bytes) => session.read(bytes) });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));
-    // Its handshake was under way when the listener began to close: its requests are refused as not taken.
+    // The handshake was under way when the listener began to close: the requests are refused as not processed.
     if (context.isClosing) session.close();
   });
   endFailedHandshakes(server);

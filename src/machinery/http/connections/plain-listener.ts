@@ -21,7 +21,7 @@ export interface PlainRequest {
   /** The path as the client sent it, without the query. */
   readonly path: string;
   readonly headers: Headers;
-  /** The body, or as much of it as is one byte longer than allowed. May be called once. Rejects when it is cut off. */
+  /** Resolves with the body, cut after `longestBytes` + 1 bytes. May be called once. Rejects when the client breaks the body off. */
   readBody(longestBytes: number): Promise<Buffer>;
 }
 

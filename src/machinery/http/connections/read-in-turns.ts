@@ -4,17 +4,17 @@ import { readOnlyWhileFlowing } from "./socket-reading.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 interface InTurns {
-  /** What can keep the connection from being read. */
+  /** The waiting requests of the connection, which can pause its reading. */
   readonly waiting: () => WaitingRequests;
   readonly read: (bytes: Buffer) => void;
 }
 
 /**
- * Passes on what comes on a connection. One turn of the event loop reads all connections that have sent something. When it has taken as
- * long as a turn, what comes on others waits for the turns of their addresses, and they are not read until then.
+ * Passes on the bytes of a connection. One turn of the event loop reads all connections on which bytes have come. Once it has taken as long
+ * as a turn may take, the bytes of further connections wait for the turns of their addresses, and until then these are not read.
  */
 export function readInTurns(socket: Socket, { waiting, read }: InTurns): void {
-  /** Whether what comes next has waited for a turn: then it is read, however much else has come in this turn of the event loop. */
+  /** Whether the next bytes have waited for a turn: they are then read, however long this turn of the event loop has taken. */
   let hasTurn = false;
   readOnlyWhileFlowing(socket);
   socket.on("data", (bytes: Buffer) => {

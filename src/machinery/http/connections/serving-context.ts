@@ -12,7 +12,7 @@ export interface ServingCertificate {
 /** What a listener offers in a TLS handshake. */
 export interface TlsProtocol {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names, separated by colons, those of TLS 1.3 too. The first one that the client has is used. Default: the runtime's. */
+  /** OpenSSL's names, also of TLS 1.3, separated by colons. The first one that the client supports is used. Default: the runtime's. */
   readonly ciphers?: string;
   /** OpenSSL's names of the groups for the key exchange, separated by colons. Default: the runtime's. */
   readonly ecdhCurve?: string;
@@ -38,8 +38,8 @@ export const servingContextOptions = (
 /** The context of a certificate for server names. Throws when certificate and key do not match. */
 export function createNamedContext(certificate: ServingCertificate, protocol: TlsProtocol): SecureContext {
   const secureContext = createSecureContext(servingContextOptions(certificate, protocol));
-  // The first server socket of a context sets the protocols to choose from. Without it, a handshake that asks the client
-  // for another key share (RFC 8446 4.1.4) would end without HTTP/2, because it goes on with this context.
+  // The first server socket of a context sets the protocols to choose from. Without it, a handshake with a HelloRetryRequest
+  // (RFC 8446 4.1.4) would not negotiate HTTP/2, because it continues with this context.
   new TLSSocket(new PassThrough(), { isServer: true, secureContext, ALPNProtocols: alpnProtocols }).destroy();
   return secureContext;
 }

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
-/** What Node.js has of a socket that only it can read. */
+/** The internal handle of a socket in Node.js. */
 interface SocketHandle {
-  /** Whether Node.js reads it. It does not while 64 KiB wait. */
+  /** Whether Node.js reads the socket. It stops by itself while 64 KiB wait. */
   readonly reading: boolean;
   readStart(): void;
   readStop(): void;
@@ -13,25 +13,25 @@ const handleOf = (socket: Socket): SocketHandle | undefined =>
   Reflect.get(socket, "_handle") as SocketHandle | undefined; // what Node.js keeps there, since its first versions
 
 /**
- * Leaves in the kernel what comes next, also the end of the connection. Node.js offers nothing else for a socket below TLS, and reads on
- * while one is paused, until 64 KiB wait.
+ * Stops reading a socket: the next bytes, and the end of the connection, stay in the kernel. Node.js has no public method for this on a
+ * socket below TLS, and it reads a paused socket until 64 KiB wait.
  */
 export const stopReading = (socket: Socket): void => handleOf(socket)?.readStop();
 
-/** Undoes `stopReading`. Where Node.js does not read, it begins by itself, and fails if that has been done. */
+/** Undoes `stopReading`. Does nothing when Node.js has stopped by itself: it fails if the socket is started before it starts again. */
 export function startReading(socket: Socket): void {
   const handle = handleOf(socket);
   if (handle?.reading === true) handle.readStart();
 }
 
 /**
- * While a connection is paused, leaves in the kernel what comes next. Node.js would read it on until 64 KiB wait: in parts of one byte, these
- * are as many buffers, which take megabytes, and 20 ms to collect.
+ * Stops reading a connection while it is paused. Node.js would read until 64 KiB wait. If they come byte by byte, they are as many buffers,
+ * which take megabytes, and the garbage collector 20 ms.
  */
 export function readOnlyWhileFlowing(socket: Socket): void {
   socket.on("pause", () => stopReading(socket));
   socket.on("resume", () => {
-    // It may have been paused again since.
+    // The socket may have been paused again since.
     if (!socket.isPaused()) startReading(socket);
   });
 }

@@ -1,9 +1,9 @@
 import type { ByteSink } from "../../api/http-message.ts";
 
-/** A client that takes so little in a second does not read. */
+/** A client that takes less than this in a second counts as not reading. */
 const smallestReadBytes = 16 * 1024;
 
-/** Writes the bytes of a stream to its client, and knows since when the client has not read what waits for it. */
+/** Writes the bytes of a stream to its client, and records since when the client has not read the waiting bytes. */
 export class StreamSink implements ByteSink {
   readonly #sink: ByteSink;
   #writtenBytes = 0;

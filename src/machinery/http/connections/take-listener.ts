@@ -2,8 +2,8 @@ import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 
 /**
- * Removes the only listener from an HTTPS server, or from one of its connections, and returns it. For connections: only those within
- * the limits may start TLS. After the handshake: the negotiated protocol decides who serves the connection. For data: it is read in turns.
+ * Removes the only listener from an HTTPS server, or from one of its connections, and returns it, so that the caller decides when it runs:
+ * `connection` only within the limits, `secureConnection` only if HTTP/1.1 was negotiated, and `data` in turns.
  */
 export function takeListener(
   emitter: EventEmitter,

@@ -11,7 +11,7 @@ import type { WaitingRequests } from "./waiting-requests.ts";
 const maximumChainLength = 10;
 
 export interface BreakableExchange {
-  /** What follows cannot be read: the rest of the request, or another one. Returns whether the exchange's answer ends the connection. */
+  /** Call it when the rest of the request, or the next request, is malformed. Returns whether the exchange's answer ends the connection. */
   breakOff(): boolean;
 }
 
@@ -21,11 +21,11 @@ export class TlsConnection implements Connection {
   #peerCertificates: readonly X509Certificate[] | undefined;
   readonly #shares: ConnectionShares;
   readonly remoteAddress: string;
-  /** Whether it counts in its user's share of connections: it has a user with a name, who had no more than that. */
+  /** Whether the connection counts in its user's share of connections. False for users without a name or with too many connections. */
   isInShare = false;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
-  /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */
+  /** The last exchange of HTTP/1.1 until it ends. An idle connection keeps nothing of its requests. */
   lastExchange: BreakableExchange | undefined;
   /** Set when one of its requests had to wait for a turn. */
   waiting: WaitingRequests | undefined;
@@ -42,7 +42,7 @@ export class TlsConnection implements Connection {
     this.activeAtSecond = nowSecond;
   }
 
-  /** Whether the client waits for an answer, or has not taken it. */
+  /** Whether the client waits for an answer, or has not read all of it. */
   get isBusy(): boolean {
     return this.openExchanges > 0 || this.waiting?.isWaiting === true || this.#socket.writableLength > 0;
   }
@@ -59,7 +59,7 @@ export class TlsConnection implements Connection {
     return endsOf(this.#socket);
   }
 
-  /** Closes the connection immediately, without the other side. */
+  /** Closes the connection immediately, without waiting for the client. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -74,7 +74,7 @@ export class TlsConnection implements Connection {
   }
 }
 
-/** What the peer has sent, in its order. */
+/** The certificates that the peer has sent, in its order. */
 function chainOf(leaf: X509Certificate | undefined): readonly X509Certificate[] {
   const chain: X509Certificate[] = [];
   for (let next = leaf; next && chain.length < maximumChainLength; next = next.issuerCertificate) chain.push(next);

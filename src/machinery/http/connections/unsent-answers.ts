@@ -1,7 +1,7 @@
 import type { HttpResponse } from "../../api/http-message.ts";
 
 interface Answer {
-  /** Ends it immediately, half sent as it may be. */
+  /** Ends the answer immediately, even if only a part of it is sent. */
   destroy(): void;
 }
 
@@ -14,10 +14,10 @@ interface Stream extends Answer {
   readAtSecond(nowSecond: number): number;
 }
 
-/** A stream whose client reads is never ended: so long its client may take to read. */
+/** A stream may end when its client has read nothing for so long. */
 const patienceSeconds = 2;
 
-/** What an answer takes besides its head and body: what the connection knows of it. */
+/** The memory of an answer besides its head and body: the state that the connection keeps for it. */
 const answerOverheadBytes = 4096;
 
 type WholeResponse = Pick<HttpResponse, "headers"> & { readonly body: string | Buffer };
@@ -34,8 +34,8 @@ function headBytes(headers: HttpResponse["headers"]): number {
 }
 
 /**
- * The answers that are in memory because their clients have not taken all of them yet, and what waits of streams. Beyond a limit the
- * oldest answers end, whose clients have had the most time to read, and streams that were not read for the longest time.
+ * Limits the memory of answers that clients have not read completely yet, and of the waiting bytes of streams. Beyond the limit, the oldest
+ * answers end, because their clients have had the most time to read, and the streams that were not read for the longest time.
  */
 export class UnsentAnswers {
   readonly #maximumBytes: number;
@@ -64,8 +64,8 @@ export class UnsentAnswers {
   }
 
   /**
-   * Ends streams that their clients do not read while they and the answers are too large together: first those that were not read for
-   * the longest time. To its client each looks like a lost connection, after which a watch resumes. Call it every second.
+   * Ends streams that their clients do not read while streams and answers together exceed the limit: first those that were not read for the
+   * longest time. The client sees a lost connection, after which it resumes its watch. Call it every second.
    */
   endUnread(exchanges: Iterable<Stream>, nowSecond: number): void {
     const unread: { readonly stream: Stream; readonly readAtSecond: number; readonly bytes: number }[] = [];
@@ -88,7 +88,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** The answer is sent, or has ended otherwise. Does nothing for one that was not added. */
+  /** Call it when the answer is sent, or has ended otherwise. Does nothing for an answer that was not added. */
   remove(answer: Answer): void {
     this.#bytes -= this.#answers.get(answer) ?? 0;
     this.#answers.delete(answer);

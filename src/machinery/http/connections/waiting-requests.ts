@@ -5,9 +5,9 @@ import type { SharePath } from "../../scheduling/share-path.ts";
 import { pathOfConnection } from "./client-address.ts";
 
 /**
- * How many may wait, of all connections: 19,500 without what is kept for others than addresses. Each takes about two kilobytes, and costs
- * its client some twenty bytes. An address may have three quarters of the places that the others leave,
- * and a connection three quarters of those that the others of its address leave.
+ * How many requests of all connections may wait. Addresses may have 19,500 of these places; the rest is kept for the other levels. A
+ * waiting request takes about two kilobytes, and costs its client about twenty bytes. An address may have three quarters of the places
+ * that the others leave, and a connection three quarters of the places that the others of its address leave.
  */
 const share = new FairShare({ places: 24_000, sharePerUser: 0.75 });
 
@@ -25,12 +25,12 @@ export class WaitingRequests {
     this.#path = pathOfConnection(socket);
   }
 
-  /** Whether one more may wait: it is in memory as soon as it is parsed. */
+  /** Whether one more request may wait. It takes memory as soon as it is parsed. */
   get hasRoom(): boolean {
     return share.mayTake(this.#path);
   }
 
-  /** Whether a request waits, or bytes that were not read yet: they may be one. */
+  /** Whether a request waits, or unread bytes, which may contain a request. */
   get isWaiting(): boolean {
     return this.#waiting > 0;
   }
@@ -42,12 +42,12 @@ export class WaitingRequests {
     share.release(this.#path);
   }
 
-  /** Has the connection read on when its address has its next turn. */
+  /** Pauses the connection until the next turn of its address. */
   readInTurn(): void {
     if (!this.isWaiting) void this.unreadUntil(requestTurnOfAddress(this.#path));
   }
 
-  /** Keeps the connection from being read until then. */
+  /** Pauses the reading of the connection until `event` resolves. */
   async unreadUntil(event: Promise<void>): Promise<void> {
     this.#waiting++;
     this.socket.pause();

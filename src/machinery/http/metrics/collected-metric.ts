@@ -1,7 +1,7 @@
 import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 
-/** A value of a metric. Those with the same labels are added up. */
+/** A value of a metric. Values with the same labels are added up. */
 export type Sample<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number];
 
 type Samples<Label extends string> = Iterable<Sample<Label>>;
@@ -12,13 +12,13 @@ export interface CollectedMetric<Label extends string> {
   readonly help: string;
   /** Default: none. */
   readonly labelNames?: readonly Label[];
-  /** Where several processes are one server: the largest or the smallest of their values is shown. Default: the sum. */
+  /** When several processes are one server, whether the largest or the smallest of their values is shown. Default: the sum. */
   readonly aggregator?: "max" | "min";
-  /** All values now. Called for each scrape. A gauge does not show what is left out. */
+  /** All values now. Called for each scrape. A gauge does not show labels that are left out. */
   readonly read: () => Samples<Label> | Promise<Samples<Label>>;
 }
 
-/** Adds a metric whose values are read when it is scraped: what they are made of is counted elsewhere. */
+/** Adds a metric whose values are read at each scrape, from counts that are kept elsewhere. */
 export function addCollectedMetric<Label extends string = never>(
   registry: Registry,
   { type, name, help, labelNames = [], aggregator, read }: CollectedMetric<Label>,
@@ -33,7 +33,7 @@ export function addCollectedMetric<Label extends string = never>(
     async collect() {
       const samples = [...(await read())];
       metric.reset();
-      // Without labels, a reset is a 0: an unknown value must not look like that.
+      // A reset sets a metric without labels to 0, but an unknown value must not be shown as 0.
       if (type === "gauge" && labelNames.length === 0 && samples.length === 0) metric.remove();
       for (const [labels, value] of samples) metric.inc(labels, value);
     },

@@ -1,13 +1,13 @@
 import { exemplarText } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 
-/** Counts durations in plain numbers: to count one costs no more than a search through the bounds. */
+/** Counts durations in plain numbers, so that counting a duration costs no more than a search through the bounds. */
 export class DurationHistogram {
   /** Upper bounds in seconds, ascending. */
   readonly #bounds: readonly number[];
   /** How many durations are in each bucket alone; the last one has no bound. */
   readonly #counts: number[];
-  /** The last one of each bucket. Undefined: no request was exported as a trace. */
+  /** The newest exemplar of each bucket. Undefined: no request was exported as a trace. */
   #exemplars: (Exemplar | undefined)[] | undefined;
   #sumSeconds = 0;
   #count = 0;

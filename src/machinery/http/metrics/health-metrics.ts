@@ -15,8 +15,8 @@ interface Results {
 }
 
 /**
- * Counts the results of health checks, with upstream's names. Only what somebody asked for counts: without probes, there is nothing.
- * Returns what to call with each result.
+ * Counts the results of health checks, with upstream's names. Only requested checks count, so the metrics are empty without probes.
+ * Returns the function to call with each result.
  */
 export function addHealthMetrics(registry: Registry): (result: HealthCheckResult) => void {
   const resultsOf = new Map<string, Results>();

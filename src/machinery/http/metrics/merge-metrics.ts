@@ -28,7 +28,7 @@ interface Merging {
   readonly isWanted: ((name: string) => boolean) | undefined;
 }
 
-/** The same of the wanted metrics, and yields after each sample. */
+/** Does the same as `mergeMetrics` for the wanted metrics, and yields after each sample. */
 export function* mergeMetricsInSteps(
   texts: readonly string[],
   { aggregatorOf, isWanted = () => true }: Merging,
@@ -38,7 +38,7 @@ export function* mergeMetricsInSteps(
   return yield* textOf([...families].filter(([name]) => isWanted(name)).map(([, family]) => family));
 }
 
-/** What a process has counted: the metrics that still hold when it has ended. Without exemplars. */
+/** The counters of a process, which stay valid after its end. Without exemplars. */
 export function countersOf(text: string): string {
   const families = new Map<string, Family>();
   atOnce(addText(families, { text, aggregatorOf: sum }));
@@ -83,7 +83,7 @@ function* addText(families: Map<string, Family>, { text, aggregatorOf }: AddedTe
   }
 }
 
-/** Label values may have spaces: the value comes after the last one. */
+/** Label values may have spaces, so the value of the sample begins after the last space. */
 function addSample({ aggregator, values, exemplars }: Family, line: string): void {
   const [sample, exemplar] = splitExemplar(line);
   const end = sample.lastIndexOf(" ");

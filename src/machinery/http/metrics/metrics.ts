@@ -19,7 +19,7 @@ import { typedText } from "../plain-text.ts";
 /** Upper bounds in seconds. Finer than upstream's below 25 ms, where most answers are, and coarser above. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Upstream's: rules about service levels name single bounds. */
+/** Upstream's bounds in seconds, because rules about service levels name single bounds. */
 const objectiveBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
 /** The runtime's metrics of which the largest counts: they are the same in each process, or grow with a problem. */
@@ -47,7 +47,7 @@ interface Inflight {
 }
 
 export interface AuditCounts {
-  /** Lost ones included. */
+  /** All events, including lost ones. */
   readonly events: number;
   /** Requests by the level that the policy gives them. */
   readonly requests: ReadonlyMap<string, number>;
@@ -57,11 +57,11 @@ export interface AuditCounts {
   readonly rejected: number;
 }
 
-/** Takes the metrics of this process, and resolves with those of the others, each as `text` gives them. */
+/** Takes the metrics of this process, and resolves with the metrics of the other processes, each as `text` gives them. */
 export type ExchangeMetrics = (own: string) => Promise<readonly string[]>;
 
 export interface MetricsOptions {
-  /** It may have metrics already, and more can be added. */
+  /** The registry may have metrics already, and more can be added. */
   readonly registry: Registry;
   /** Tells the other processes of this server its metrics, and asks for theirs. Default: there are none. */
   readonly others: ExchangeMetrics | undefined;
@@ -75,7 +75,7 @@ export interface MetricsOptions {
 /** The server's own metrics in Prometheus' text format, with upstream's names. */
 export class Metrics {
   readonly #registry: Registry;
-  /** By what they are for. */
+  /** By group, version, resource and subresource. */
   readonly #series = new Map<string, Series[]>();
 
   readonly #others: ExchangeMetrics;
@@ -142,7 +142,7 @@ export class Metrics {
     series.objectives?.observe(seconds - queuedSeconds);
   }
 
-  /** It makes nothing for a request but the key: only a few series are under one key. */
+  /** The series of a request. Allocates only the key for each request: few series have the same key, so they are searched. */
   #seriesOf(request: HttpRequest, info: ResourceRequestInfo | undefined): Series {
     const verb = verbLabel(request, info);
     const dryRun = dryRunLabel(request, info);

@@ -4,7 +4,7 @@ import type { ResourceRequestInfo } from "../request-info.ts";
 
 /**
  * The labels of a request in the metrics, which dashboards for Kubernetes select by (upstream: `metrics.MonitorRequest`). Each is one of a
- * few words, whatever a caller sends. Only `verb` is not empty for a request that is not for a served resource.
+ * few words, whatever a caller sends. For a request that is not for a served resource, all labels but `verb` are empty.
  */
 export const requestLabelNames = [
   "verb",
@@ -20,7 +20,7 @@ export const requestLabelNames = [
 export type RequestLabel = (typeof requestLabelNames)[number];
 export type RequestLabels = Readonly<Record<RequestLabel, string>>;
 
-/** The method, but for what has none of its own. A request without info is for no served resource. */
+/** The verb: LIST, WATCH or APPLY, else the method, with GET for HEAD. Without info, the request is not for a served resource. */
 export function verbLabel(
   { method, headers }: Pick<HttpRequest, "method" | "headers">,
   info: ResourceRequestInfo | undefined,
@@ -35,7 +35,7 @@ export function verbLabel(
 
 const reportedMethods: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 
-/** How much a request is about: one object, those of a namespace, or all. */
+/** The scope of a request: one object, the objects of a namespace, or the objects of the cluster. */
 export function scopeLabel(info: ResourceRequestInfo | undefined): string {
   if (info === undefined) return "";
   if (info.name !== "" || info.verb === "create") return "resource";

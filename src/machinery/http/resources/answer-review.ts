@@ -70,6 +70,6 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
 
 const isStatus = (object: ApiObject | Status): object is Status => object.kind === "Status";
 
-/** A review's path says its version; at the path of a subresource the body does. */
+/** The path of a review names its version. At the path of a subresource, the body names it. */
 const requestedVersion = (review: AnsweredReview, apiVersion: string): GroupVersion =>
   review.otherVersions.find((other) => apiVersionOf(other) === apiVersion) ?? review;

@@ -33,7 +33,7 @@ interface ExpectedKind extends GroupVersionKind {
 }
 
 interface DecodeOptions<T> {
-  /** Gets warnings, and may have to wait for the turn of a long body. */
+  /** The sender of the body gets the warnings, and may have to wait for a turn when the body is long. */
   readonly sender: BodySender & Pick<ResourceRequest, "warnings">;
   readonly expected: ExpectedKind;
   readonly schema: CompiledSchema;
@@ -190,7 +190,7 @@ export function parseValue(body: ReadableBody, { schema, refuse, refuseContent =
   }
 }
 
-/** Go reads them in any case, and the last one counts. */
+/** Go ignores the case of these names, and the last member counts. */
 const typeMembers = new Map<string, "kind" | "apiVersion">([
   ["kind", "kind"],
   ["apiversion", "apiVersion"],

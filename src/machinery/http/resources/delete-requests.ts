@@ -45,7 +45,7 @@ export async function deleteRequest(
     options,
     caller: requestCaller(resourceRequest, options),
   });
-  // Upstream's rule for old clients. It covers no other case of an object that is kept.
+  // Upstream's rule for old clients. In all other cases, the answer for a kept object is a 200.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
   const { object: stored, isRemoved } = deletion;
   if (!isRemoved || registry.definition.answersDeletedObject === true) {

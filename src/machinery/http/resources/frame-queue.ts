@@ -3,11 +3,11 @@ import { noBytes } from "../../api/no-bytes.ts";
 
 /** How long the frames of all watches together may keep requests and timers waiting. */
 const turnMilliseconds = 1;
-/** The clock is read once for so many queues: a write to a stream takes microseconds. */
+/** The clock is read after each so many queues, because a write to a stream takes only microseconds. */
 const queuesPerClockRead = 16;
-/** The most that frames are joined to. */
+/** Frames are joined up to this size. */
 const maximumJoinedBytes = 64 * 1024;
-/** About the most that one queue sends in a turn. */
+/** The approximate limit of what one queue sends in a turn. */
 const maximumTurnBytes = 1024 * 1024;
 
 export interface FrameQueueOptions {
@@ -34,7 +34,7 @@ export class FrameQueue {
     this.#joinsFrames = joinsFrames;
   }
 
-  /** Takes a frame that never changes: several queues share it. */
+  /** Takes a frame, which must not change any more, because several queues share it. */
   add(frame: Buffer): void {
     if (this.#sink.isInProcess === true) return this.#sink.write(frame);
     if (this.#frames.length === 0) sendInTurn(this);

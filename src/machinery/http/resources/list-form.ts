@@ -21,7 +21,7 @@ export interface ListForm {
   readonly head: { readonly kind: string; readonly apiVersion: string };
   /** The name of the last member. */
   readonly member: "items" | "rows";
-  /** Each is made when it is asked for: to make all of a long list at once would hold up other requests. */
+  /** Each item is made when it is asked for, because making all items of a long list at once would delay other requests. */
   readonly items: SizedIterable<object> | null;
   /** Absent: the form has no protobuf. */
   readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
@@ -83,7 +83,7 @@ const mapped = <T>(values: SizedIterable<T>, change: (value: T) => object): Size
 /** The text that JSON.stringify makes of the list, and a line feed. */
 export const jsonParts = (form: ListForm): Iterable<string> => joinedTexts(form, JSON.stringify);
 
-/** The same text for objects as they are served. Their texts are joined, and no object is parsed. */
+/** The same text for objects in their stored form: joins their stored texts, and parses no object. */
 export const storedParts = <T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,

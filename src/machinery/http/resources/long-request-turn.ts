@@ -3,19 +3,19 @@ import type { HttpRequest } from "../../api/http-message.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { requestTurn, shortTextLength } from "../../scheduling/request-turn.ts";
 
-/** Who waits for the turn of a request. */
+/** A request that waits for its turn, and its user. */
 export interface TurnTaker {
   readonly request: HttpRequest;
   readonly user: UserInfo;
   /**
-   * Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now: it may be revoked while the
-   * request waits, its body comes, or it deletes many objects.
+   * Throws a 401 when the credential of the sender (the user before impersonation) is refused by now. It may be revoked while the request
+   * waits, while its body comes, or while it deletes many objects.
    */
   readonly refuseRevoked: () => void;
 }
 
 /**
- * Waits for the turn of a request that may take long. Rejects with a 504 when its client has left meanwhile, and with a 401 when its
+ * Waits for the turn of a request that may take long. Rejects with a 504 when its client disconnected meanwhile, and with a 401 when the
  * sender's credential was revoked. `bodyLength`: in bytes, once the body was read.
  */
 export async function longRequestTurn({ request, user, refuseRevoked }: TurnTaker, bodyLength = 0): Promise<void> {

@@ -41,11 +41,11 @@ export function getRequest(
 
 interface Found {
   readonly found: StoredObject | Promise<StoredObject>;
-  /** How long an object may be that is shown at once. */
+  /** The length of the longest object that is answered without a turn, in characters. */
   readonly longest: number;
 }
 
-/** Waits for the turn of a request for a long object. */
+/** Waits for the object, and for a turn if it is long. */
 async function inTurn(resourceRequest: TurnTaker, { found, longest }: Found): Promise<StoredObject> {
   const stored = await found;
   if (stored.textLength > longest) await longRequestTurn(resourceRequest);

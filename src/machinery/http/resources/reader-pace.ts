@@ -5,26 +5,29 @@ const maximumAheadBytes = 1024 * 1024;
 /** Many readers that lag behind share this much; each gets at least the minimum. */
 const sharedAheadBytes = 128 * 1024 * 1024;
 const minimumAheadBytes = 64 * 1024;
-/** The interval between two checks whether the client has read: it doubles from the first to the last. */
+/** The interval between two checks whether the client has read doubles from the first to the maximum. */
 const firstPollMilliseconds = 1;
 const maximumPollMilliseconds = 1000;
 
 /** How many readers of this process lag behind. */
 let waitingReaders = 0;
 
-/** Lets the initial state of a watch come as fast as its client reads, so that the rest of it is not in memory. */
+/** Lets the initial state of a watch be sent only as fast as its client reads, so that the rest of it is not in memory. */
 export class ReaderPace {
   readonly #waitingBytes: () => number;
   readonly #schedule: Schedule;
   #cancelPoll: (() => void) | undefined;
 
-  /** `waitingBytes`: what the client has not taken yet. */
+  /** `waitingBytes`: the bytes that the client has not read yet. */
   constructor({ waitingBytes, schedule }: { waitingBytes(): number; readonly schedule: Schedule }) {
     this.#waitingBytes = waitingBytes;
     this.#schedule = schedule;
   }
 
-  /** Undefined: go on. Otherwise resolves when the client has read, and never after `stop`. Call it again only then. */
+  /**
+   * Returns undefined when more may be sent now, otherwise a promise that resolves when the client has read, and never after `stop`. Call
+   * it again only when it has resolved.
+   */
   untilRead(): Promise<void> | undefined {
     const share = sharedAheadBytes / (waitingReaders + 1);
     const aheadBytes = Math.max(minimumAheadBytes, Math.min(maximumAheadBytes, share));

@@ -1,7 +1,7 @@
 /** An event of a watch in one representation. */
 interface RecentFrame {
   readonly bytes: Buffer;
-  /** Since the epoch: ages in a table are of this second. 0: it is the same at any time. */
+  /** The second since the epoch for which the ages in a table hold. 0: the frame does not depend on the time. */
   readonly second: number;
 }
 
@@ -11,7 +11,7 @@ interface RecentFramesOptions {
   readonly maximumBytes: number;
 }
 
-/** The frames of the most recently changed objects, by their names. Beyond the bounds, those of the oldest object are dropped. */
+/** The frames of the most recently changed objects, by name. Beyond the bounds, the frames of the oldest object are dropped. */
 export class RecentFrames {
   readonly #options: RecentFramesOptions;
   readonly #byObject = new Map<object, Map<string, RecentFrame>>();

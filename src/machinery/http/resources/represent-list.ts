@@ -107,11 +107,11 @@ interface Reader {
 
 /**
  * Four lists are made at a time. With more, each would be in memory half finished for longer, and none would be ready earlier.
- * Requests that wait are limited where they come in.
+ * The waiting requests are limited already by the request chain.
  */
 const lists = new FairQueue({ concurrency: 4, queueLength: Number.MAX_SAFE_INTEGER });
 
-/** The body of a list, once the list has a place among those that are made at a time. */
+/** Waits until the list is one of those that are made at a time, and makes its body. */
 async function queuedBody(parts: BodyParts, reader: Reader): Promise<Buffer> {
   const path = sharePath(reader.user);
   await lists.enter(path);
@@ -123,8 +123,8 @@ async function queuedBody(parts: BodyParts, reader: Reader): Promise<Buffer> {
 }
 
 /**
- * Makes the parts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when no client
- * waits for them any more.
+ * Makes the parts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when the
+ * client has disconnected.
  */
 async function joinedInTurns({ parts, frame }: BodyParts, { user, signal }: Reader): Promise<Buffer> {
   const work = new LongWork(user);

@@ -27,11 +27,11 @@ export interface StoredRepresentation<T extends ApiObject> extends Representatio
   readonly registry: ResourceRegistry<T>;
 }
 
-/** Whether the stored text itself is the answer. For any other it is parsed. */
+/** Whether the stored text itself is the answer. For any other answer, the object is parsed. */
 export const isStoredText = ({ request, mediaType }: Pick<Representation, "request" | "mediaType">): boolean =>
   mediaType.conversion === undefined && mediaType.format === "json" && !isPretty(request, mediaType);
 
-/** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. A promise: it is encoded in turns. */
+/** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. Returns a promise for long work. */
 export function representStored<T extends ApiObject>(
   stored: StoredObject<T>,
   representation: StoredRepresentation<T>,
@@ -68,7 +68,7 @@ export function representStored<T extends ApiObject>(
   return textAnswer(table, representation);
 }
 
-/** The 406 for who asks for the metadata of a list where there is one object. */
+/** The 406 for a request for the metadata of a list where the answer is one object. */
 export const notOfAList = (kind: Parameters<typeof goTypeName>[0]): Error =>
   notAcceptable(
     `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeName(kind)})`,

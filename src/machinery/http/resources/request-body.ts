@@ -24,15 +24,15 @@ interface BodyIn<F extends Format> {
 /** A body as it was sent. */
 export type RequestBody = BodyIn<"json"> | BodyIn<"yaml"> | BodyIn<"protobuf">;
 
-/** A body of which everything that may take long is done, but parsing YAML's JSON. */
+/** A body whose slow steps are done, except parsing the JSON that was made of YAML. */
 export type ReadableBody =
-  /** `parsed`: the value of a long one, or why it cannot be read. */
+  /** `parsed`: the value of a long body, or why it cannot be parsed. */
   | (BodyIn<"json"> & { readonly parsed?: ParsedJson | JsonSyntaxError })
-  /** `json`: the same as JSON, or why it cannot be converted. */
+  /** `json`: the body converted to JSON, or why it cannot be converted. */
   | (BodyIn<"yaml"> & { readonly json: string | YamlFault })
   | BodyIn<"protobuf">;
 
-/** Who sends a body, and may have to wait for a turn with it. */
+/** The sender of a body, who may have to wait for a turn. */
 export type BodySender = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
@@ -47,7 +47,7 @@ export async function readBody(sender: BodySender, maximumBytes = Infinity): Pro
 
 /**
  * Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413, and a 401 when the
- * sender's credential was revoked meanwhile: who holds back a part of a body would act after the revocation.
+ * sender's credential was revoked meanwhile: otherwise a client that holds back a part of its body could act after the revocation.
  */
 export async function readBytes(sender: BodySender, maximumBytes = Infinity): Promise<Buffer> {
   const trace = currentTrace();
@@ -63,20 +63,20 @@ const takesTurn = ({ mayTakeLong }: BodySender, { length }: Buffer | string): bo
   mayTakeLong || length > smallObjectLength;
 
 /**
- * Converts the YAML of a body to JSON, in turns of the event loop unless it is JSON: it takes as long as JSON of a hundred times the
- * length. Throws a YamlFault and a 413.
+ * Converts the YAML of a body to JSON. A text that is not JSON already takes a hundred times as long, so it is converted in turns of the
+ * event loop. Throws a YamlFault and a 413.
  */
 export async function readYaml(bytes: Buffer, sender: BodySender): Promise<string> {
   // Upstream refuses it too: a file in another character set would be stored without its accents.
   if (!isUtf8(bytes)) throw new YamlFault("yaml: the text is not UTF-8");
   const text = bytes.toString("utf8");
   if (isJson(text)) return text;
-  // Once: the texts of all who wait again would be in memory besides their bodies.
+  // Waits only if `readBytes` has not: while a request waits here, its text is in memory besides its bytes.
   if (!takesTurn(sender, text)) await longRequestTurn(sender);
   return yamlToJsonInTurns(text);
 }
 
-/** The body, with what may take long done in turns of the event loop: YAML is converted, and long JSON parsed. */
+/** Does the slow steps for a body in turns of the event loop: converts YAML, and parses long JSON. */
 export function readableBody(body: RequestBody, sender: BodySender): MaybePromise<ReadableBody> {
   if (body.format === "yaml") return withYaml(body, sender);
   return body.format === "json" && body.bytes.length > shortTextLength ? withParsed(body) : body;

@@ -32,8 +32,8 @@ export interface ResourceHandlerOptions {
 }
 
 /**
- * Answers authorized requests for served resources and verbs. A get of a cached object returns without a promise, unless as YAML.
- * Throws or rejects with ApiErrors.
+ * Answers authorized requests for served resources and verbs. A get of a cached object that is short returns without a promise, unless as
+ * YAML. Throws or rejects with ApiErrors.
  */
 export function createResourceHandler({
   registries,
@@ -74,7 +74,7 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
-      // Other verbs read their bodies before they wait for a turn: many bodies may come at once.
+      // Verbs with a body wait for a turn after they have read it, because many bodies may come at the same time.
       const waitsNow = resourceRequest.mayTakeLong && bodiless.has(info.verb);
       const answer = waitsNow ? answerInTurn : answers[info.verb];
       return withWarnings(resourceRequest, () => answer(registry, resourceRequest));
@@ -98,7 +98,7 @@ function missingParameter({
   return isBelowNamespace && namespace === "" && !isAllowed ? "Namespace parameter required." : undefined;
 }
 
-/** Reads of every namespace; and a create, whose validation tells of it. */
+/** Lists and watches read all namespaces. The validation of a create reports a missing namespace. */
 const allowsNoNamespace: ReadonlySet<Verb> = new Set<Verb>(["list", "watch", "create"]);
 
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
@@ -109,7 +109,7 @@ async function answerInTurn(registry: ResourceRegistry, resourceRequest: Resourc
   return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 
-/** Whether the request may take long. A create waits for its body to know, and a get checks the object itself. */
+/** Whether the request may take long. A create knows it only from its body, and a get from the object that it finds. */
 function mayTakeLong(registry: ResourceRegistry, info: ResourceRequestInfo): boolean {
   if (info.verb === "create" || info.verb === "get") return false;
   return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > smallObjectLength;

@@ -11,9 +11,9 @@ import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { AuthorizedRequest } from "../request-chain.ts";
 
-/** An authorized request with what its answer is made of. */
+/** An authorized request with all that its handler needs. */
 export interface ResourceRequest extends AuthorizedRequest {
-  /** Whether the request is about many objects or a long one. A long body is another reason to take long. */
+  /** Whether the request is about many objects or a long one. Apart from that, a request with a long body may take long. */
   readonly mayTakeLong: boolean;
   readonly warnings: Warnings;
   readonly admission: readonly AdmissionRule[];

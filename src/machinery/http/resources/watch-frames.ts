@@ -36,7 +36,10 @@ export interface FramesRequest {
  */
 const recent = new RecentFrames({ maximumObjects: 512, maximumBytes: 32 * 2 ** 20 });
 
-/** A frame is made once for all watches of a representation: a large object and hundreds of watches would hold up everything else. */
+/**
+ * Creates the encoder for the frames of one watch. A frame is made once for all watches of a representation, because a large object and
+ * hundreds of watches would delay everything else.
+ */
 export function watchFrames<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { mediaType, includeObject }: FramesRequest,
@@ -70,9 +73,9 @@ export function watchFrames<T extends ApiObject>(
         apiVersion: registry.apiVersion,
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
       };
-      // No defaults: upstream builds it from an empty Go value.
+      // Without defaults, because upstream builds the object of a bookmark from an empty Go value.
       const { emptyObject } = registry.compiled.schema;
-      // An object of the kind: the first one gives the order of its fields, the last one their values.
+      // An object of the kind: the first spread gives the order of the fields, the last one their values.
       const object = { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T;
       const bytes = encode("BOOKMARK", object);
       isFirst = false;

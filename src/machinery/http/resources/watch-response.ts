@@ -27,7 +27,7 @@ export interface WatchResponseOptions<T extends ApiObject> {
 /** The duration of a watch without a timeout. A random part keeps watches from ending all at once. */
 const minimumDurationSeconds = 30 * 60;
 const bookmarkIntervalMilliseconds = 60_000;
-/** A last bookmark this long before the end spares the next watch most of its replay. */
+/** A bookmark this long before the end of a watch spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
 
 /**
@@ -78,7 +78,7 @@ interface WatchStreamOptions<T extends ApiObject> {
   readonly frames: WatchFrames<T>;
 }
 
-/** Writes the state, changes and bookmarks to the sink until the watch's time is over. Returns what stops it before. */
+/** Writes the state, changes and bookmarks to the sink until the watch's time is over. Returns the function that stops it before. */
 function startWatch<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { user, options, schedule, sink, joinsFrames, frames }: WatchStreamOptions<T>,
@@ -99,7 +99,7 @@ function startWatch<T extends ApiObject>(
     user,
     options,
     observer: {
-      // As upstream: a watch whose time is shorter than the wait for a future version is told that nobody has written it.
+      // As in upstream, the time begins after the wait for a future version. So a short watch gets the error that it was not written.
       onStart() {
         const cancelBookmarks = options.allowsBookmarks
           ? scheduleBookmarks(sendBookmark, { schedule, durationMilliseconds })
@@ -130,7 +130,7 @@ function startWatch<T extends ApiObject>(
   };
 }
 
-/** Calls `send` every minute and near the end of the watch. Returns what cancels this. */
+/** Calls `send` every minute and near the end of the watch. Returns the function that cancels this. */
 function scheduleBookmarks(
   send: () => void,
   { schedule, durationMilliseconds }: { readonly schedule: Schedule; readonly durationMilliseconds: number },
@@ -152,9 +152,9 @@ function scheduleBookmarks(
   };
 }
 
-/** A negative one ends before the watch begins. */
+/** The duration in milliseconds. A negative timeout ends the watch before it begins. */
 function durationOf<T extends ApiObject>({ timeoutSeconds = 0 }: ListOptions<T>): number {
   if (timeoutSeconds !== 0) return timeoutSeconds * 1000;
-  // In whole seconds: timers of the same duration share what Node.js keeps for them.
+  // In whole seconds, because timers of the same duration share a list in Node.js.
   return 1000 * Math.floor(minimumDurationSeconds * (1 + Math.random()));
 }

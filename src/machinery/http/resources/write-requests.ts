@@ -104,7 +104,7 @@ function requestedChange(resourceRequest: ResourceRequest, options: WriteOptions
   };
 }
 
-/** Records a patch in the audit log. A text that is not JSON, too deep or has too many values is not recorded: it is refused later. */
+/** Records a patch in the audit log. Omits a text that is not JSON, is too deep or has too many values: the patch is refused later. */
 async function recordPatch(recordObject: RecordObject, text: string): Promise<void> {
   const reading = parseJsonInSteps(text, { maximumValues: maximumPatchValues, replacesRepeated: true });
   try {
@@ -155,11 +155,11 @@ interface WrittenAnswer {
   readonly resourceRequest: ResourceRequest;
   readonly status: number;
   readonly mediaType: MediaType;
-  /** The one that an update names. */
+  /** The resourceVersion that an update names. */
   readonly resourceVersion?: string | undefined;
 }
 
-/** The answer to a write. To show a long object in another form takes a turn of its own: that of the write is over. */
+/** The answer to a write. Converting a long object to another form waits for a second turn, because the turn of the write is over. */
 export function representWritten(
   stored: StoredObject,
   { registry, resourceRequest, status, mediaType, resourceVersion }: WrittenAnswer,
@@ -177,7 +177,7 @@ interface AuditDetails extends Pick<ResourceRequest, "audited"> {
   readonly resourceVersion?: string | undefined;
 }
 
-/** Returns the answer. For the audit log it gets the written object's details, and the version that an update names. */
+/** Returns the answer with details for the audit log: those of the written object, and the resourceVersion that an update names. */
 export function withAuditDetails(
   response: HttpResponse,
   { stored, audited, resourceVersion }: AuditDetails,

@@ -135,7 +135,7 @@ function apiResources(definition: Definition): object[] {
   return [resource, ...subresources];
 }
 
-/** The singular name of a resource: upstream has no other than this for any kind. */
+/** The singular name of a resource. Upstream's singular names all have this form. */
 const singularOf = ({ kind }: Definition): string => kind.toLowerCase();
 
 const isStored = (definition: Definition): boolean => !("create" in definition);

@@ -16,11 +16,11 @@ export interface Document {
 }
 
 interface DocumentOptions {
-  /** What it looks like in protobuf. Without a schema, a client that asks for protobuf gets JSON. */
+  /** The schema of the document in protobuf. Without it, a client that asks for protobuf gets JSON. */
   readonly schema?: ObjectSchema;
-  /** Whether it is JSON for every client, indented as upstream's `WriteRawJSON` does. */
+  /** Whether every client gets JSON, indented as upstream's `WriteRawJSON` does. */
   readonly isJsonOnly?: boolean;
-  /** Upstream's aggregator serves it, to every method. It reads ranges like `application/*` too. */
+  /** Whether upstream's aggregator serves the document: to every method, and for media ranges like `application/*` too. */
   readonly isOfAggregator?: boolean;
 }
 

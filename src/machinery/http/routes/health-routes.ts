@@ -8,7 +8,7 @@ type HealthEndpoint = "healthz" | "livez" | "readyz";
 
 export interface HealthCheck {
   readonly name: string;
-  /** Absent: all of them. */
+  /** Absent: all endpoints. */
   readonly endpoints?: readonly HealthEndpoint[];
   /** Throws or rejects when something is wrong. The reason is logged but not included in the answer. */
   check(): void | Promise<void>;

@@ -11,8 +11,8 @@ import { encodeOpenApiV2 } from "../../schema/openapi-v2-protobuf.ts";
 import { parametersOf } from "../../registry/query-values.ts";
 
 /**
- * The type that clients ask for. It is not a valid media type (RFC 9110 does not allow `@`), so Go cannot parse it in
- * an answer.
+ * The type that clients ask for. Answers have the other type: this one is no valid media type (RFC 9110 does not allow `@`), so Go clients
+ * could not parse it.
  */
 const version2ProtobufAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -20,8 +20,8 @@ const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+
 const immutableSeconds = 31_536_000;
 
 /**
- * `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. Each is made on first use, the long
- * ones in turns.
+ * `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. Each document is made on first use,
+ * the long ones in turns of the event loop.
  */
 export function openApiRoutes(api: ApiDescription): PathRoutes {
   const documents = new Map<string, () => TaggedDocument>();

@@ -7,14 +7,14 @@ import { textResponse } from "../response.ts";
 export interface PathRoute {
   /** `get`: other methods get a 405. `any`: every method gets the same answer. */
   readonly methods: "get" | "any";
-  /** Whether the path may end with a slash. Default: that of a `get`. */
+  /** Whether the path may end with a slash. Default: only for `get`. */
   readonly allowsSlash?: boolean;
   /** The media types that the Accept header must allow, else 406. Absent: the header is ignored. */
   readonly produces?: readonly string[];
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
 }
 
-/** Routes by path, without a trailing slash. One with a trailing slash, such as `/pki/`, is for everything below it. */
+/** Routes by path. A path with a trailing slash, such as `/pki/`, is for everything below it. */
 export type PathRoutes = ReadonlyMap<string, PathRoute>;
 
 /** Answers a path, after authorization. Undefined when no route matches. */

@@ -4,7 +4,7 @@ import { isOfAnotherType } from "./yaml-plain-types.ts";
 
 /** Upstream's library breaks lines at the first space behind this column. */
 const lineWidth = 80;
-/** Longer keys are written after a question mark, in bytes. */
+/** In bytes. A longer key is written after a question mark. */
 const longestSimpleKey = 128;
 
 /**
@@ -14,8 +14,8 @@ const longestSimpleKey = 128;
 export const writeYaml = (value: unknown): string => [...yamlParts(value)].join("");
 
 /**
- * The same text in parts that are made one by one, so that the work can be divided into turns: a line or a few each, or nothing yet.
- * A list need not be an array: its items are asked for one by one.
+ * The same text in parts that are made one by one, so that the work can be divided into turns. A part is a few lines, or empty. A list
+ * need not be an array: its items are asked for one by one.
  */
 export function* yamlParts(value: unknown): Generator<string> {
   if (isContainer(value)) yield* block(value, lineAt(""));
@@ -34,7 +34,7 @@ function isContainer(value: unknown): value is Container {
 
 const isList = (value: object): value is SizedIterable<unknown> => Symbol.iterator in value;
 
-/** The lines of a list or an object. Each begins with the indent, but the first with `start`, and ends with a line break. */
+/** The lines of a list or an object. The first begins with `start`, the others with the indent. Each ends with a line break. */
 function* block(value: Container, { indent, start }: Line): Generator<string> {
   let begin = start;
   if (isList(value)) {
@@ -64,14 +64,17 @@ function* block(value: Container, { indent, start }: Line): Generator<string> {
 
 type Member = readonly [key: string, value: unknown];
 
-/** The members with a value. Others must not take part: upstream's order is not transitive, so they would change the order of the rest. */
+/**
+ * The sorted members with a value. Members without one are removed before, because upstream's order is not transitive: they would change
+ * the order of the others.
+ */
 const sortedMembers = (object: object): Generator<string, readonly Member[]> =>
   sorted(Object.entries(object).filter(([, value]) => value !== undefined));
 
-/** How many members are sorted at once. */
+/** How many members are sorted in one step. */
 const shortRow = 500;
 
-/** Yields nothing between its steps. */
+/** Sorts members. Yields empty texts between its steps. */
 function* sorted(members: Member[]): Generator<string, readonly Member[]> {
   if (members.length <= shortRow) return members.sort(([left], [right]) => compareKeys(left, right));
   yield "";
@@ -127,7 +130,7 @@ function scalar(value: unknown, place: Place): string {
   return isList(value) ? "[]" : "{}";
 }
 
-/** Words with letters, and such: the most frequent texts, which need no closer look. */
+/** The most frequent texts, such as words and names, which need no closer analysis. */
 const plainPattern = /^[A-Za-z][\w./-]{5,40}$/;
 
 function text(value: string, place: Place): string {
@@ -160,7 +163,7 @@ function analysed(value: string): { fitsPlain: boolean; fitsSingleQuotes: boolea
   };
 }
 
-/** A text in lines as they are, behind `|` and how it begins and ends. */
+/** A literal block: `|` with the indicators for its indentation and its end, then the lines as they are. */
 function literal(value: string, indent: number): string {
   const beginning = /^[ \r\n\u0085\u2028\u2029]/.test(value) ? "2" : "";
   const end = /[\r\n\u0085\u2028\u2029]$/.test(value)
@@ -172,7 +175,7 @@ function literal(value: string, indent: number): string {
   return `|${beginning}${end}\n${value.replace(/[^\r\n\u0085\u2028\u2029]+/g, (line) => margin + line)}`;
 }
 
-/** A text with a line break instead of a single space, where the line is long. All its characters are printable, so each is one unit. */
+/** Breaks a long text at single spaces. All its characters are printable, so each is one UTF-16 unit. */
 function folded(value: string, { column, indent, isKey, isQuoted }: Place): string {
   if (isKey === true || column + value.length <= lineWidth || !value.includes(" ")) return value;
   const last = value.length - 1;
@@ -232,7 +235,7 @@ function doubleQuoted(value: string, { column: start, indent, isKey }: Place): s
   return `${written}${value.slice(begin)}"`;
 }
 
-/** Most characters of most texts. */
+/** Whether a character is printable ASCII that needs no escape, as most characters of most texts. */
 const isUnescaped = (code: number): boolean => code >= 0x20 && code < 0x7f && code !== 0x22 && code !== 0x5c;
 
 /** How a character is written in double quotes. Undefined: as it is. */
@@ -250,7 +253,7 @@ const isPrintable = (code: number): boolean =>
   (code >= 0xe000 && code <= 0xfefe) ||
   (code >= 0xff00 && code <= 0xfffd);
 
-/** Letters after anything else, and numbers by their value (upstream: `keyList.Less`). */
+/** Compares keys: letters come after all other characters, and numbers by their value (upstream: `keyList.Less`). */
 function compareKeys(left: string, right: string): number {
   const length = Math.min(left.length, right.length);
   let index = 0;
@@ -261,13 +264,13 @@ function compareKeys(left: string, right: string): number {
   const [isOneLetter, isOtherLetter] = [isLetter(one), isLetter(other)];
   if (isOneLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
   if (isOneLetter) return one - other;
-  // A number is longer than its first different digit when a zero is one of the two.
+  // If one of the different characters is a zero, the number may begin before it. A 1 stands for equal digits before it that are not all 0.
   const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? 1 : 0;
   const [end, otherEnd] = [endOfDigits(left, index), endOfDigits(right, index)];
   let [number, otherNumber] = [prefix, prefix];
   for (let at = index; at < end; at += 1) number = number * 10 + left.charCodeAt(at) - zero;
   for (let at = index; at < otherEnd; at += 1) otherNumber = otherNumber * 10 + right.charCodeAt(at) - zero;
-  // Not a number when both are infinite.
+  // The difference is NaN when both are infinite.
   return number - otherNumber || end - otherEnd || one - other;
 }
 
@@ -279,7 +282,7 @@ const zero = 0x30;
 const space = 0x20;
 const isLeadingSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
-/** Whether the digits right before the index are not all zeros. Sequentially: a pattern would try each place. */
+/** Whether one of the digits right before the index is not a zero. A loop, because a regular expression would try each start. */
 function isInsideNumber(text: string, index: number): boolean {
   let at = index - 1;
   while (text.charCodeAt(at) === zero) at -= 1;

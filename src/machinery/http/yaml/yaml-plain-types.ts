@@ -1,4 +1,4 @@
-/** What upstream's YAML library reads as a boolean, null, or a number that is none. */
+/** The plain texts that upstream's YAML library reads as a boolean, null, infinity or NaN. */
 const words = new Set([
   ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"],
   ...["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"],
@@ -7,7 +7,7 @@ const words = new Set([
   ...["", "+", "-"].flatMap((sign) => [".inf", ".Inf", ".INF"].map((word) => sign + word)),
 ]);
 
-/** Whether a plain text would be read as something else than a text, so that it must be quoted (upstream: `resolve`). */
+/** Whether a plain text would be read as another type than a string, so that it must be quoted (upstream: `resolve`). */
 export function isOfAnotherType(text: string): boolean {
   if (words.has(text)) return true;
   if (!/^[-+.\d]/.test(text)) return false;

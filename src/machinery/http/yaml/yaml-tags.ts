@@ -17,11 +17,11 @@ export const upstreamTags = (tags: Tags): Tags => {
 const tagPrefix = "tag:yaml.org,2002:";
 const typeOf = ({ tag }: { readonly tag: string }): string => tag.replace(tagPrefix, "");
 
-/** Whether texts without a tag can be of it. */
+/** Whether a text without an explicit tag can have this tag. */
 const isPlainScalar = (tag: Tags[number]): tag is ScalarTag =>
   typeof tag !== "string" && tag.default === true && "test" in tag && tag.test !== undefined;
 
-/** A tag that is written, such as `!!int`: refuses a text that would not be of its type without it, as upstream does. */
+/** An explicit tag, such as `!!int`. It refuses a text that would not have this type without the tag, as upstream does. */
 const explicitTag = (type: string, plain: readonly ScalarTag[]): ScalarTag => ({
   tag: tagPrefix + type,
   default: false,
@@ -36,7 +36,7 @@ const explicitTag = (type: string, plain: readonly ScalarTag[]): ScalarTag => ({
   },
 });
 
-/** The type that a text has in the end: what is too long for an integer is a float, and what is too large for that a text. */
+/** The final type of a text: an integer that is too long becomes a float, and a float that is too large becomes a string. */
 function typeOfValue(read: { readonly value: unknown; readonly text: string; readonly type: string }): string {
   const { value, text, type } = read;
   if (typeof value === "number" && isOverflow(value, text)) return "str";
@@ -48,7 +48,7 @@ function typeOfValue(read: { readonly value: unknown; readonly text: string; rea
 const date = String.raw`\d{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01])`;
 const time = String.raw`(?:[01]?\d|2[0-3]):[0-5]?\d:[0-5]?\d(?:[.,]\d+)?`;
 
-/** A date or time. It stays the text that it is, as in upstream. */
+/** A date or time. Its value is the text as written, as in upstream. */
 const timestampTag: ScalarTag = {
   tag: `${tagPrefix}timestamp`,
   default: false,
@@ -95,7 +95,7 @@ const binaryTag: ScalarTag = {
 /** Upstream reads a text that begins with a dot as Go's `strconv.ParseFloat` does: each `_` in it must be between two digits. */
 const misplacedUnderscore = String.raw`\.(?:.*[^0-9])?_|\..*_(?:[^0-9]|$)`;
 
-/** The library takes `.`, `.0_` and `e0` for numbers, which are texts: each object's managedFields have a `.`. */
+/** Makes a number's tag refuse texts that only the library reads as numbers: `.` (in all managedFields), `.0_` and `e0`. */
 function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number], string> {
   if (!("test" in tag) || tag.test === undefined || !(tag.test.test(".") || tag.test.test("e0"))) return tag;
   return { ...tag, test: new RegExp(`^(?=[-+]?\\.?[0-9])(?!${misplacedUnderscore})(?:${tag.test.source})`) };
@@ -103,5 +103,5 @@ function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number
 
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
 
-/** Whether what is written is too large for a number (`1e400`): Go reads a text. `.inf` has no digits. */
+/** Whether a written number is too large for 64 bits (`1e400`), so that Go reads it as a text. Not for `.inf`, which has no digits. */
 export const isOverflow = (value: number, source: string): boolean => !Number.isFinite(value) && /\d/.test(source);

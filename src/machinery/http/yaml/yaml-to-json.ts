@@ -38,10 +38,10 @@ const mergedMemberLength = 128;
  */
 export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(withLineFeeds(text))));
 
-/** The same for the text of a request that is not JSON (`isJson`). A long one lets others come in between. */
+/** The same for the text of a request that is not JSON (`isJson`). A long text is converted in turns, between which others run. */
 export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(withLineFeeds(text)));
 
-/** The library does not take every line break of YAML 1.1 for one. */
+/** Replaces the line breaks of YAML 1.1 that the library does not read as line breaks. */
 const withLineFeeds = (text: string): string => text.replace(/\r\n?|\u0085/g, "\n");
 
 /** Yields after each small step. */
@@ -58,10 +58,10 @@ function* convert(text: string): Generator<undefined, string> {
     const document = yield* parseDocument(text, lineCounter);
     const end = endOf(document, text);
     const fault = document.errors.find(
-      // A collection that nothing closes ends where its fault is.
+      // The fault of an unclosed collection is at the collection's end, where the fault of later text may be too.
       ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfMoreText),
     );
-    // The library's words are those of its call stack.
+    // The library's message would be about its call stack.
     if (fault?.code === "RESOURCE_EXHAUSTION") throw yamlFault("nested too deeply");
     if (fault) throw yamlFault(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     yield;
@@ -84,7 +84,7 @@ function* parseDocument(text: string, lineCounter: LineCounter): Generator<undef
   }
   for (const token of parser.end()) for (const document of composer.next(token)) return document;
   for (const document of composer.end(true, text.length)) return document;
-  throw new Error("the composer gives a document at the end"); // it was told to
+  throw new Error("the composer gives a document at the end"); // `true` asks for one
 }
 
 /** The library's fault of text that it reads after a document. */
@@ -102,7 +102,7 @@ function endOf({ contents }: Document.Parsed, text: string): number {
 const openEndOf = (text: string): number | undefined =>
   text.slice(text.lastIndexOf("\n") + 1).trim() === "" ? undefined : text.length;
 
-/** What JSON has in its strings, and YAML has not, or as a line break. */
+/** Characters that JSON strings may contain, but that YAML does not allow or reads as a line break. */
 const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
 
 /**
@@ -111,7 +111,7 @@ const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
  */
 export function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text) || unlikeYaml.test(text)) return false;
-  // JSON.parse reads all of it, however deep.
+  // Before JSON.parse, which has no limit for the depth.
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {
     JSON.parse(text);
@@ -179,7 +179,10 @@ class JsonWriter {
     return this.#counted(isScalar(node) ? this.#scalar(node) : "null");
   }
 
-  /** The library ends each block of text (`|`, `>`) with a line feed, also one whose last line has none. What `!!binary` encodes has its own. */
+  /**
+   * The JSON of a scalar. The library ends each block scalar (`|`, `>`) with a line feed, which is removed if the text does not end with
+   * one. The value of a `!!binary` scalar differs from its source, and is kept.
+   */
   #scalar(node: Scalar.Parsed): string {
     const { value, source, type, range } = node;
     const isOpen = range[1] === this.#openEnd && (type === "BLOCK_LITERAL" || type === "BLOCK_FOLDED");
@@ -233,7 +236,7 @@ class JsonWriter {
     return target;
   }
 
-  /** Puts each key where its value begins in the YAML: upstream names that line in the faults of repeated keys. */
+  /** Puts each key on the line where its value begins in the YAML, because upstream names that line in faults of repeated keys. */
   #toLineOf(node: ParsedNode): string {
     const { line } = this.#lines.linePos(node.range[0]);
     const missing = Math.max(0, line - this.#line);
@@ -252,7 +255,7 @@ class JsonWriter {
   }
 }
 
-/** What each alias stands for: the last node before it with its anchor. The library walks through the document for each alias. */
+/** The node of each alias: the last node before it with its anchor. One walk, because the library walks the document for each alias. */
 function targetsIn(document: Document.Parsed): Map<Alias, ParsedNode> {
   const anchored = new Map<string, ParsedNode>();
   const targets = new Map<Alias, ParsedNode>();

@@ -6,11 +6,11 @@ import type { RequestBodyReader } from "../exchange.ts";
 import { takeBody } from "./node-http.ts";
 import type { WaitingRequests } from "../waiting-requests.ts";
 
-/** How much of a body is kept before it is read: as much as of a stream of HTTP/2. The connection is then not read. */
+/** How much of a body is kept before the handler reads it: as much as for an HTTP/2 stream. Beyond it, the connection is not read. */
 const maximumUnreadBytes = 64 * 1024;
 
 /**
- * The body of a request over HTTP/1.1. It takes memory for its bytes, however small the parts are in which it comes.
+ * The body of a request over HTTP/1.1. It takes memory only for its bytes, also when it comes in many small parts.
  */
 export class Http1Body {
   readonly #request: IncomingMessage;
@@ -23,7 +23,7 @@ export class Http1Body {
   /** Set while the connection is not read because too much of the body is unread. */
   #readOn: (() => void) | undefined;
 
-  /** `waiting`: what can keep the connection from being read. */
+  /** `waiting`: the waiting requests of the connection, which can pause its reading. */
   constructor(request: IncomingMessage, waiting: () => WaitingRequests) {
     this.#request = request;
     this.#waiting = waiting;
@@ -31,14 +31,14 @@ export class Http1Body {
     request.on("close", () => this.#fail());
   }
 
-  /** Reads all of it. Call it once. */
+  /** Reads the whole body. Call it once. */
   read(reader: RequestBodyReader): void {
     this.#reader = reader;
     this.#check(reader);
     this.#goOn();
   }
 
-  /** Nobody will read it: what still comes is dropped. */
+  /** Drops the body, also the part that still comes: nobody will read it. */
   drop(): void {
     this.#isDropped = true;
     this.#reader = undefined;
@@ -46,7 +46,7 @@ export class Http1Body {
     this.#goOn();
   }
 
-  /** What comes next is malformed: the rest of the body, or what follows it. */
+  /** Call it when the next bytes are malformed: the body fails if it is not complete. */
   breakOff(): void {
     if (!this.#request.complete) this.#fail();
   }

@@ -23,7 +23,7 @@ export class Http1Exchange extends Exchange {
   readonly #response: ServerResponse;
   readonly #body: Http1Body | undefined;
   #isBroken = false;
-  /** The request behind this one, if it came before the answer to this one. */
+  /** The next request of the connection, if it came before this one was answered. */
   #next: Http1Exchange | undefined;
 
   constructor(
@@ -40,7 +40,7 @@ export class Http1Exchange extends Exchange {
     if (connection.lastExchange instanceof Http1Exchange) connection.lastExchange.#next = this;
     connection.lastExchange = this;
     response.on("close", () => {
-      // Once Node.js has let a connection go, its end is told to the first answer alone.
+      // Once Node.js has handed a connection over, it reports the connection's end only to the first answer.
       if (this.#next !== undefined && request.socket.destroyed) this.#next.#response.destroy();
       if (connection.lastExchange === this) connection.lastExchange = undefined;
       connection.openExchanges--;
@@ -63,7 +63,7 @@ export class Http1Exchange extends Exchange {
     if (this.#isBroken) return true;
     this.#isBroken = true;
     this.#body?.breakOff();
-    // Also when its head has left, and did not say that it is the last one.
+    // Also when the head was sent already, without `Connection: close`.
     const { socket } = this.#request;
     this.#response.once("finish", () => socket.destroySoon());
     return true;
@@ -77,7 +77,7 @@ export class Http1Exchange extends Exchange {
     if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
     if (this.#isLast()) headers["connection"] = "close";
     response.writeHead(status, headers);
-    // Node.js would put the head of bytes before the 100 Continue that waits with them for earlier answers.
+    // Before a body of bytes, Node.js would put the head before the 100 Continue that waits with it for earlier answers.
     if (this.headers["expect"] !== undefined) response.write("", "latin1");
     endWith(response, this.method === "HEAD" ? "" : body);
   }
@@ -93,10 +93,10 @@ export class Http1Exchange extends Exchange {
   /** Whether the connection takes no more requests. */
   #isLast(): boolean {
     const { "content-length": length, "transfer-encoding": coding, upgrade } = this.headers;
-    // Node.js drops what came together with a request that offers another protocol: the next request, or a part of it.
+    // Node.js drops the bytes behind a request that offers another protocol: the next request, or a part of it.
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
     if (this.#request.complete || (length === undefined && coding === undefined)) return false;
-    // Node.js reads and drops a body that no handler has begun to read. To close would take the answer from a client that still sends.
+    // Node.js reads and drops a body that no handler has begun to read. Closing could lose the answer of a client that still sends.
     const droppedBytes = this.context.maximumBodyBytes * droppedBodies;
     return this.failBody !== undefined || coding !== undefined || Number(length) > droppedBytes;
   }
@@ -118,12 +118,12 @@ export class Http1Exchange extends Exchange {
   }
 }
 
-/** TLS encrypts what is written at once: all of a long list would keep other requests waiting, and be in memory twice. */
+/** TLS encrypts each write in one step: a long list in one write would make other requests wait, and be in memory twice. */
 const partBytes = 256 * 1024;
 
 /**
- * Ends an answer with its body, in parts as its client reads. As bytes: Node.js writes the head together with a text, in the text's
- * encoding, which encodes a header's octets again.
+ * Sends the body of an answer in parts, as fast as its client reads, and ends the answer. A text is sent as bytes, because Node.js would
+ * write the head with it, in the text's encoding, and so encode the octets of headers again.
  */
 export function endWith(response: ServerResponse, body: Buffer | string): void {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
@@ -149,7 +149,7 @@ export interface ParseError extends NodeJS.ErrnoException {
 
 /**
  * Answers bytes that are not a valid request, and closes the connection. When earlier requests are still unanswered, the invalid bytes
- * get no answer: the client would take it for an earlier request's. The connection then ends with the last of their answers.
+ * get no answer, because the client would take it for the answer to an earlier request. The last of those answers then ends the connection.
  */
 export function refuseMalformed(
   error: ParseError,

@@ -11,15 +11,15 @@ export interface Http1Head {
 
 type SentHead = Pick<IncomingMessage, "method" | "url" | "rawHeaders" | "httpVersionMinor">;
 
-/** `scheme://authority` and what follows it. An authority with a user's name and password is none (RFC 9110 section 4.2.4). */
+/** `scheme://authority` and the rest. An authority with a user name or password is invalid (RFC 9110 section 4.2.4). */
 const absoluteForm = /^(https?):\/\/((?:[\w.-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
 /**
  * Reads the request line and the headers. A target in absolute form, as clients send it to proxies, is the same as its path and
  * query with its authority as the Host (RFC 9112 section 3.2.2). So the steps after this know only one form. Undefined for
- * every other target: `*`, another scheme than the connection's, an authority that cannot be one. Undefined also for a body that
- * has another transfer coding than `chunked`: Node.js would pass it on encoded. And for one with any in HTTP/1.0, which knows none: a proxy
- * of that version takes the body for the next request (RFC 9112 section 6.1).
+ * every other target: `*`, another scheme than the connection's, an invalid authority. Undefined also for a body with another transfer
+ * coding than `chunked`, which Node.js would not decode, and for a body with any transfer coding in HTTP/1.0, which does not have them: a
+ * proxy of that version takes the body for the next request (RFC 9112 section 6.1).
  */
 export function http1Head(
   { method = "", url = "", rawHeaders, httpVersionMinor }: SentHead,
@@ -32,7 +32,7 @@ export function http1Head(
   if (url.startsWith("/")) return { method, target: url, headers };
   const [, sentScheme, authority, rest = "/"] = absoluteForm.exec(url) ?? [];
   if (sentScheme?.toLowerCase() !== scheme || authority === undefined) return undefined;
-  // Several are refused later, whatever the target is.
+  // Several Host headers are refused later, whatever the target is.
   if (!Array.isArray(headers["host"])) headers["host"] = authority;
   return { method, target: rest.startsWith("/") ? rest : `/${rest}`, headers };
 }

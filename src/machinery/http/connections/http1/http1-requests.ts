@@ -23,7 +23,7 @@ export interface Http1Parts {
   readonly log: Pick<Log, "error">;
   /** Each connection whose handshake is done, by its socket. */
   readonly connections: ReadonlyMap<Duplex, TlsConnection>;
-  /** The connections that were ended because of what came, or did not come, and since which second. */
+  /** The connections that the server has ended because of a malformed or a missing request, each with the second of its end. */
   readonly refused: Map<Duplex, number>;
   /** Reports a request that is not taken, because too many wait. */
   readonly tooManyWait: (connection: TlsConnection) => void;
@@ -48,17 +48,17 @@ export function serveHttp1(parts: Http1Parts): void {
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
-    // A client may have read the whole answer before this side knows that it has left.
+    // A client may have read the whole answer before Node.js knows that it was sent.
     afterAnswers(socket, () => serveWebSocket({ request, socket, sentAhead }, parts)),
   );
-  // It asks for a tunnel, and has no path. The same over HTTP/2.
+  // CONNECT asks for a tunnel, and has no path. HTTP/2 gives the same answer.
   server.on("connect", (request: IncomingMessage, socket: Socket) => {
     afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end());
     // Reads and drops the rest, so that the end of the connection is noticed: an earlier answer may be a watch.
     socket.resume();
   });
   server.on("clientError", (error, socket) => {
-    // It goes on sending. A reset now could take the answer from it.
+    // The client goes on sending. A reset now could discard the answer before the client has read it.
     if (refused.has(socket)) return;
     refuseMalformed(error, { socket, connection: connections.get(socket) });
     if (socket.writableEnded) noteRefused(socket, parts);
@@ -70,7 +70,7 @@ interface AcceptedRequest {
   readonly head: Http1Head;
 }
 
-/** The head and the connection of a request that may be served. Undefined: it may not, and was answered here. */
+/** The head and the connection of a request that may be served. Undefined: the request was refused here. */
 function accept(
   { request, response }: Pick<Http1Request, "request" | "response">,
   parts: Http1Parts,
@@ -83,7 +83,7 @@ function accept(
   const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
   if (connection !== undefined && head !== undefined) return { connection, head };
   response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
-  // What the parser says of the rest gets no second answer.
+  // The parser's faults in the rest get no second answer.
   if (connection?.openExchanges === 0) noteRefused(request.socket, parts);
   return undefined;
 }
@@ -93,7 +93,7 @@ function noteRefused(socket: Duplex, { refused, context }: Http1Parts): void {
   socket.once("close", () => refused.delete(socket));
 }
 
-/** Serves a request that asks to speak WebSocket, whose connection Node.js has let go. */
+/** Serves a request that asks to speak WebSocket, whose connection Node.js has handed over. */
 function serveWebSocket(
   { request, socket, sentAhead }: Pick<UpgradeRequest, "request" | "socket" | "sentAhead">,
   parts: Http1Parts,
@@ -103,11 +103,11 @@ function serveWebSocket(
   const accepted = accept({ request, response }, parts);
   if (accepted === undefined) return;
   const { head, connection } = accepted;
-  // Loaded for the first one: most servers never see any.
+  // Loaded with the first such request: most servers never get one.
   import("./web-socket-exchange.ts").then(
     ({ WebSocketExchange }) => {
       const exchange = new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection });
-      // One of each connection at most: there is always room.
+      // Each connection has at most one of these requests, so there is always room.
       exchange.run(mustWaitForTurn() ? requestTurnOfAddress(pathOfConnection(request.socket)) : undefined);
     },
     (error: unknown) => {

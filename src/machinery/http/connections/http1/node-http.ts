@@ -19,7 +19,7 @@ export const closeServer = (server: Pick<Server, "close" | "closeAllConnections"
     server.closeAllConnections();
   });
 
-/** Sends a complete answer. The connection ends with it where the body of the request is still to come: it may have no end. */
+/** Sends a complete answer. Ends the connection if the request's body has not come completely: the body may be endless. */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: HttpResponse): void {
   if (!isWholeBody(body)) return sendAnswer(response, plainText(500, "500 internal server error\n"));
   response.writeHead(status, {
@@ -30,7 +30,7 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
   response.end(body);
 }
 
-/** The response to a request whose connection Node.js has let go: an upgrade, a tunnel. The connection ends after it. */
+/** The response to a request whose connection Node.js has handed over (an upgrade or a tunnel). The connection ends after it. */
 export function lastResponse(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new http.ServerResponse(request);
   response.assignSocket(socket);
@@ -38,7 +38,7 @@ export function lastResponse(request: IncomingMessage, socket: Socket): ServerRe
   return response;
 }
 
-/** The answer that still has a connection. Node.js says it only in a property without a type. */
+/** The answer that has this connection now. Node.js tells it only in a property without a type. */
 const answerOn = (socket: Socket): ServerResponse | undefined =>
   "_httpMessage" in socket && socket._httpMessage instanceof http.ServerResponse ? socket._httpMessage : undefined;
 
@@ -46,12 +46,12 @@ const answerOn = (socket: Socket): ServerResponse | undefined =>
 export const isBehindUnanswered = ({ socket }: IncomingMessage): boolean => answerOn(socket)?.writableEnded === false;
 
 /**
- * For a connection that Node.js has let go: what still comes waits for its next reader. Calls `next` when the earlier answers have left:
- * often at once. Never when the connection ends before.
+ * Keeps the next bytes of a connection that Node.js has handed over for its next reader. Calls `next` when the earlier answers are sent,
+ * which is often at once, and never when the connection ends before.
  */
 export function afterAnswers(socket: Socket, next: () => void): void {
   socket.removeAllListeners("data");
-  // Node.js does not tell the answers any more that they may go on.
+  // Node.js no longer passes `drain` on to the answers.
   socket.on("drain", () => answerOn(socket)?.emit("drain"));
   const goOn = (): void => {
     const answer = answerOn(socket);
@@ -62,7 +62,7 @@ export function afterAnswers(socket: Socket, next: () => void): void {
 }
 
 /**
- * Ends a connection while one of its requests is handed on. Node.js parses what came with it in one read, and would keep these
+ * Ends a connection while Node.js passes on one of its requests. Node.js goes on parsing the bytes of the same read, and would keep
  * hundreds of requests, each with its response, until the event loop closes the socket.
  */
 export function endWhileParsing(socket: Socket): void {
@@ -71,12 +71,12 @@ export function endWhileParsing(socket: Socket): void {
   socket.destroy();
 }
 
-/** Whether Node.js reads no more of a connection until its client has taken answers. Its parser then fails on more. */
+/** Whether Node.js has paused a connection until its client has read answers. Its parser fails on bytes that come meanwhile. */
 export const isPausedByServer = (socket: Socket): boolean => "_paused" in socket && socket._paused === true;
 
 /**
- * Hands on the parts of a request's body as Node.js parses them, and null at its end. The request itself, which is a stream, would keep an
- * object for each part until it is read.
+ * Passes on the parts of a request's body as Node.js parses them, and null at its end. The request itself, which is a stream, would keep an
+ * object for each part until the part is read.
  */
 export function takeBody(request: IncomingMessage, take: (part: Buffer | null) => void): void {
   const { push } = request;

@@ -24,7 +24,7 @@ const closeTimeoutMilliseconds = 5000;
 /** RFC 6455 section 7.4.1. */
 const closeCodes = { normal: 1000, goingAway: 1001, policyViolation: 1008 } as const;
 
-/** What `ws` is told for every connection. It closes on frames that are too large (1009) or against the protocol (1002). */
+/** The options of `ws` for every connection. It closes on frames that are too large (1009) or against the protocol (1002). */
 const serverOptions = {
   noServer: true,
   clientTracking: false,
@@ -35,7 +35,7 @@ const serverOptions = {
   closeTimeout: closeTimeoutMilliseconds,
 } as const;
 
-/** Its response is for an answer that is no WebSocket. The connection ends after it. */
+/** `response` is for an ordinary answer instead of a WebSocket. The connection ends after it. */
 export interface UpgradeRequest extends Http1Request {
   readonly socket: Socket;
   /** What the client has sent after the request. */
@@ -54,7 +54,7 @@ export class WebSocketExchange extends Exchange {
   #messageType: "text" | "binary" = "text";
   #receivedInSecond = 0;
   #second = 0;
-  /** Whether it broke a rule: what still comes is dropped. */
+  /** Whether the client broke a rule: what it still sends is dropped. */
   #isRefused = false;
 
   constructor(
@@ -67,7 +67,7 @@ export class WebSocketExchange extends Exchange {
     this.#connection = connection;
     connection.openExchanges++;
     socket.once("close", () => {
-      // `ws` would parse what waits for its turn.
+      // Discards the waiting bytes, which `ws` would parse.
       socket.read();
       connection.openExchanges--;
       this.closed();
@@ -88,7 +88,7 @@ export class WebSocketExchange extends Exchange {
     response.detachSocket(socket);
     const server = new WebSocketServer({
       ...serverOptions,
-      // Chooses the first one: a browser fails when it has offered some and none is chosen. As in upstream, none changes what is sent.
+      // Chooses the first offer, because a browser fails when none is chosen. As in upstream, no subprotocol changes what is sent.
       handleProtocols: () => subprotocolsOf(this.headers).offered[0] ?? false,
     });
     server.on("headers", (lines) => {
@@ -115,11 +115,11 @@ export class WebSocketExchange extends Exchange {
       this.#received();
       if (webSocket.bufferedAmount < maximumBufferedPongBytes) webSocket.pong(data);
     });
-    // `ws` closes after an error with the code that belongs to it.
+    // After an error, `ws` closes with the close code for this error.
     webSocket.on("error", () => (this.#isRefused = true));
   }
 
-  /** What a client sends is thrown away, as upstream does; but not without end. */
+  /** Discards a message of the client, as upstream does. Closes the WebSocket when too many come in a second. */
   #received(): void {
     if (this.#second !== this.context.tick.seconds) {
       this.#second = this.context.tick.seconds;

@@ -7,8 +7,8 @@ import { sentOnce } from "../../sent-header.ts";
 
 /**
  * Whether a request of HTTP/1.1 asks to speak WebSocket (upstream: `wsstream.IsWebSocketRequest`). Node.js calls it only for
- * requests whose `Connection` header lists `upgrade`. Any other offer is ignored (RFC 9110 section 7.8): of another protocol, with
- * a body, or behind a request without an answer, which would come after the first bytes of the other protocol.
+ * requests whose `Connection` header lists `upgrade`. Other offers are ignored (RFC 9110 section 7.8): of another protocol, with a
+ * body, or behind an unanswered request, whose answer would come after the first bytes of the other protocol.
  */
 export const wantsWebSocket = (request: IncomingMessage): boolean =>
   request.method === "GET" &&
@@ -39,7 +39,7 @@ export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "head
   if (headers["origin"] === undefined || connection.peerCertificates.length === 0) return;
   const origin = sentOnce(headers, "origin") ?? "";
   const host = sentOnce(headers, "host") ?? "";
-  // With its scheme: who controls the network can show a page of http: under this server's name.
+  // Compares the scheme too: an attacker in the network can show a page under this server's name with http:.
   if (URL.parse(origin)?.origin !== URL.parse(`https://${host}`)?.origin) throw foreignPage();
 }
 

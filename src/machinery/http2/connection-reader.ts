@@ -8,17 +8,17 @@ import { ConnectionError, errorCodes, flags, frameTypes, maximumWindowBytes } fr
 /** A part of a body. */
 export interface DataFrame {
   readonly streamId: number;
-  /** A part of what was received: not copied. */
+  /** A view of the received bytes, which are not copied. */
   readonly data: Buffer;
-  /** What the frame takes from the windows: the data with its padding. */
+  /** What the frame takes from the flow-control windows: the data with its padding. */
   readonly frameBytes: number;
   /** Whether nothing follows on the stream. */
   readonly isEnd: boolean;
 }
 
 /**
- * What one side of a connection does with the frames of the other. Each is well-formed by itself; whether it may come now, and on this
- * stream, the side decides. Methods may throw a ConnectionError.
+ * Handles the frames that the other side of a connection sends. Each frame is well-formed by itself. The handler decides whether it may
+ * come now and on this stream. Methods may throw a ConnectionError.
  */
 export interface FrameHandler {
   readonly onData: (frame: DataFrame) => void;
@@ -27,26 +27,26 @@ export interface FrameHandler {
   /** The payload of SETTINGS, whose values are valid. */
   readonly onSettings: (payload: Buffer) => void;
   readonly onPing: (payload: Buffer) => void;
-  /** The answer to the oldest ping that has none. */
+  /** The answer to the oldest unanswered ping. */
   readonly onPingAnswer: () => void;
   readonly onGoAway: (goAway: { readonly lastStreamId: number; readonly code: number }) => void;
-  /** Stream 0 is the connection, and only a stream's window may be widened by nothing. */
+  /** Stream 0 is the connection. An increment of 0 is possible only for a stream. */
   readonly onWindowUpdate: (update: { readonly streamId: number; readonly bytes: number }) => void;
   /** RFC 9113 section 5.3.2: priorities are deprecated. */
   readonly onPriority: (frame: Frame) => void;
-  /** A frame that brings nothing and is ignored. */
+  /** A frame without effect: of an unknown type, an empty continuation, or the acknowledgement of settings. */
   readonly onIgnored: () => void;
 }
 
 export interface ConnectionReaderOptions {
-  /** Who sends. */
+  /** The side that sends the frames. */
   readonly from: "client" | "server";
-  /** The longest header block, unless it is one frame. */
+  /** The limit for header blocks of several frames. A block of one frame may be longer. */
   readonly maximumBlockBytes: number;
   readonly handler: FrameHandler;
 }
 
-/** Reads what the other side of a connection sends (RFC 9113 section 6), in the same way for both sides. */
+/** Reads the frames that the other side of a connection sends (RFC 9113 section 6). Servers and clients use it in the same way. */
 export class ConnectionReader {
   readonly #input: FrameInput;
   readonly #blocks: HeaderBlocks;
@@ -60,12 +60,12 @@ export class ConnectionReader {
     this.#handler = handler;
   }
 
-  /** Throws a ConnectionError. */
+  /** Reads received bytes. Throws a ConnectionError. */
   read(bytes: Buffer): void {
     this.#input.read(bytes, this.#onFrame);
   }
 
-  /** Reads no more, also of what it was given. */
+  /** Stops reading, also of bytes that it has already received. */
   end(): void {
     this.#isOver = true;
     this.#blocks.clear();

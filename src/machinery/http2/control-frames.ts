@@ -15,7 +15,7 @@ export interface FrameHeader {
   readonly flags: number;
   /** 0 is the connection. */
   readonly streamId: number;
-  /** The payload's. */
+  /** The length of the payload in bytes. */
   readonly length: number;
 }
 
@@ -37,7 +37,7 @@ export function writeFrameHeader(
   target[at + 8] = streamId;
 }
 
-/** A frame whose payload is still to be written. */
+/** Creates a frame whose payload is zeros: the caller writes it. */
 function smallFrame(header: FrameHeader): Buffer {
   const frame = Buffer.alloc(frameHeaderBytes + header.length);
   writeFrameHeader(frame, 0, header);
@@ -91,7 +91,7 @@ export function pingAcknowledgement(payload: Buffer): Buffer {
   return frame;
 }
 
-/** A ping whose bytes nobody looks at (RFC 9113 section 6.7). */
+/** A ping, whose eight bytes have no meaning (RFC 9113 section 6.7). */
 export const pingFrame: Buffer = smallFrame({ type: frameTypes.ping, flags: 0, streamId: 0, length: 8 });
 
 function frameWithNumber(
@@ -110,7 +110,7 @@ export const resetFrame = (streamId: number, code: ErrorCode): Buffer =>
 export const windowUpdateFrame = (streamId: number, bytes: number): Buffer =>
   frameWithNumber(frameTypes.windowUpdate, { streamId, number: bytes });
 
-/** The status 100 with no other fields, after the table size that the first header block has to confirm (RFC 7541 section 4.2). */
+/** The status 100 without other fields. Before it is the table size, which the first header block has to confirm (RFC 7541 section 4.2). */
 const continueBlock = Buffer.from("\x20\x08\x03100", "latin1");
 
 /** An interim answer: the client may send the body (RFC 9110 section 15.2.1). */
@@ -125,7 +125,7 @@ export function continueFrame(streamId: number): Buffer {
   return frame;
 }
 
-/** RFC 9113 section 6.8. The text is for a person who looks at the connection. */
+/** GOAWAY (RFC 9113 section 6.8). The text is for people who debug the connection. */
 export function goAwayFrame({
   lastStreamId,
   code = errorCodes.noError,

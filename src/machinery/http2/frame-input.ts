@@ -1,7 +1,7 @@
 import { ByteAccumulator } from "../api/byte-accumulator.ts";
 import { clientPreface, ConnectionError, errorCodes, flags, frameHeaderBytes, maximumFrameBytes } from "./protocol.ts";
 
-/** A frame (RFC 9113 section 4.1). The payload is part of what was received, and is not copied. */
+/** A frame (RFC 9113 section 4.1). The payload is a view of the received bytes, which are not copied. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -20,10 +20,10 @@ export function withoutPadding({ flags: frameFlags, payload }: Frame): Buffer {
   return payload.subarray(1, payload.length - padding);
 }
 
-/** Cuts what the peer sends into frames; what a client sends, after the preface of the connection. */
+/** Divides the bytes of the peer into frames. The bytes of a client begin with the preface of the connection. */
 export class FrameInput {
   readonly #waiting = new ByteAccumulator();
-  /** How many bytes must have come before reading goes on. */
+  /** How many bytes must have come before the next frame can be read. */
   #neededBytes = frameHeaderBytes;
   #hasPreface = true;
 
@@ -65,7 +65,7 @@ export class FrameInput {
         return at;
       }
       const isWanted = onFrame({
-        // The whole frame is there.
+        // The whole frame has come, so these bytes exist.
         type: chunk[at + 3] as number,
         flags: chunk[at + 4] as number,
         // The first bit is reserved.

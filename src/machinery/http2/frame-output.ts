@@ -5,12 +5,12 @@ import { FrameWriter } from "./frame-writer.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 import { defaultWindowBytes, errorCodes, frameHeaderBytes, maximumFrameBytes, maximumWindowBytes } from "./protocol.ts";
 
-/** A client that sends more pings than it reads answers for is cut off. */
+/** A connection ends when so many bytes of frames wait, because its client sends pings and does not read the answers. */
 const maximumQueuedBytes = 64 * 1024;
-/** What one connection writes in a turn of the event loop. Others write in between. */
+/** How many bytes one connection writes in a turn of the event loop. Other connections write in between. */
 const turnBytes = 256 * 1024;
 
-/** Shorter writes are copied when they have to wait. */
+/** Shorter writes are copied when they have to wait for the socket. */
 const smallestKeptBytes = 16 * 1024;
 
 /** Copies the bytes to memory of their own: the pool of Node.js is as large as the writer's buffer. */
@@ -43,21 +43,21 @@ const writer = new FrameWriter();
 
 export interface FrameOutputOptions {
   readonly socket: Duplex;
-  /** The answer is written whole, or could not be written. */
+  /** Called when an answer is written completely, or could not be written. */
   readonly onAnswered: (stream: Http2Stream) => void;
 }
 
 /**
- * What one connection sends. Frames and answers wait for the end of the turn of the event loop, and leave in one write: an encrypted
- * write costs more than all else that a short answer needs.
+ * The output of one connection. Frames and answers wait for the end of the turn of the event loop and are sent in one write, because an
+ * encrypted write costs more than all else that a short answer needs.
  */
 export class FrameOutput {
   readonly #socket: Duplex;
   readonly #onAnswered: (stream: Http2Stream) => void;
   #windowBytes = defaultWindowBytes;
   /**
-   * Frames of the connection, and of streams that are closed. They go first. As bytes: thousands of small buffers take ten times as
-   * much.
+   * Frames of the connection and of closed streams, which are sent before all others. They are joined, because thousands of small buffers
+   * take ten times as much memory.
    */
   readonly #frames = new ByteAccumulator();
   /** Streams with something to send, in the order of their turns. */
@@ -87,7 +87,7 @@ export class FrameOutput {
     this.#scheduleFlush();
   }
 
-  /** The stream has something to send. */
+  /** Call it when the stream has something to send. */
   schedule(stream: Http2Stream): void {
     this.#enqueue(stream);
     this.#scheduleFlush();
@@ -99,7 +99,7 @@ export class FrameOutput {
     this.#streams.push(stream);
   }
 
-  /** The client takes more. Returns whether that is a valid size of the connection's window. */
+  /** Widens the connection's window. Returns whether its new size is valid. */
   widen(bytes: number): boolean {
     this.#windowBytes += bytes;
     for (const stream of this.#blocked) this.schedule(stream);
@@ -108,14 +108,14 @@ export class FrameOutput {
   }
 
   /**
-   * Writes what waits now, when there are answers: a client that has widened its windows gets the next part of a long one without
+   * Writes the waiting bytes now, if answers wait: a client that has widened its windows gets the next part of a long answer without
    * delay.
    */
   flushAnswers(): void {
     if (this.#streams.length > 0 && !this.#isSocketFull) this.flush();
   }
 
-  /** The stream is closed. */
+  /** Removes a closed stream. */
   forget(stream: Http2Stream): void {
     this.#blocked.delete(stream);
     if (!stream.isScheduled) return;
@@ -123,7 +123,7 @@ export class FrameOutput {
     if (at >= 0) this.#streams.splice(at, 1);
   }
 
-  /** Ends the connection once what waits is written. */
+  /** Ends the connection when the waiting bytes are written. */
   end(): void {
     this.#isEnding = true;
     this.#scheduleFlush();
@@ -135,7 +135,7 @@ export class FrameOutput {
     if (waiting.push(this) === 1) setImmediate(flushAll);
   }
 
-  /** Writes what waits, as far as windows and the socket allow. */
+  /** Writes the waiting bytes, as far as windows and the socket allow. */
   flush(): void {
     this.#willFlush = false;
     if (this.#isOver || this.#socket.destroyed) return;
@@ -158,7 +158,7 @@ export class FrameOutput {
     if (mustWait) onWritten();
   };
 
-  /** Each stream sends its head, and then in turn a frame of its body. */
+  /** Each stream sends its head, and then the streams take turns with a frame of their bodies. */
   #writeStreams(): void {
     for (let left = turnBytes; left > 0 && this.#streams.length > 0 && !this.#isSocketFull;) {
       const streams = this.#streams;
@@ -175,19 +175,19 @@ export class FrameOutput {
     }
   }
 
-  /** Returns the bytes that it wrote. */
+  /** Writes the next frames of a stream. Returns the number of written bytes. */
   #writeStream(stream: Http2Stream): number {
     stream.isScheduled = false;
     const written = this.#writeHead(stream) + this.#writeBody(stream);
     if (stream.isClosed || (stream.pending.length === 0 && !stream.isEnding)) return written;
-    // A stream whose window is full goes on when the client has widened it.
+    // A stream whose window is used up continues when the client has widened it.
     if (stream.sendWindowBytes <= 0) return written;
     if (this.#windowBytes <= 0) this.#blocked.add(stream);
     else this.#enqueue(stream);
     return written;
   }
 
-  /** Returns the bytes that it wrote. A short body follows at once; a long one waits with those of other streams. */
+  /** Writes the head, and a short body with it. A long body takes turns with other streams. Returns the number of written bytes. */
   #writeHead(stream: Http2Stream): number {
     const { unsentHead: head, unsentBody: body } = stream;
     if (head === undefined) return 0;
@@ -216,7 +216,7 @@ export class FrameOutput {
     return written + byteLength;
   }
 
-  /** Writes a frame, and returns its bytes. */
+  /** Writes a frame. Returns the number of written bytes. */
   #writeBody(stream: Http2Stream): number {
     if (stream.isClosed) return 0;
     const windowBytes = Math.max(0, Math.min(stream.sendWindowBytes, this.#windowBytes));

@@ -20,7 +20,7 @@ interface PendingBody {
 
 /** The first index of each name in the static table. */
 const nameIndexes = new Map<string, number>();
-/** The index of a status that stands in the static table with its value. */
+/** The index of each status whose value is in the static table. */
 const statusIndexes = new Map<number, number>();
 for (const [at, [name, value]] of staticTable.entries()) {
   if (!nameIndexes.has(name)) nameIndexes.set(name, at + 1);
@@ -28,21 +28,21 @@ for (const [at, [name, value]] of staticTable.entries()) {
 }
 const statusNameIndex = nameIndexes.get(":status") ?? 0;
 
-/** More than the index and the two lengths of a field take. */
+/** An upper bound for the bytes of a field's index and two lengths. */
 const fieldOverheadBytes = 16;
 const slabBytes = 64 * 1024;
-/** Slabs that are kept for later: two mebibytes. */
+/** How many slabs are kept for later: two mebibytes. */
 const maximumFreeSlabs = 32;
 
 /**
- * A buffer that frames are written to. It is used again once all writes from it are done: new ones would be work for the garbage
+ * A buffer that frames are written to. It is used again when all writes from it are done, because new buffers would be work for the garbage
  * collector.
  */
 class Slab {
   readonly bytes: Buffer;
-  /** Frames are written here next. */
+  /** The index of the next frame. */
   at = 0;
-  /** The bytes before this index were handed over. */
+  /** The bytes before this index were passed to `send`. */
   sentTo = 0;
   #unfinishedWrites = 0;
 
@@ -54,7 +54,7 @@ class Slab {
     return this.#unfinishedWrites === 0;
   }
 
-  /** Hands over what was written since the last time. */
+  /** Sends the bytes that were written since the last call. */
   send(send: Send): void {
     if (this.at === this.sentTo) return;
     const bytes = this.bytes.subarray(this.sentTo, this.at);
@@ -72,7 +72,7 @@ class Slab {
 type Send = (bytes: Buffer, onWritten: () => void) => void;
 
 /**
- * Writes frames one after the other into large buffers, and hands what is written over in as few pieces as possible.
+ * Writes frames one after the other into large buffers, and sends these in as few pieces as possible.
  */
 export class FrameWriter {
   #slab = new Slab(slabBytes);
@@ -80,7 +80,7 @@ export class FrameWriter {
   #used: Slab[] = [];
   #send: Send = () => undefined;
 
-  /** What is written until the next `flush` goes to this function. What another connection left after a fault goes to nobody. */
+  /** Frames until the next `flush` are sent with this function. Drops frames that another connection has not sent after an error. */
   begin(send: Send): void {
     this.#slab.sentTo = this.#slab.at;
     this.#send = send;
@@ -93,13 +93,13 @@ export class FrameWriter {
     this.#slab.send(this.#send);
   }
 
-  /** Copies a whole frame. */
+  /** Writes a whole frame. */
   frame(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes(bytes);
   }
 
-  /** A header block that fits into a frame (RFC 9113 section 6.2). */
+  /** Writes a header block that fits into one frame (RFC 9113 section 6.2). */
   headerBlock(block: Buffer, { streamId }: { readonly streamId: number }): void {
     this.#reserve(frameHeaderBytes + block.length);
     this.#header({ type: frameTypes.headers, flags: flags.endHeaders, streamId, length: block.length });
@@ -107,8 +107,8 @@ export class FrameWriter {
   }
 
   /**
-   * The head of an answer (RFC 9113 section 6.2). Returns its bytes. Throws a TypeError, and writes nothing, for a header that HTTP
-   * does not allow.
+   * Writes the head of an answer (RFC 9113 section 6.2). Returns the number of written bytes. Throws a TypeError, and writes nothing, for a
+   * header that HTTP does not allow.
    */
   headers(
     head: ResponseHead,
@@ -133,7 +133,7 @@ export class FrameWriter {
     return this.#slab.at - start;
   }
 
-  /** A whole body, in a frame that ends its stream. */
+  /** Writes a whole body in a frame that ends its stream. */
   data(
     content: string | Buffer,
     { streamId, byteLength }: { readonly streamId: number; readonly byteLength: number },
@@ -146,7 +146,7 @@ export class FrameWriter {
     this.#slab.at += byteLength;
   }
 
-  /** A frame with the next bytes of a body, which it takes from there. */
+  /** Writes a frame with the next bytes of a body, and removes them from the body. */
   dataOf(body: PendingBody, { bytes, isEnd }: { readonly bytes: number; readonly isEnd: boolean }): void {
     this.#reserve(frameHeaderBytes + bytes);
     this.#header({ type: frameTypes.data, flags: isEnd ? flags.endStream : 0, streamId: body.id, length: bytes });
@@ -154,7 +154,7 @@ export class FrameWriter {
     this.#slab.at += bytes;
   }
 
-  /** Makes space for what is written next. */
+  /** Makes space for the next bytes. */
   #reserve(bytes: number): void {
     if (this.#slab.at + bytes <= this.#slab.bytes.length) return;
     this.flush();
@@ -200,9 +200,9 @@ export class FrameWriter {
     }
   }
 
-  /** HPACK, RFC 7541. Fields are literals that are not indexed: so the server keeps no table for each connection. */
+  /** Writes a header block (HPACK, RFC 7541). Fields are literals without indexing, so the server keeps no table for each connection. */
   #block({ status, headers }: ResponseHead, { isFirst }: { readonly isFirst: boolean }): void {
-    // The table of this side is never used. A client may have allowed a smaller one than the usual, which has to be confirmed.
+    // This side never uses its table. But a client may have allowed a smaller table than the default, which has to be confirmed.
     if (isFirst) this.#slab.bytes[this.#slab.at++] = 0x20;
     const statusIndex = statusIndexes.get(status);
     if (statusIndex === undefined) {
@@ -223,7 +223,7 @@ export class FrameWriter {
     this.#string(value);
   }
 
-  /** Not Huffman coded: that costs more than the few bytes that it saves. */
+  /** Writes a text without Huffman code, which would cost more than the few bytes that it saves. */
   #string(text: string): void {
     const { length } = text;
     this.#integer(length, 7);

@@ -3,7 +3,7 @@ import { withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
 import { ConnectionError, errorCodes, flags, frameTypes, maximumWindowBytes } from "./protocol.ts";
 
-/** A whole header block: the fields of a request, of an answer, or after a body. */
+/** A whole header block: the fields of a request or an answer, or trailers. */
 export interface HeaderBlock {
   readonly streamId: number;
   /** Whether nothing follows on the stream. */
@@ -15,7 +15,7 @@ interface OpenBlock extends Omit<HeaderBlock, "bytes"> {
   readonly bytes: ByteAccumulator;
 }
 
-/** The bytes of a priority, which is not used any more (RFC 9113 section 5.3.2). */
+/** The bytes of a priority, which is deprecated and ignored (RFC 9113 section 5.3.2). */
 const priorityBytes = 5;
 
 /** Joins the header blocks of one connection, which may come in several frames (RFC 9113 section 4.3). Methods throw a ConnectionError. */
@@ -28,7 +28,7 @@ export class HeaderBlocks {
     this.#maximumBytes = maximumBytes;
   }
 
-  /** Between the frames of a block no other frame may come. */
+  /** Throws for a frame that comes between the frames of a block. */
   checkOrder({ type, streamId }: Frame): void {
     if (this.#open === undefined || (type === frameTypes.continuation && streamId === this.#open.streamId)) return;
     throw new ConnectionError(errorCodes.protocolError, "a header block does not go on");
@@ -56,7 +56,7 @@ export class HeaderBlocks {
     const open = this.#open;
     if (open === undefined) throw new ConnectionError(errorCodes.protocolError, "CONTINUATION continues nothing");
     open.bytes.add(payload);
-    // Without an end it would fill the memory (CVE-2024-27316).
+    // An endless block would fill the memory (CVE-2024-27316).
     if (open.bytes.length > this.#maximumBytes)
       throw new ConnectionError(errorCodes.enhanceYourCalm, "a header block is too large");
     if ((frameFlags & flags.endHeaders) === 0) return undefined;
@@ -64,7 +64,7 @@ export class HeaderBlocks {
     return { ...open, bytes: open.bytes.take() };
   }
 
-  /** Forgets what has come of a block. */
+  /** Discards the frames of an incomplete block. */
   clear(): void {
     this.#open = undefined;
   }

@@ -6,16 +6,16 @@ import { ConnectionError, errorCodes } from "./protocol.ts";
 interface Field {
   readonly name: string;
   readonly value: string;
-  /** HTTP allows the characters of the name. */
+  /** Whether HTTP allows the characters of the name. */
   readonly isNameValid: boolean;
-  /** HTTP allows the characters of both (RFC 9113 section 8.2.1). */
+  /** Whether HTTP allows the characters of name and value (RFC 9113 section 8.2.1). */
   readonly isValid: boolean;
 }
 
 /** Receives the fields of a block in their order. */
 export interface FieldSink {
   add(name: string, value: string): void;
-  /** The field has characters that HTTP does not allow. */
+  /** Called for a field with characters that HTTP does not allow. */
   addInvalid(): void;
 }
 
@@ -27,7 +27,7 @@ const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({
   isValid: true,
 }));
 
-/** At the beginning of a block: the smallest size since the last one, and the current size (RFC 7541 section 4.2). */
+/** At the beginning of a block: the smallest size since the last block, and the current size (RFC 7541 section 4.2). */
 const maximumResizes = 2;
 
 const nameCharacters = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -38,13 +38,13 @@ export const isValidField = (name: string, value: string): boolean =>
 
 /**
  * Decodes the header blocks of one connection, in the order in which they came (HPACK, RFC 7541). Each block can change the
- * table that later blocks refer to, so every block must be decoded, also that of a request that is refused. Every malformed block throws a
+ * table that later blocks refer to, so every block must be decoded, also the block of a refused request. Every malformed block throws a
  * ConnectionError.
  */
 export class HeaderDecoder {
   /** The dynamic table, oldest first. */
   #fields: Field[] = [];
-  /** The entries before it are evicted. */
+  /** The entries before this index are evicted. */
   #oldest = 0;
   #tableBytes = 0;
   #allowedTableBytes = maximumTableBytes;
@@ -74,7 +74,7 @@ export class HeaderDecoder {
 
   #readLiteral({ isIndexed, sink }: { readonly isIndexed: boolean; readonly sink: FieldSink }): void {
     const nameIndex = this.#readInteger(isIndexed ? 6 : 4);
-    // A name of the table is not checked again: it can be long, and costs the client one byte.
+    // A name from the table is not checked again: it can be long, but costs the client only one byte.
     const { name, isNameValid } = nameIndex === 0 ? this.#readName() : this.#field(nameIndex);
     const value = this.#readString();
     const isValid = isNameValid && valueCharacters.test(value);
@@ -113,11 +113,11 @@ export class HeaderDecoder {
   #evict(): void {
     while (this.#tableBytes > this.#allowedTableBytes) {
       this.#tableBytes -= bytesOf(this.#fields[this.#oldest] as Field); // as long as it has bytes, it has an entry
-      // An entry can be larger than the table: it must not stay in memory until the array is cut.
+      // Before the array is cut: an entry can be larger than the table, and must not stay in memory so long.
       this.#fields[this.#oldest] = evicted;
       this.#oldest++;
     }
-    // Not for each entry, which would move all the others.
+    // Not for each evicted entry, which would move all the others.
     if (this.#oldest > 64 && this.#oldest * 2 > this.#fields.length) {
       this.#fields = this.#fields.slice(this.#oldest);
       this.#oldest = 0;

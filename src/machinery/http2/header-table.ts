@@ -1,4 +1,4 @@
-/** What both sides of a connection know of its header tables (HPACK, RFC 7541). */
+/** The header tables of HPACK (RFC 7541): what is the same for both sides of a connection. */
 
 /** RFC 7541 appendix A. Index 1 is the first. */
 export const staticTable: readonly (readonly [name: string, value: string])[] = [
@@ -67,7 +67,7 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
 
 export const firstDynamicIndex = staticTable.length + 1;
 
-/** What a table may take, of this side and of the peer: HTTP/2's initial value. */
+/** The size limit of the tables of both sides: HTTP/2's initial value. */
 export const maximumTableBytes = 4096;
 /** Counted for each entry besides its name and value (RFC 7541 section 4.1). */
 export const entryOverheadBytes = 32;

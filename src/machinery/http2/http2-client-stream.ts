@@ -4,25 +4,25 @@ import type { HeaderFields } from "./request-header-encoder.ts";
 
 /** Why a stream ended before its answer was whole. */
 export interface StreamFailure {
-  /** The server has certainly not started the request. */
+  /** Whether the server has certainly not begun the request. */
   readonly isUnprocessed: boolean;
   readonly cause: Error;
 }
 
-/** Receives one answer: its head and its trailers as fields, in their order, and its body between them. */
+/** Receives one answer: the fields of its head, its body, and the fields of its trailers, in this order. */
 export interface ClientExchange extends FieldSink {
-  /** A part of what was received: it keeps more than these bytes in memory. */
+  /** `data` is a view of the received bytes: while it is kept, all of them stay in memory. */
   onData(data: Buffer): void;
-  /** Called once. Undefined: the answer is whole. */
+  /** Called once. Undefined: the answer is complete. */
   onEnd(failure: StreamFailure | undefined): void;
 }
 
 /** What a stream needs of its connection. */
 interface StreamConnection {
-  /** The stream has something to send. */
+  /** Called when the stream has something to send. */
   schedule(stream: Http2ClientStream): void;
   cancel(stream: Http2ClientStream): void;
-  /** The server may send more of the answer, unless the stream is paused. */
+  /** Lets the server send more of the answer, unless the stream is paused. */
   askForMore(stream: Http2ClientStream): void;
 }
 
@@ -38,9 +38,9 @@ export class Http2ClientStream {
   /** Whether nothing more will be written. */
   isEnding = false;
   isEndSent = false;
-  /** How much the server takes. */
+  /** How many more bytes the server accepts. */
   sendWindowBytes = 0;
-  /** Received since the server's window was last widened. */
+  /** Bytes that were received since the server's window was last widened. */
   takenBytes = 0;
   isPaused = false;
 
@@ -77,7 +77,7 @@ export class Http2ClientStream {
     this.#connection.askForMore(this);
   }
 
-  /** Gives the request up. None of its callbacks is called any more. */
+  /** Cancels the request. None of its callbacks is called any more. */
   cancel(): void {
     this.#connection.cancel(this);
   }

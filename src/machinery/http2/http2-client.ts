@@ -32,11 +32,11 @@ import type { HeaderFields } from "./request-header-encoder.ts";
 export interface Http2ClientOptions {
   /** The connection. The client reads all of it, and ends it. */
   readonly socket: Duplex;
-  /** How much the server may send before it is told to go on: of one answer, and of all together. */
+  /** The flow-control window for one answer, and for all answers together. */
   readonly windowBytes: number;
-  /** Called once the server has said what it takes: from then on requests may be sent. */
+  /** Called once, when the server's settings have come: from then on requests may be sent. */
   readonly onReady: () => void;
-  /** Called once, when the connection is gone. */
+  /** Called once, when the connection has ended. */
   readonly onClosed: (cause: Error) => void;
   /** Default: the clock of the process. */
   readonly nowSeconds?: () => number;
@@ -44,14 +44,14 @@ export interface Http2ClientOptions {
 
 /** The longest header block. */
 const maximumBlockBytes = 256 * 1024;
-/** A server that sends more pings and settings than it reads answers for is left. */
+/** The connection ends when so many frames wait, because the server sends pings and settings and does not read the answers. */
 const maximumQueuedFrames = 10_000;
-/** More than come after a call was cancelled while its answer was under way. */
+/** More frames than come after a call was cancelled while its answer was under way. */
 const emptyFrameBurst = 100_000;
 const emptyFramesPerSecond = 1_000;
-/** How many more of them each frame of a request allows. gRPC's servers answer one with up to three window updates, a ping and settings. */
+/** How many more each frame of a request allows. gRPC's servers answer a frame with up to three window updates, a ping and settings. */
 const emptyFramesPerRequestFrame = 10;
-/** How many bytes of a header block that nobody waits for make as much work as a frame. */
+/** So many bytes of a header block for no open stream make as much work as a frame. */
 const headerBytesPerFrame = 64;
 
 const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
@@ -60,9 +60,9 @@ const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
 const writer = new FrameWriter();
 
 /**
- * The client's side of an HTTP/2 connection (RFC 9113) to one server that is trusted, as etcd or a plugin. What all requests of a turn
- * of the event loop send is one write. There is no push, no priorities and no limit for the length of an answer. A server that sends
- * frames that bring nothing without end is left.
+ * The client's side of an HTTP/2 connection (RFC 9113) to a trusted server, such as etcd or a plugin. All requests of a turn of the event
+ * loop are sent in one write. There is no push, no priorities and no limit for the length of an answer. The client disconnects from a
+ * server that sends too many frames without content.
  */
 export class Http2Client {
   readonly #socket: Duplex;
@@ -75,13 +75,13 @@ export class Http2Client {
   readonly #encoder = new RequestHeaderEncoder();
   /** The streams whose request head is sent, by id. */
   readonly #streams = new Map<number, Http2ClientStream>();
-  /** Frames of the connection, and resets. They go first. */
+  /** Frames of the connection, and resets. They are sent before all others. */
   #frames: Uint8Array[];
   /** Streams with something to send. */
   readonly #ready = new Set<Http2ClientStream>();
   /** Streams whose bodies wait for the connection's window. */
   readonly #blocked = new Set<Http2ClientStream>();
-  /** Requests that wait for the end of others: the server takes no more at once. */
+  /** Requests that wait for the end of others, because the server accepts no more at the same time. */
   readonly #waiting = new Set<Http2ClientStream>();
   /** Called with the answers to pings, in their order. */
   readonly #pings: (() => void)[] = [];
@@ -145,12 +145,12 @@ export class Http2Client {
     return !this.#isClosing && !this.#isOver;
   }
 
-  /** Since the connection began, of everything: it grows as long as the server sends something. */
+  /** All bytes since the connection began: the number grows as long as the server sends something. */
   get receivedBytes(): number {
     return this.#receivedBytes;
   }
 
-  /** No request waits for its answer. */
+  /** Whether no request waits for its answer. */
   get isIdle(): boolean {
     return this.#streams.size + this.#ready.size + this.#waiting.size === 0;
   }
@@ -168,7 +168,7 @@ export class Http2Client {
     this.#queue(pingFrame);
   }
 
-  /** Ends the connection at once. What is under way fails. */
+  /** Ends the connection at once. All requests that have not ended fail. */
   destroy(cause: Error = new Error("it was closed")): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -180,7 +180,7 @@ export class Http2Client {
     this.#onClosed(cause);
   }
 
-  // What goes out
+  // Sending
 
   schedule(stream: Http2ClientStream): void {
     if (this.#waiting.has(stream)) return;
@@ -240,7 +240,7 @@ export class Http2Client {
     stream.id = this.#nextStreamId;
     stream.sendWindowBytes = this.#initialSendWindowBytes;
     this.#nextStreamId += 2;
-    // RFC 9113 section 5.1.1: a connection whose numbers are used up takes no new streams.
+    // RFC 9113 section 5.1.1: a connection whose stream identifiers are used up takes no new streams.
     if (this.#nextStreamId > maximumWindowBytes) this.#isClosing = true;
     this.#streams.set(stream.id, stream);
     writer.headerBlock(this.#encoder.encode(stream.fields), { streamId: stream.id });
@@ -286,12 +286,12 @@ export class Http2Client {
     this.#endWhenDone();
   }
 
-  /** A connection that takes no new requests ends with the last one. */
+  /** A connection that takes no new requests ends with its last request. */
   #endWhenDone(): void {
     if (this.#isClosing && this.#streams.size === 0) setImmediate(() => this.destroy());
   }
 
-  /** The requests of which nothing is sent. */
+  /** The requests whose heads are not sent. */
   #unsent(): Http2ClientStream[] {
     return [...this.#ready, ...this.#waiting].filter(({ id }) => id === 0);
   }
@@ -300,7 +300,7 @@ export class Http2Client {
     for (const stream of streams) this.#close(stream, { isUnprocessed: true, cause });
   }
 
-  // What comes in
+  // Receiving
 
   #receive(bytes: Buffer): void {
     if (this.#isOver) return;
@@ -337,7 +337,7 @@ export class Http2Client {
   #readHeaders({ streamId, bytes, isEnd }: HeaderBlock): void {
     const stream = this.#streams.get(streamId);
     if (stream === undefined || !isEnd) this.#allowance.take(1 + bytes.length / headerBytesPerFrame);
-    // Also a block that nobody wants: it may change the table.
+    // Also decodes a block for no open stream, because it may change the table.
     this.#decoder.decode(bytes, stream?.exchange ?? ignoringFields);
     if (stream !== undefined && isEnd) this.#readEnd(stream);
   }
@@ -377,7 +377,7 @@ export class Http2Client {
     this.#isClosing = true;
     const sent = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
     const unprocessed = [...sent, ...this.#unsent()];
-    // To make an error takes longer than all else here, and there may be thousands of these frames.
+    // Only if it is needed: creating an error takes longer than all else here, and thousands of these frames may come.
     if (unprocessed.length > 0) this.#refuse(unprocessed, new Error(`the server leaves with code ${code}`));
     this.#endWhenDone();
   }

@@ -37,9 +37,9 @@ export interface Http2Limits extends HeadLimits {
   /** The maximum number of simultaneous streams in one connection. */
   readonly concurrentStreams: number;
   /**
-   * How many frames a client may send at once, and then per second, that make work and bring nothing: resets (CVE-2023-44487), frames
-   * that make the server reset a stream (CVE-2025-8671), empty frames (CVE-2019-9518), settings, answers to pings that nobody has sent,
-   * headers of a stream that is closed.
+   * How many frames without content, which only make work, a client may send at once, and then per second: resets (CVE-2023-44487), frames
+   * that make the server reset a stream (CVE-2025-8671), empty frames (CVE-2019-9518), settings, answers to pings that were never sent,
+   * headers of a closed stream.
    */
   readonly emptyFrameBurst: number;
   readonly emptyFramesPerSecond: number;
@@ -50,16 +50,16 @@ export interface Http2SessionOptions {
   readonly socket: Duplex;
   readonly limits: Http2Limits;
   readonly nowSeconds: () => number;
-  /** Called with each request, before its body has come. The head may exceed the limits: then fields are missing. */
+  /** Called with each request, before its body has come. A head that exceeds the limits lacks fields. */
   readonly onRequest: (stream: Http2Stream, head: RequestHead) => void;
 }
 
-/** A session that has ended reads on so that the client gets its last frames, but only so much. */
+/** After its end, a session reads and ignores at most so many bytes, so that the client gets its last frames. */
 const maximumIgnoredBytes = 1024 * 1024;
 
 /**
- * The server's side of an HTTP/2 connection (RFC 9113). It checks everything that a client sends, and bounds what it can make the server
- * keep or do. There are no priorities, no push, and no compression of answers' headers.
+ * The server's side of an HTTP/2 connection (RFC 9113). It checks all that a client sends, and limits the memory and work that a client
+ * can cause. There are no priorities, no push, and no compression of answers' headers.
  */
 export class Http2Session implements StreamSession {
   readonly #socket: Duplex;
@@ -74,13 +74,13 @@ export class Http2Session implements StreamSession {
   #lastStreamId = 0;
 
   readonly #receiveWindow = new ReceiveWindow();
-  /** How much of each new answer the client takes. */
+  /** The window for each new answer: how many bytes of it the client accepts. */
   #initialSendWindowBytes = defaultWindowBytes;
 
   readonly #allowance: FrameAllowance;
   /** Whether new streams are refused. Open streams go on. */
   #isClosing = false;
-  /** Whether the connection is over: what still comes is ignored. */
+  /** Whether the connection has ended: further bytes are ignored. */
   #isOver = false;
   #ignoredBytes = 0;
 
@@ -96,7 +96,7 @@ export class Http2Session implements StreamSession {
         onReset: ({ streamId }) => this.#readReset(streamId),
         onSettings: (payload) => this.#readSettings(payload),
         onPing: (payload) => this.#output.queue(pingAcknowledgement(payload)),
-        // This side sends none.
+        // This side sends no pings, so such an answer only makes work.
         onPingAnswer: () => this.#allowance.take(),
         onGoAway: () => this.close(),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
@@ -118,13 +118,13 @@ export class Http2Session implements StreamSession {
         [settingIds.maxHeaderListSize, limits.headerBytes],
       ]),
     );
-    // A client that closes its side waits for no answer.
+    // A client that closes its side does not wait for answers.
     socket.on("end", () => this.destroy());
     socket.on("error", () => this.destroy());
     socket.on("close", () => this.#closeStreams());
   }
 
-  /** Refuses new requests in a way that tells the client that they were not taken. The connection ends with the last open stream. */
+  /** Refuses new requests in a way that says that they were not processed. The connection ends with the last open stream. */
   close(): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -132,7 +132,7 @@ export class Http2Session implements StreamSession {
     if (this.#streams.size === 0) this.#output.end();
   }
 
-  /** Stops clients that go on sending a request that is answered. Call it every second. */
+  /** Resets streams whose clients go on sending an answered request. Call it every second. */
   sweep(): void {
     this.#ended.sweep(this.#nowSeconds());
   }
@@ -151,9 +151,9 @@ export class Http2Session implements StreamSession {
     for (const stream of streams) stream.close();
   }
 
-  // What comes in
+  // Receiving
 
-  /** Call it with all that comes on the connection. */
+  /** Call it with all received bytes of the connection. */
   read(bytes: Buffer): void {
     if (this.#isOver) {
       this.#ignoredBytes += bytes.length;
@@ -177,7 +177,7 @@ export class Http2Session implements StreamSession {
     if (stream === undefined) {
       this.take(frameBytes);
       if (isEnd) this.#ended.finish(streamId);
-      // Some clients read their answer only when they have sent all.
+      // Some clients read their answer only after they have sent the whole request.
       else if (frameBytes > 0 && this.#ended.isUnfinished(streamId))
         this.#output.queue(windowUpdateFrame(streamId, frameBytes));
       return this.#ignoreClosed(streamId);
@@ -188,7 +188,7 @@ export class Http2Session implements StreamSession {
     this.#refuse(stream, fault);
   }
 
-  /** A frame of a stream that is closed. One that was under way when this side closed it is no fault of the client. */
+  /** Ignores a frame of a stream that this side has closed: it may have been under way then. Throws for other streams that are not open. */
   #ignoreClosed(streamId: number): void {
     if (streamId > this.#lastStreamId) {
       if (this.#isClosing && streamId % 2 === 1) return;
@@ -206,7 +206,7 @@ export class Http2Session implements StreamSession {
     this.#decoder.decode(bytes, head);
     if (streamId <= this.#lastStreamId) {
       this.#ignoreClosed(streamId);
-      // Trailers may end a request that is answered, once.
+      // Trailers may end an answered request, once.
       if (!isEnd || !this.#ended.finish(streamId)) this.#allowance.take();
       return;
     }
@@ -248,10 +248,10 @@ export class Http2Session implements StreamSession {
   #readReset(streamId: number): void {
     if (streamId > this.#lastStreamId && !this.#isClosing)
       throw new ConnectionError(errorCodes.protocolError, "RST_STREAM is of a stream that is not open");
-    // No fault: the client stops sending a request that is answered.
+    // No fault: the client stops sending a request that is already answered.
     if (this.#ended.finish(streamId)) return;
     const stream = this.#streams.get(streamId);
-    // A client ends its watches in no other way.
+    // A reset is the only way for a client to end a watch.
     if (stream?.hasBegunAnswer !== true) this.#allowance.take();
     if (stream !== undefined) this.#end(stream);
   }
@@ -286,7 +286,7 @@ export class Http2Session implements StreamSession {
     else this.#widenAnswer(stream, bytes);
   }
 
-  // What a fault costs
+  // Faults of the client
 
   /** The client broke a rule that concerns one stream (RFC 9113 section 5.4.2). */
   #refuse(stream: Http2Stream, code: ErrorCode): void {
@@ -307,7 +307,7 @@ export class Http2Session implements StreamSession {
     this.#output.end();
   }
 
-  // How a stream goes on and ends
+  // Streams
 
   schedule(stream: Http2Stream): void {
     this.#output.schedule(stream);

@@ -10,7 +10,7 @@ import type { RequestHead } from "./request-head.ts";
 /** The whole body of an answer. */
 export interface WholeBody {
   readonly content: string | Buffer;
-  /** In UTF-8. */
+  /** The length of the content in UTF-8. */
   readonly byteLength: number;
 }
 
@@ -19,36 +19,36 @@ export interface BodyReader {
   readonly maximumBytes: number;
   whole(body: Buffer): void;
   tooLarge(): void;
-  /** The stream was closed before. */
+  /** Called when the stream was closed before the body was complete. */
   brokenOff(): void;
 }
 
 /** What a stream needs of its session. */
 export interface StreamSession {
-  /** The stream has something to send. */
+  /** Called when the stream has something to send. */
   schedule(stream: Http2Stream): void;
-  /** Received bytes were read: the client may send as many more. */
+  /** Called when received bytes were read: the client may send as many more on the connection. */
   take(bytes: number): void;
-  /** The client may send so many more bytes of this stream's body. */
+  /** Lets the client send so many more bytes of this stream's body. */
   widen(stream: Http2Stream, bytes: number): void;
   /** Tells the client to send the body. */
   askForBody(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: ErrorCode): void;
-  /** The same for a request that nobody has taken. Throws a ConnectionError when the client has sent too many of them. */
+  /** Resets the stream of a request that was not processed. Throws a ConnectionError when the client has sent too many of these. */
   refuse(stream: Http2Stream): void;
 }
 
 interface Http2StreamOptions {
   readonly id: number;
-  /** The stream does not keep it: its fields would take memory until the client has read the answer. */
+  /** The stream does not keep the head, whose fields would take memory until the client has read the answer. */
   readonly head: RequestHead;
   readonly hasBody: boolean;
   readonly sendWindowBytes: number;
 }
 
 /**
- * One request and its answer. Methods that send only queue: the connection writes what all its streams have queued together, once for
- * each turn of the event loop. On a closed stream they do nothing.
+ * One request and its answer. Methods that send only add to a queue: once in each turn of the event loop, the connection writes what all
+ * its streams have queued. On a closed stream these methods do nothing.
  */
 export class Http2Stream {
   readonly id: number;
@@ -57,9 +57,9 @@ export class Http2Stream {
   /** Called once, however the stream ended. */
   onClosed: (() => void) | undefined;
 
-  /** The request has a body, which may be empty. */
+  /** Whether the request has a body, which may be empty. */
   readonly hasBody: boolean;
-  /** As the client said it. */
+  /** The length of the body that the client has declared, in bytes. */
   readonly contentLength: number | undefined;
   readonly #expectsContinue: boolean;
   isRequestWhole: boolean;
@@ -93,12 +93,12 @@ export class Http2Stream {
     this.sendWindowBytes = sendWindowBytes;
   }
 
-  /** Whether the client has got the head of an answer that has no end yet, such as a watch. */
+  /** Whether the head is sent of an answer that is not complete, such as a watch. */
   get hasBegunAnswer(): boolean {
     return this.#isContinuing && this.unsentHead === undefined;
   }
 
-  /** Reads the whole body. Before this, the client can send no more than a window of it. Call it once. */
+  /** Reads the whole body. Before this call, the client can send no more than the window. Call it once. */
   readBody(reader: BodyReader): void {
     if (this.isClosed) return reader.brokenOff();
     this.#reader = reader;
@@ -110,8 +110,8 @@ export class Http2Stream {
   }
 
   /**
-   * Called by the session: a part of the body has come. Returns what is wrong with it, and then does nothing else (RFC 9113 sections
-   * 5.1, 6.9.1 and 8.1.1).
+   * Called by the session with a received part of the body. Returns the code of a fault (RFC 9113 sections 5.1, 6.9.1 and 8.1.1), and then
+   * does nothing else.
    */
   receive(
     part: Buffer,
@@ -124,7 +124,7 @@ export class Http2Stream {
     if (receivedBytes > contentLength || (isEnd && receivedBytes < contentLength)) return errorCodes.protocolError;
     this.#receivedBytes = receivedBytes;
     this.isRequestWhole = isEnd;
-    // Nobody reads the body of a request that is answered, and one byte can keep all in memory that came with it.
+    // Nobody reads the body of an answered request, and one byte of it can keep all bytes of the same read in memory.
     if (part.length > 0 && !this.isEnding) (this.#body ??= new ByteAccumulator()).add(part);
     const reader = this.#reader;
     if (reader === undefined) this.unreadFrameBytes += frameBytes;
@@ -146,13 +146,13 @@ export class Http2Stream {
     if (!isTooLarge && !this.isRequestWhole) return;
     const body = this.#body?.take() ?? noBytes;
     this.#body = undefined;
-    // From here on, the client can send no more than another window.
+    // From now on, the client can send no more than one more window.
     this.#reader = undefined;
     if (isTooLarge) reader.tooLarge();
     else reader.whole(body);
   }
 
-  /** Sends a whole answer. Undefined: it has no body. */
+  /** Sends a whole answer. Undefined: the answer has no body. */
   respond(head: ResponseHead, body: WholeBody | undefined): void {
     if (this.isClosed) return;
     this.#body = undefined;
@@ -170,7 +170,7 @@ export class Http2Stream {
     this.#session.schedule(this);
   }
 
-  /** The bytes must not change any more: several streams may share them. */
+  /** Sends the next bytes of a body. They must not change any more, because several streams may share them. */
   write(bytes: Uint8Array): void {
     if (this.isClosed || this.isEnding || bytes.length === 0) return;
     this.pending.push(bytes);
@@ -183,20 +183,20 @@ export class Http2Stream {
     this.#session.schedule(this);
   }
 
-  /** Ends the stream at once, half answered as it may be. */
+  /** Ends the stream at once, even if only a part of the answer is sent. */
   cancel(): void {
     this.#session.reset(this, errorCodes.cancel);
   }
 
   /**
-   * Nobody has taken the request, so its client may send it again (RFC 9113 section 8.7). Call it when the request comes, or not at
-   * all.
+   * Refuses the request as not processed, so that its client may send it again (RFC 9113 section 8.7). Call it only directly when the
+   * request has come.
    */
   refuse(): void {
     this.#session.refuse(this);
   }
 
-  /** Called by the session, once: nothing more comes or goes. */
+  /** Called by the session when nothing more is sent or received. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;

@@ -1,8 +1,8 @@
 import { ConnectionError, errorCodes } from "./protocol.ts";
 
 /**
- * The bits of each symbol's code: bytes 0 to 255, then the end of a string (RFC 7541 appendix B). The code is canonical: codes
- * grow with their length, and for the same length with the symbol.
+ * The number of bits of each symbol's code: bytes 0 to 255, then the end of a string (RFC 7541 appendix B). The code is canonical: the
+ * codes are ordered by length, and codes of the same length by symbol.
  */
 // oxfmt-ignore
 const codeLengths = [
@@ -28,7 +28,7 @@ interface Decoder {
   readonly acceptsEnd: Uint8Array;
 }
 
-/** What follows a zero and a one: the index of another node, a leaf, or 0 for nothing, as no code leads back to the root. */
+/** The successors for a zero and a one: the index of a node, a leaf, or 0 for none, because no code leads back to the root. */
 type Node = [afterZero: number, afterOne: number];
 
 const leafOf = (symbol: number): number => -1 - symbol;
@@ -75,7 +75,7 @@ function compileDecoder(tree: readonly Node[]): Decoder {
   return decoder;
 }
 
-/** What four bits lead to: see Decoder. */
+/** The transition for four bits: see Decoder. */
 function transitionFrom(
   tree: readonly Node[],
   { state, nibble }: { readonly state: number; readonly nibble: number },
@@ -108,7 +108,7 @@ export function decodeHuffman(bytes: Buffer, { start, end }: { readonly start: n
   for (let at = start; at < end; at++) {
     const byte = bytes[at] as number; // the caller gives an end within the bytes
     for (let shift = 4; shift >= 0; shift -= 4) {
-      // There is one for each state and nibble.
+      // Each state and nibble has a transition.
       const transition = transitions[state * nibbles + ((byte >> shift) & 0xf)] as number;
       if (transition === failure) throw malformed();
       const symbol = transition & 0x1ff;

@@ -3,18 +3,18 @@ export class PendingBytes {
   /** How many bytes wait. */
   length = 0;
   readonly #chunks: Uint8Array[] = [];
-  /** The chunks before it are sent. */
+  /** The index of the first chunk that is not completely sent. */
   #first = 0;
-  /** How many bytes of the first chunk are sent. */
+  /** How many bytes of that chunk are sent. */
   #offset = 0;
 
-  /** The bytes must not change any more: several bodies may share them. */
+  /** Adds bytes. They must not change any more, because several bodies may share them. */
   push(bytes: Uint8Array): void {
     this.#chunks.push(bytes);
     this.length += bytes.length;
   }
 
-  /** Moves the next bytes into a buffer, from `at` on. So many must wait, and fit. */
+  /** Moves the next `length` bytes into a buffer, from `at` on. As many must wait, and fit. */
   // oxlint-disable-next-line max-params -- called for every frame: an object each would cost
   moveTo(target: Buffer, at: number, length: number): void {
     const end = at + length;

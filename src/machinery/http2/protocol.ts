@@ -50,7 +50,7 @@ export const maximumWindowBytes = 0x7fff_ffff;
 /** What a client sends first, before its SETTINGS frame (RFC 9113 section 3.4). */
 export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** The peer broke a rule in a way that ends the connection (RFC 9113 section 5.4.1). */
+/** A fault of the peer that ends the connection (RFC 9113 section 5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode;
 

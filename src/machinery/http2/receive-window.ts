@@ -1,21 +1,21 @@
 import { defaultWindowBytes } from "./protocol.ts";
 
-/** The client is told that it may send more when it has used half of its window. */
+/** A window update is sent when so many bytes, half of the window, were read. */
 const stepBytes = defaultWindowBytes >> 1;
 
-/** How much a client may send before it is read (RFC 9113 section 5.2). */
+/** The flow-control window for received bytes: how much a client may send before its bytes are read (RFC 9113 section 5.2). */
 export class ReceiveWindow {
   #bytes = defaultWindowBytes;
   #takenBytes = 0;
 
-  /** Returns false when the client may not send that much. */
+  /** Counts received bytes. Returns false, and does not count them, when they exceed the window. */
   receive(bytes: number): boolean {
     if (bytes > this.#bytes) return false;
     this.#bytes -= bytes;
     return true;
   }
 
-  /** Received bytes were read. Returns by how much to widen the client's window now, mostly 0. */
+  /** Call it when received bytes were read. Returns by how much to widen the client's window now, mostly 0. */
   take(bytes: number): number {
     this.#takenBytes += bytes;
     if (this.#takenBytes < stepBytes) return 0;

@@ -2,14 +2,15 @@ import type { FieldSink } from "./header-decoder.ts";
 import { maximumTableBytes } from "./header-table.ts";
 
 export interface HeadLimits {
-  /** The most bytes that names and values together may have. */
+  /** The limit for the bytes of all names and values together. */
   readonly headerBytes: number;
   readonly headerCount: number;
 }
 
 /**
- * How much longer than twice their block the fields of a request may be: about the whole table, twice. Huffman codes do not double a text,
- * and no client repeats a long field. Longer ones would cost the server far more than their client: a field of the table takes one byte.
+ * How much longer than twice their block the fields of a request may be: about the whole table, twice. A Huffman code saves less than half
+ * of a text, and no client repeats a long field. Longer fields would cost the server far more than the client, which sends a field of the
+ * table as one byte.
  */
 const maximumRepeatedBytes = 2 * maximumTableBytes;
 
@@ -23,7 +24,7 @@ const methodSyntax = /^[!#$%&'*+.^_`|~\w-]+$/;
 export class RequestHead implements FieldSink {
   readonly #limits: HeadLimits;
   readonly #blockBytes: number;
-  /** Repeated ones are an array, in order of arrival. */
+  /** Names in lower case. A repeated header is an array, in order of arrival. */
   readonly headers: Record<string, string | string[]> = Object.create(null);
   method: string | undefined;
   path: string | undefined;
@@ -43,7 +44,7 @@ export class RequestHead implements FieldSink {
   add(name: string, value: string): void {
     this.#bytes += name.length + value.length;
     this.#count++;
-    // What is too large is answered without its fields.
+    // A head that is too large is answered without its fields.
     if (this.isTooLarge) return;
     if (name.charCodeAt(0) === 0x3a) return this.#addPseudoField(name, value);
     this.#hasFields = true;
@@ -69,20 +70,20 @@ export class RequestHead implements FieldSink {
   get isMalformed(): boolean {
     if (this.#isMalformed || this.method === undefined || !methodSyntax.test(this.method)) return true;
     if (!this.#isContentLengthValid()) return true;
-    // RFC 9113 section 8.3.1: two names of one server that differ.
+    // RFC 9113 section 8.3.1: `Host` must not differ from `:authority`.
     const { host } = this.headers;
     if (host !== undefined && this.#authority !== undefined && host !== this.#authority) return true;
     if (this.method === "CONNECT") return this.path !== undefined || this.#scheme !== undefined;
     return !this.path || this.#scheme === undefined;
   }
 
-  /** Undefined: not said. Valid unless the head is malformed. */
+  /** In bytes. Undefined: the header is missing. Valid unless the head is malformed. */
   get contentLength(): number | undefined {
     const value = this.headers["content-length"];
     return value === undefined ? undefined : Number(value);
   }
 
-  /** The client waits to be asked for the body (RFC 9110 section 10.1.1: in any case, and Java writes `100-Continue`). */
+  /** Whether the client waits for a 100 before it sends the body (RFC 9110 section 10.1.1). Case is ignored: Java sends `100-Continue`. */
   get expectsContinue(): boolean {
     const { expect } = this.headers;
     return typeof expect === "string" && expect.toLowerCase() === "100-continue";
@@ -118,7 +119,7 @@ export class RequestHead implements FieldSink {
   }
 }
 
-/** Checks trailers, whose values nobody reads (RFC 9113 section 8.1). */
+/** Checks trailers, whose values are not used (RFC 9113 section 8.1). */
 export class Trailers implements FieldSink {
   isMalformed = false;
 

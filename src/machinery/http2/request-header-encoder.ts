@@ -1,27 +1,27 @@
 import { isValidField } from "./header-decoder.ts";
 import { entryOverheadBytes, firstDynamicIndex, maximumTableBytes, staticTable } from "./header-table.ts";
 
-/** Names in lower case, the pseudo-fields first. */
+/** Header fields with names in lower case, pseudo-header fields first. */
 export type HeaderFields = readonly (readonly [name: string, value: string])[];
 
 const keyOf = (name: string, value: string): string => `${name}\0${value}`;
 const staticIndexes = new Map(staticTable.map(([name, value], at) => [keyOf(name, value), at + 1]));
 
 /**
- * Encodes the header blocks of one connection, in the order in which they are sent (HPACK, RFC 7541). For clients whose requests are
- * always the same few: each field is sent once, and is an index afterwards. What would not fit into the table is sent each time.
+ * Encodes the header blocks of one connection, in the order in which they are sent (HPACK, RFC 7541). For clients that repeat a few
+ * requests: each field is sent once, and afterwards as an index. A field that does not fit into the table is sent each time.
  */
 export class RequestHeaderEncoder {
   /** For each field in the table, how many were inserted before it. Nothing is ever evicted. */
   readonly #positions = new Map<string, number>();
-  /** Blocks of indexes only, which hold as long as nothing is inserted. */
+  /** Blocks that are only indexes, which stay valid until a field is inserted. */
   readonly #blocks = new Map<HeaderFields, Buffer>();
   #tableBytes = 0;
   #allowedTableBytes = maximumTableBytes;
   /** The peer allows a smaller table than this one. */
   #mustEmpty = false;
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE. A table that is too large is given up: it is empty from then on. */
+  /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. If the peer allows a smaller table, the table is empty from then on. */
   limitTable(bytes: number): void {
     if (bytes >= this.#allowedTableBytes) return;
     this.#allowedTableBytes = 0;
@@ -36,7 +36,7 @@ export class RequestHeaderEncoder {
     throw new TypeError("a header of a request has a character that HTTP does not allow");
   }
 
-  /** The fields must be checked before. All blocks must be sent. */
+  /** Encodes fields that `check` has accepted. The caller must send every block, because later blocks depend on it. */
   encode(fields: HeaderFields): Buffer {
     const known = this.#blocks.get(fields);
     if (known !== undefined) return known;
@@ -71,12 +71,12 @@ export class RequestHeaderEncoder {
     if (!fits) return;
     this.#tableBytes += entryBytes;
     this.#positions.set(keyOf(name, value), this.#positions.size);
-    // All indexes have moved.
+    // The insertion has moved all indexes.
     this.#blocks.clear();
   }
 }
 
-/** Writes a text without a Huffman code: each is sent once. */
+/** Writes a text without Huffman code, because each text is sent only once. */
 function writeString(bytes: number[], text: string): void {
   writeInteger(bytes, { value: text.length, flags: 0 });
   for (let at = 0; at < text.length; at++) bytes.push(text.charCodeAt(at));
@@ -84,7 +84,7 @@ function writeString(bytes: number[], text: string): void {
 
 const largestPrefix = 0x7f;
 
-/** Writes an index or a length, with a prefix of seven bits (RFC 7541 section 5.1). `flags` has the first octet's other bit. */
+/** Writes an index or a length with a prefix of seven bits (RFC 7541 section 5.1). `flags` is the other bit of the first octet. */
 function writeInteger(bytes: number[], { value, flags }: { readonly value: number; readonly flags: number }): void {
   if (value < largestPrefix) {
     bytes.push(flags | value);

@@ -1,8 +1,8 @@
 import { UnreadableAnswer } from "./transport.ts";
 
 /**
- * What work with a server's answers has thrown. Only the kind of an answer is checked when it comes: a field of another type than was
- * promised shows where it is used. The TypeError or RangeError of that becomes an UnreadableAnswer; anything else stays as it is.
+ * Converts an error of code that uses a server's answers. When an answer comes, only its kind is checked, so a field of a wrong type throws
+ * a TypeError or RangeError where it is used. This becomes an UnreadableAnswer. Other errors are returned unchanged.
  */
 export const answerFault = (error: unknown): unknown =>
   error instanceof TypeError || error instanceof RangeError

@@ -28,7 +28,7 @@ export interface ListOptions {
 export interface WatchOptions extends ListOptions {
   readonly allowsBookmarks?: boolean;
   readonly timeoutSeconds?: number;
-  /** Called when the server has begun to answer: there may be no event for long. */
+  /** Called when the server has begun to answer. The first event may come much later. */
   readonly onOpen?: () => void;
 }
 
@@ -48,7 +48,7 @@ export interface DeleteOptions extends WriteOptions {
 export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
 
 const shortestWatchSeconds = 300;
-/** The bound of an answer with one object, a page of them, or a part of discovery: servers take no object of more than 3 MiB. */
+/** The limit for an answer with one object, a page of objects, or a part of discovery: servers store no object of more than 3 MiB. */
 const largestAnswerBytes = 16 * 2 ** 20;
 
 /**
@@ -59,7 +59,7 @@ export class ApiClient {
   readonly #transport: Transport;
   readonly #explain: (error: ApiError) => string;
 
-  /** `explain` gives the errors of the server a message of the caller's own. */
+  /** `explain` makes the message of each error of the server. Default: the server's message. */
   constructor(transport: Transport, { explain = ({ message }) => message }: ApiClientOptions = {}) {
     this.#transport = transport;
     this.#explain = explain;
@@ -80,9 +80,9 @@ export class ApiClient {
   }
 
   /**
-   * Makes two writes, each with the client that it is given. When the server is in this process, they are one transaction:
-   * both are written, or none. Over a connection the second comes after the first, and not after one that fails. Rejects with
-   * the error of the write that is at fault.
+   * Makes two writes, each with the client that it is given. When the server is in this process, they are one transaction: both are
+   * written, or none. Over a connection, the second write is made after the first, and only if the first succeeds. Rejects with the error
+   * of the write that failed.
    */
   async together<A, B>(
     first: (client: ApiClient) => Promise<A>,
@@ -103,7 +103,7 @@ export class ApiClient {
     const errors = [left, right].flatMap((outcome) =>
       outcome.status === "rejected" ? [outcome.reason as unknown] : [],
     );
-    // A conflict may only say that the other write was refused.
+    // A conflict may mean only that the other write was refused.
     throw errors.find((error) => !(error instanceof ApiError && error.reason === "Conflict")) ?? errors[0];
   }
 
@@ -154,7 +154,7 @@ export class ApiClient {
     this.#transport.close();
   }
 
-  /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text, and how long to wait. */
+  /** Converts a failed answer to an error. An answer that is not a Status keeps its code, its text and its Retry-After. */
   #errorOf({ status: code, headers }: ClientResponse, text: string): ApiError {
     const status = parseStatus(text);
     const retryAfterSeconds = retryAfterSecondsOf(headers);
@@ -177,11 +177,11 @@ interface RequestOptions {
   /** Default: GET. */
   readonly method?: string;
   readonly query?: string;
-  /** A JSON value that never changes from now on. */
+  /** A JSON value, which must not change from now on. */
   readonly body?: object;
   /** The kinds that the answer may have; any other is an UnreadableAnswer. Default: any. */
   readonly kinds?: readonly string[];
-  /** A longer answer is an AnswerTooLarge. Default: 16 MiB for `kinds`, each of which is one object, else what the transport takes. */
+  /** A longer answer is an AnswerTooLarge. Default: 16 MiB with `kinds`, which are single objects, else the limit of the transport. */
   readonly largestBytes?: number;
   /** Default: JSON. */
   readonly accept?: string;
@@ -190,7 +190,7 @@ interface RequestOptions {
 }
 
 interface PatchOptions extends WriteOptions {
-  /** The patch, of `type`. */
+  /** The patch, in the format of `type`. */
   readonly body: object;
   /** Default: merge. */
   readonly type?: PatchType;
@@ -216,7 +216,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#client.request(this.#item(name), { kinds: this.#kinds });
   }
 
-  /** Returns the object, or undefined when the server answers 404, or no object can have the name. */
+  /** Returns the object. Undefined: the server answers 404, or the name is not valid for any object. */
   async find(name: string): Promise<T | undefined> {
     return nameFault(name) === undefined ? ignoreCodes([404], this.get(name)) : undefined;
   }
@@ -225,7 +225,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#list({ query: listQuery(options) });
   }
 
-  /** As `list`, for a part of a list. Rejects with AnswerTooLarge when it has more than 16 MiB: ask for fewer objects. */
+  /** Lists a page of at most `limit` objects. Rejects with AnswerTooLarge when it has more than 16 MiB: ask for fewer objects then. */
   listPage(options: ListOptions & { readonly limit: number }): Promise<ApiList<T>> {
     return this.#list({ query: listQuery(options), largestBytes: largestAnswerBytes });
   }
@@ -237,7 +237,7 @@ export class ResourceClient<T extends ApiObject> {
     return list;
   }
 
-  /** The metadata alone of what `list` returns: the rest may be large. */
+  /** Lists only the metadata of the objects, because the rest may be large. */
   async listMetadata(options: ListOptions = {}): Promise<readonly Pick<ApiObject, "metadata">[]> {
     const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     const { items } = await this.#client.request<{ readonly items: readonly ApiObject[] | null }>(this.#collection, {
@@ -250,7 +250,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /**
-   * Follows changes until the server ends the watch or `signal` aborts. Unless told otherwise, the server ends it after
+   * Follows changes until the server ends the watch or `signal` aborts. Without `timeoutSeconds`, the server ends the watch after
    * five to ten minutes (upstream: client-go's reflector), so that no watch outlives its connection.
    */
   async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
@@ -262,8 +262,8 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /**
-   * Follows one object, as `watch` does, without bookmarks. A server that ignores field selectors sends other objects too: they are
-   * left out.
+   * Follows one object, as `watch` does, without bookmarks. Omits events of other objects, which a server that ignores field selectors
+   * sends.
    */
   async *watchOne(
     { name, ...options }: Pick<WatchOptions, "resourceVersion" | "timeoutSeconds"> & { readonly name: string },
@@ -332,7 +332,7 @@ export class ResourceClient<T extends ApiObject> {
     });
   }
 
-  /** The answer has every object that was deleted. It is not parsed: that would keep the process from all else. */
+  /** Deletes a collection. Does not parse the answer, which may contain all deleted objects: that would block the process. */
   async deleteCollection({
     propagationPolicy,
     ...options
@@ -342,7 +342,7 @@ export class ResourceClient<T extends ApiObject> {
     for await (const _chunk of body);
   }
 
-  /** Throws a 400 for a name that would be another path, such as that of a subresource or of the whole collection (as client-go). */
+  /** Throws a 400 for a name that would make another path, such as the path of a subresource or of the collection (as client-go). */
   #item(name: string, subresource?: string): string {
     const fault = nameFault(name);
     if (fault !== undefined) throw badRequest(`invalid resource name ${JSON.stringify(name)}: ${fault}`);
@@ -354,7 +354,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 }
 
-/** Why no object can have the name, or undefined. */
+/** Why no object can have the name. Undefined: an object can have it. */
 const nameFault = (name: string): string | undefined => (name === "" ? "may not be empty" : pathSegmentFaults(name)[0]);
 
 /** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
@@ -380,7 +380,7 @@ function writeQuery(options: WriteOptions, more: Record<string, string> = {}): s
   return query.toString();
 }
 
-/** Parses a body. An API server answers with an object; nothing else is read. */
+/** Parses the body of an answer. Throws an UnreadableAnswer for everything but a JSON object, which API servers answer with. */
 function parseAnswer(text: string): object {
   let answer: unknown;
   try {
@@ -392,12 +392,12 @@ function parseAnswer(text: string): object {
   throw new UnreadableAnswer("the answer is JSON, but not an object");
 }
 
-/** A server of another kind may answer with JSON too. Its answer must not be taken for the object that was asked for. */
+/** Throws an UnreadableAnswer for other kinds: a server that is not an API server may answer with JSON too. */
 function checkKind(answer: object, kinds: readonly string[]): void {
   const { kind, metadata } = jsonFields(answer);
   if (typeof kind === "string" && kinds.includes(kind) && isJsonObject(metadata)) return;
   throw new UnreadableAnswer(`the answer is not a ${kinds[0]}`);
 }
 
-/** Undefined for bodies that are no Status, such as a proxy's page or a health check's text. */
+/** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */
 const parseStatus = (text: string): ReceivedStatus | undefined => receivedStatus(parseJsonObject(text));

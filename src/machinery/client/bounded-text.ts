@@ -1,12 +1,12 @@
-/** What a part takes of time and memory, however few bytes it brings. */
+/** A shorter part counts as so many bytes, because each part takes time and memory. */
 const leastPartBytes = 64;
 
-/** The bytes that a part counts for where a body has a bound. */
+/** How many bytes of a body's limit a part uses. */
 export const countedBytes = (part: Uint8Array): number => Math.max(part.length, leastPartBytes);
 
 /**
- * Reads a body as text. Undefined: it has more than `largestBytes`, where each part counts as 64 bytes at least. A megabyte in parts of
- * one byte would otherwise take gigabytes, and keep everything else waiting.
+ * Reads a body as text. Undefined: it has more than `largestBytes`. Each part counts as at least 64 bytes, because a megabyte in parts of
+ * one byte would take gigabytes of memory, and block the process.
  */
 export async function boundedText(body: AsyncIterable<Uint8Array>, largestBytes: number): Promise<string | undefined> {
   const parts: Uint8Array[] = [];

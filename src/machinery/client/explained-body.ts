@@ -1,6 +1,6 @@
 import type { ClientResponse } from "./transport.ts";
 
-/** A body that fails with what `explain` makes of its error. */
+/** The same body, but errors of its reading are converted with `explain`. */
 export async function* explainedBody(
   body: ClientResponse["body"],
   explain: (error: unknown) => unknown,

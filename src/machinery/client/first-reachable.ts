@@ -2,13 +2,13 @@ import type { Clock } from "../api/clock.ts";
 import { explainedBody } from "./explained-body.ts";
 import type { Transport } from "./transport.ts";
 
-/** After this time on another server, the first one is tried again. */
+/** After this time on another server, the first server is tried again. */
 const returnMilliseconds = 5 * 60_000;
 
 /**
- * One transport over several servers with the same data, in the order of preference. A request goes to one server only. When
- * that gives no answer, or not all of it, the request fails and the next request goes to the next server: so no write is sent twice,
- * and the caller's own retry finds the other server.
+ * One transport over several servers with the same data, in the order of preference. A request goes to one server only. When the server
+ * gives no answer, or breaks its answer off, the request fails and the next request goes to the next server. So no write is sent twice,
+ * and the retry of the caller reaches the next server.
  */
 export function firstReachable(
   transports: readonly Transport[],
@@ -23,7 +23,7 @@ export function firstReachable(
       const transport = transports[index];
       if (transport === undefined) throw new Error("there is no server");
       const failed = (error: unknown): unknown => {
-        // A request that was given up says nothing about its server.
+        // A request that the caller has aborted says nothing about the server.
         if (request.signal?.aborted !== true && current === index) {
           current = (index + 1) % transports.length;
           since = monotonic.now();

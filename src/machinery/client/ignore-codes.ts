@@ -1,7 +1,7 @@
 import { ApiError } from "../api/api-error.ts";
 
 /**
- * The answer to a request. Undefined when the server answers with one of these status codes: the target may be gone (404), or
+ * The answer to a request. Undefined when the server answers with one of these status codes: the object may not exist any more (404), or
  * another writer was faster (409). Rejects with every other error.
  */
 export async function ignoreCodes<T>(codes: readonly number[], request: Promise<T>): Promise<T | undefined> {

@@ -34,7 +34,7 @@ export function inProcessTransport(
 }
 
 interface Sending {
-  /** The headers of the caller itself. */
+  /** The headers that are sent with every request of this transport. */
   readonly ownHeaders: Headers;
   readonly signal: AbortSignal;
   readonly transaction: TransactionMember | undefined;

@@ -3,20 +3,20 @@ import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "./api-client.ts";
 import { AnswerTooLarge, UnreadableAnswer } from "./transport.ts";
 
-/** How many objects a page has; client-go and kubectl ask for as many. */
+/** How many objects a page has, as in client-go and kubectl. */
 const pageLength = 500;
-/** How much shorter the next try is when that is too large for one answer. */
+/** When a page is too large for one answer, the next try asks for this part of its objects. */
 const shortening = 8;
 
-/** A list of more pages has no end: nobody keeps ten million objects in memory. */
+/** A list of more pages counts as endless: no program keeps ten million objects in memory. */
 const mostPages = 20_000;
 
 export class EndlessList extends UnreadableAnswer {}
 
 /**
- * The pages of a list, in their order, with everything else in between: a hundred thousand objects at once would keep a server waiting.
- * Each is an answer of its own, with its own time limit. Pages of large objects are shorter. Throws EndlessList, and AnswerTooLarge for
- * a single object.
+ * The pages of a list in their order. Between the pages, other work of the process runs: a hundred thousand objects at once would block it.
+ * Each page is an answer of its own, with its own time limit. Pages of large objects are shorter. Throws EndlessList, and AnswerTooLarge
+ * for a single object.
  */
 export async function* listPages<T extends ApiObject>(
   resource: ResourceClient<T>,

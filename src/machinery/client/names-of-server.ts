@@ -16,7 +16,7 @@ export async function namesOfServer(client: ApiClient): Promise<Names | undefine
   return hasUpstreamNames ? kubernetesNames : undefined;
 }
 
-/** Whether a server has an API group. A Signet server has one of its own, which no other API server has. */
+/** Whether a server has an API group. Only Signet servers have the group of Signet's own kinds. */
 export const servesGroup = async (client: ApiClient, group: string): Promise<boolean> =>
   (await servedGroups(client)).has(group);
 

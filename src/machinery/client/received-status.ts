@@ -5,7 +5,7 @@ import type { Status, StatusDetails, StatusReason } from "../api/status.ts";
 /** A reason is one word. */
 const maximumReasonLength = 256;
 
-/** What a failure says. What another server may hold in the details is checked where it is used. */
+/** The parts of a Status. The details, in which servers may send anything, are checked where they are used. */
 export interface ReceivedStatus {
   readonly message: string | undefined;
   readonly reason: StatusReason | undefined;

@@ -1,11 +1,11 @@
 import type { ClientResponse } from "./transport.ts";
 
-/** Nobody waits longer. */
+/** Longer times are shortened to this. */
 const longestSeconds = 24 * 60 * 60;
 
 /**
- * How long a server, or a proxy before it, asks to wait, in whole seconds and for a day at most (RFC 9110 section 10.2.3). A date counts
- * from the answer's own Date: the clock here may be wrong. Undefined: it asks for nothing, or for nothing that can be read.
+ * How long a server, or a proxy before it, asks the client to wait, in whole seconds and for a day at most (RFC 9110 section 10.2.3). A
+ * date counts from the answer's own Date, because the local clock may be wrong. Undefined: the header is missing or malformed.
  */
 export function retryAfterSecondsOf(headers: ClientResponse["headers"]): number | undefined {
   const text = String(headers["retry-after"] ?? "");

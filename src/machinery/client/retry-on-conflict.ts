@@ -2,7 +2,7 @@ import { ApiError } from "../api/api-error.ts";
 
 const maximumAttempts = 5;
 
-/** Repeats a step after a 409: somebody else wrote first, and the step looks at what is there now. Throws the fifth 409. */
+/** Repeats a step after a 409, which means that another writer was faster: the step must read the object again. Throws the fifth 409. */
 export async function retryOnConflict<T>(step: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

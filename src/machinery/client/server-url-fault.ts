@@ -1,7 +1,7 @@
 import { isHttpsUrl } from "../api/is-https-url.ts";
 import { withoutUrlPasswords } from "../api/without-url-passwords.ts";
 
-/** Why a client cannot use the URL of a server, in a sentence that begins with the URL, without its password. Undefined: it can. */
+/** Why a client cannot use the URL of a server: a sentence that begins with the URL, without its password. Undefined: it can use it. */
 export function serverUrlFault(url: string): string | undefined {
   if (!isHttpsUrl(url)) {
     return `${JSON.stringify(withoutUrlPasswords(url))} is not a URL such as https://signet.example.com:6443`;

@@ -10,11 +10,11 @@ import type { Activity } from "../tracing/activity.ts";
 export interface TracedClientRequest {
   readonly method: string;
   readonly path: string;
-  /** The work that it is a part of. Undefined: none that is traced. */
+  /** The traced work that the request is a part of. Undefined: no traced work. */
   readonly activity: Activity | undefined;
   /** Milliseconds, as `performance.now()` counts them. */
   readonly startedAt: number;
-  /** A subscriber of `start` may set it: the header of that name (W3C Trace Context). */
+  /** The value of the header of this name (W3C Trace Context). A subscriber of `start` may set it. */
   traceparent?: string;
   readonly result?: ClientResponse;
   readonly error?: unknown;

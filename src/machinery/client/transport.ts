@@ -4,9 +4,9 @@ export interface ClientRequest {
   readonly path: string;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A text, or a JSON value that never changes from now on: a server in the same process takes it as it is. */
+  /** A text, or a JSON value, which must not change from now on: a server in the same process does not copy it. */
   readonly body?: string | object;
-  /** Whether the server may get it twice. Default: a GET may. */
+  /** Whether the request may be sent twice. Default: only a GET. */
   readonly isRepeatable?: boolean;
   /** Aborting it ends the request, and also an answer that is still being read. */
   readonly signal?: AbortSignal;
@@ -19,7 +19,7 @@ export interface ClientResponse {
    * The bytes of the body as they arrive; read it once. Ends without an error when the server ends the stream early.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** The JSON value of the body, which a server in the same process hands over. Immutable. */
+  /** The JSON value of the body, if the server is in the same process. Immutable. */
   readonly value?: object;
 }
 
@@ -51,12 +51,12 @@ export async function readText(body: AsyncIterable<Uint8Array>): Promise<string>
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** An answer that is not what the API answers with, such as half an answer, or a page of something that is not an API server. */
+/** An answer that does not fit the API, such as half an answer, or a page of a server that is not an API server. */
 export class UnreadableAnswer extends Error {
   override readonly name = "UnreadableAnswer";
 }
 
-/** An answer that has more bytes than it may have. */
+/** An answer that exceeds its limit. */
 export class AnswerTooLarge extends UnreadableAnswer {
   constructor(mostBytes: number) {
     super(`the answer has more than ${Math.floor(mostBytes / 2 ** 20)} MiB`);

@@ -8,11 +8,11 @@ import { UnreadableAnswer } from "./transport.ts";
 export interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: T;
-  /** The length of its line. */
+  /** The length of the event's line. */
   readonly bytes: number;
 }
 
-/** A line of a watch contains at most one object and its frame. A longer one does not come from this API. */
+/** A line of a watch contains at most one object and its frame, so a longer line is not from an API server. */
 const longestLineBytes = 16 * 1024 * 1024;
 
 /** Splits the bytes of a watch into events. Throws the ApiError of an ERROR event (410: list again), and UnreadableAnswer. */

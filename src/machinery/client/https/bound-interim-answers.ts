@@ -1,6 +1,6 @@
 import { UnreadableAnswer } from "../transport.ts";
 
-/** RFC 9110 section 15.2: there may be several before the answer. Each makes work. */
+/** Several interim answers may come before the answer (RFC 9110 section 15.2). Each causes work. */
 const maximumInterimAnswers = 100;
 
 /** A request of Node.js, over HTTP/1.1 or HTTP/2. */
@@ -9,7 +9,7 @@ interface SentRequest {
   destroy(error: Error): unknown;
 }
 
-/** Destroys a request whose server sends interim answers without end. `event` tells of each of them. */
+/** Destroys a request whose server sends too many interim answers. `event` is the event that reports an interim answer. */
 export function boundInterimAnswers(request: SentRequest, event: "information" | "headers"): void {
   let count = 0;
   request.on(event, () => {

@@ -6,22 +6,22 @@ import { AnswerTooLarge } from "../transport.ts";
 import type { ClientResponse } from "../transport.ts";
 
 export interface AnswerBounds {
-  /** Infinity: any, unless the request is refused. */
+  /** Infinity: no limit, except for answers with an error code. */
   readonly largestBytes: number;
-  /** The bound of an answer with an error code, which is kept whole in memory. */
+  /** The limit for an answer with an error code, which is kept in memory completely. */
   readonly largestRefusalBytes: number;
-  /** From the request to the last byte of its answer. Infinity: any. */
+  /** From the request to the last byte of its answer. Infinity: no limit. */
   readonly longestMilliseconds: number;
   readonly schedule: Schedule;
-  /** Ends the request when nobody wants its answer any more. */
+  /** The signal of the caller, which ends the request. */
   readonly signal: AbortSignal | undefined;
-  /** What the request fails with when its time is over. */
+  /** Creates the error of a request whose time is over. */
   readonly late: () => Error;
 }
 
 /**
- * Gets an answer within bounds, however slowly and endlessly a server sends it. `send` gets the signal that ends the request. A
- * body that breaks off fails in the same words for all protocols.
+ * Gets an answer within limits of time and size. `send` gets the signal that ends the request. A body that breaks off fails with the same
+ * message for all protocols.
  */
 export async function boundedAnswer(
   send: (signal: AbortSignal | undefined) => Promise<ClientResponse>,

@@ -1,17 +1,17 @@
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { RequestNotTaken } from "./connections.ts";
 
-/** Why there was no answer, and what to do next. */
+/** Why a request got no answer, and what the user can do. */
 export interface ConnectionFault {
   readonly text: string;
   /** Whether the client's own certificates or key cannot be used. */
   readonly isOfCredentials?: true;
 }
 
-/** What names the server's CA to the client. Undefined: nothing does, so that the system's CAs count. */
+/** Where the client has the server's CA from. Undefined: no CA is named, so the system's CAs are trusted. */
 export type CaSource = "the kubeconfig" | "--ca-file" | undefined;
 
-/** Explains why there was no answer. Undefined for what is not known to be the connection's fault. */
+/** Explains why a request got no answer. Undefined for an error that is not known as a fault of the connection. */
 export function connectionFault(error: Error, caSource: CaSource): ConnectionFault | undefined {
   const code = errorCode(error);
   const hasKubeconfig = caSource === "the kubeconfig";

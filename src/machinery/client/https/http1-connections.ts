@@ -8,7 +8,7 @@ import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import type { ClientResponse } from "../transport.ts";
 
-/** HTTP/1.1: a connection for each request that is under way. They go through the server's proxy, or that of the environment. */
+/** HTTP/1.1: a connection for each running request, through the proxy of the server or of the environment. */
 export class Http1Connections implements Connections {
   readonly #server: TlsServer;
   readonly #agent: ProxyAgent;
@@ -45,12 +45,12 @@ export class Http1Connections implements Connections {
         outgoing.destroy(connectionTimeout(this.#server));
       });
       outgoing.on("error", (error) => {
-        // What else was kept open is likely as dead, unless another request has been answered meanwhile.
+        // Other idle connections are likely dead too, unless another request was answered meanwhile.
         if ((isSilent || isLate(signal)) && this.#answers === answersBefore) this.#closeIdle();
         if (!isRepeatable || !outgoing.reusedSocket || !cut.has(errorCode(error))) {
           return reject(outgoing.socket === null ? proxyFault(error) : error);
         }
-        // The server may have closed all that were kept open.
+        // The server may have closed all idle connections.
         this.#closeIdle();
         reject(new RequestNotTaken({ cause: error }));
       });
@@ -78,5 +78,5 @@ export class Http1Connections implements Connections {
   }
 }
 
-/** A server may close a connection that was kept open, just when the next request is sent on it (RFC 9112 section 9.3.1). */
+/** The errors of a server that closes an idle connection just when the next request is sent on it (RFC 9112 section 9.3.1). */
 const cut: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);

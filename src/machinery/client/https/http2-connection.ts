@@ -12,7 +12,7 @@ export interface Http2ConnectionOptions {
   readonly onClose: () => void;
 }
 
-/** How many bytes of an answer may be under way: less would make long lists slow over long distances. */
+/** How many bytes of an answer may be in transit. With fewer, long lists would be slow over long distances. */
 const windowBytes = 1024 * 1024;
 /** A connection on which a request had no answer in time is dead, unless the server answers a PING within this time. */
 const pongMilliseconds = 5000;
@@ -21,8 +21,8 @@ const keepAliveMilliseconds = 30_000;
 const maximumGoAways = 10;
 
 /**
- * One connection of HTTP/2: it carries many requests at once, as soon as the server has said how many it takes. While it carries none, it
- * does not keep the process alive.
+ * One connection of HTTP/2. It carries many requests at the same time, as soon as the server has said how many it accepts. An idle
+ * connection does not keep the process alive.
  */
 export class Http2Connection {
   /** Resolves with the server's settings, the first that it sends (RFC 9113 section 3.4). Rejects when the connection ends before. */
@@ -50,8 +50,8 @@ export class Http2Connection {
     session.on("goaway", () => (++goAways < maximumGoAways ? this.retire() : this.close()));
     session.on("error", () => {}); // its requests fail with the same error
     session.on("close", onClose);
-    // TLS 1.3 tells after the handshake that a client certificate is refused. Node.js 26 then leaves the socket open, and the session waits
-    // for its end.
+    // In TLS 1.3, a server refuses a client certificate after the handshake. Node.js 26 then leaves the socket open, and the session would
+    // wait for its end.
     socket.once("error", () => socket.destroy());
     this.ready = new Promise((resolve, reject) => {
       session.once("remoteSettings", () => {
@@ -64,7 +64,7 @@ export class Http2Connection {
     this.#session = session;
   }
 
-  /** Whether it takes another request. */
+  /** Whether the connection takes one more request. */
   get hasRoom(): boolean {
     return !this.#session.closed && !this.#awaitsPong && this.#requests < this.#maximumRequests;
   }
@@ -87,7 +87,7 @@ export class Http2Connection {
       );
       stream.on("frameError", () => {
         reject(headersTooLong());
-        // Later headers may refer to these, which the server does not have (RFC 7541 section 2.2).
+        // The headers of later requests may refer to these headers, which the server does not have (RFC 7541 section 2.2).
         this.retire();
       });
       let failure: Error | undefined;
@@ -103,7 +103,7 @@ export class Http2Connection {
     });
   }
 
-  /** Takes no more requests, and ends after those that it carries. */
+  /** Takes no more requests. Ends when its running requests have ended. */
   retire(): void {
     this.#session.close();
     this.#endWhenDone();
@@ -126,7 +126,7 @@ export class Http2Connection {
   }
 
   /**
-   * Finds out whether the connection is dead, or the server was only slow. Until the answer, new requests go over another
+   * Sends a PING to find out whether the connection is dead or the server is only slow. Until the answer, new requests use another
    * connection.
    */
   #askForPong(): void {
@@ -140,14 +140,16 @@ export class Http2Connection {
     });
   }
 
-  /** Node.js closes its side after the last request, and waits for the server to close the other: without end, reading all that comes. */
+  /**
+   * Ends the socket after the last request. Node.js would wait without a limit for the server to close its side, and read all its bytes.
+   */
   #endWhenDone(): void {
     if (this.#session.closed && this.#requests === 0) this.#socket.destroy();
   }
 
   #end(error: Error): void {
     this.#session.destroy(error);
-    // The session alone would wait until all its bytes are sent.
+    // The session would wait until all its bytes are sent.
     this.#socket.destroy();
   }
 }
@@ -158,7 +160,7 @@ async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
   } catch (error) {
     throw isPrematureClose(error) ? connectionEnded() : error;
   }
-  // A connection that ends takes its streams with it, without an error of theirs.
+  // The streams of a connection that ends also end, but without an error.
   if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw connectionEnded();
 }
 

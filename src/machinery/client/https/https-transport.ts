@@ -13,28 +13,27 @@ import type { ClientRequest, Transport } from "../transport.ts";
 /** How to reach a server and authenticate to it. Credentials are read again for each request. */
 export interface HttpsTransportOptions extends TlsCredentials, TlsServer {
   /**
-   * For credentials that change; replaces `caCertificates` and `clientCertificate`. Called before each request. When it
-   * returns a different object, new connections are opened. Running requests finish on the old ones, which are then
-   * closed.
+   * For credentials that change; replaces `caCertificates` and `clientCertificate`. Called before each request. When it returns a
+   * different object, new connections are opened. Running requests finish on the old connections, which are then closed.
    */
   readonly tlsCredentials?: () => TlsCredentials;
   /** Called for every request, so that a rotated token is used immediately. */
   readonly bearerToken?: () => string | undefined;
   readonly userAgent?: string;
-  /** Sent with every request. A list is a header for each value. */
+  /** Sent with every request. A list is sent as one header for each value. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /**
    * A request other than a watch fails after this many milliseconds without a byte, and when its answer has not ended after two
    * minutes; 0: never. A new connection fails when it takes no requests after this time, or after 30 s for 0. Default 30,000.
    */
   readonly timeoutMilliseconds?: number;
-  /** A longer answer fails, unless it is a watch that is not refused. Default 500 MiB: about the longest text that the runtime can hold. */
+  /** A longer answer fails, but not the events of a watch. Default 500 MiB: about the longest text that the runtime can hold. */
   readonly largestAnswerBytes?: number;
-  /** When the two minutes are over. */
+  /** The timers of the two minutes. */
   readonly schedule?: Schedule;
   /**
-   * A watch with bookmarks fails after this many milliseconds without a byte: the connection is dead, though nothing said
-   * so. Default 120,000, since servers send a bookmark every minute.
+   * A watch with bookmarks fails after this many milliseconds without a byte, because the connection must be dead. Default 120,000, since
+   * servers send a bookmark every minute.
    */
   readonly watchIdleMilliseconds?: number;
 }
@@ -81,7 +80,7 @@ const defaultLargestAnswerBytes = 500 * 2 ** 20;
 /** A server that closes a connection may close the next one too, but not all of them. */
 const maximumTries = 3;
 
-/** Connections with the newest credentials, and those of former credentials until they have done their work. */
+/** Connections with the newest credentials, and connections with former credentials until their requests have ended. */
 class CurrentConnections {
   readonly #options: HttpsTransportOptions;
   readonly #retired = new Set<Connections>();
@@ -109,12 +108,12 @@ class CurrentConnections {
   }
 
   #open(): Connections {
-    // Also where requests have no bound: all wait for the same new connection, and would wait for a dead one without end.
+    // Also if requests have no time limit: all of them wait for the same new connection, which may never be established.
     const openingMilliseconds = this.#options.timeoutMilliseconds || defaultTimeoutMilliseconds;
     return new NegotiatedConnections({ server: this.#options, credentials: this.#credentials, openingMilliseconds });
   }
 
-  /** No request fails because credentials changed. */
+  /** Lets the running requests end on their connections, so that no request fails because credentials change. */
   #retire(connections: Connections): void {
     connections.retire();
     for (const old of this.#retired) if (old.isIdle) this.#retired.delete(old);
@@ -151,7 +150,7 @@ function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseco
   };
 }
 
-/** How long a request may take, and how large its answer may be. A watch is only limited in how long it is silent. */
+/** How long a request may take, and how large its answer may be. For a watch, only the time without a byte is limited. */
 function limitsOf(
   { query }: ClientRequest,
   options: HttpsTransportOptions,
@@ -168,7 +167,7 @@ function limitsOf(
       longestMilliseconds: timeoutMilliseconds === 0 ? Infinity : longestAnswerMilliseconds,
     };
   }
-  // Without bookmarks it may be silent until its own end, and a little longer.
+  // A watch without bookmarks may have no byte until its timeout, and a little longer.
   const silenceMilliseconds =
     parameters.get("allowWatchBookmarks") === "true"
       ? (options.watchIdleMilliseconds ?? defaultWatchIdleMilliseconds)

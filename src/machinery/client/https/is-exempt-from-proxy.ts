@@ -2,8 +2,8 @@ import { BlockList, isIP } from "node:net";
 import { addressOf, withoutBrackets } from "../../api/url-host.ts";
 
 /**
- * Whether NO_PROXY names a server, by the rules of Go's programs such as kubectl (golang.org/x/net/http/httpproxy): `example.com` is
- * that host and all below it, `.example.com` and `*.example.com` only those below, `10.0.0.0/8` is a network, and `*` is everything. A
+ * Whether NO_PROXY names a server, by the rules of Go's programs such as kubectl (golang.org/x/net/http/httpproxy): `example.com` is the
+ * host and its subdomains, `.example.com` and `*.example.com` are only the subdomains, `10.0.0.0/8` is a network, and `*` is everything. A
  * host or an address may have a port. Names are not looked up.
  */
 export function isExemptFromProxy(server: string, noProxy: string): boolean {

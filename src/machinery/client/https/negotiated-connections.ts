@@ -18,8 +18,8 @@ export interface NegotiatedConnectionsOptions {
 }
 
 /**
- * HTTP/2 with servers that speak it, and else HTTP/1.1. Requests share one connection of HTTP/2, until it carries as many as the
- * server takes. Through a proxy only HTTP/1.1 is spoken: Node.js makes tunnels for its HTTPS agent alone.
+ * HTTP/2 with servers that speak it, and else HTTP/1.1. Requests share one connection of HTTP/2, until it carries as many as the server
+ * accepts. Through a proxy, only HTTP/1.1 is used, because Node.js opens tunnels only for its HTTPS agent.
  */
 export class NegotiatedConnections implements Connections {
   readonly #options: NegotiatedConnectionsOptions;
@@ -68,7 +68,7 @@ export class NegotiatedConnections implements Connections {
     return undefined;
   }
 
-  /** Opens a connection of HTTP/2, or finds out that the server does not speak it. All requests wait for it, so its time is bounded. */
+  /** Opens a connection of HTTP/2, or finds out that the server does not speak it. Its time is limited: all requests wait for it. */
   async #open(): Promise<void> {
     const { server, credentials, openingMilliseconds } = this.#options;
     const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
@@ -97,7 +97,7 @@ export class NegotiatedConnections implements Connections {
     this.#http2.add(connection);
     await connection.ready;
     if (connection.hasRoom || this.#isRetired) return;
-    // A server may take no requests at all. Another connection at once would be of no use.
+    // The server accepts no requests at all, so a second connection would not help.
     connection.retire();
     throw new RequestNotTaken();
   }

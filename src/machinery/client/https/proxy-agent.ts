@@ -14,7 +14,7 @@ function canUseProxies(nodeVersion: string): boolean {
 /** Whether this version of Node.js can go through a proxy. */
 export const knowsProxies = canUseProxies(process.versions.node);
 
-/** The proxy that the environment names. As for Go and curl, one without a scheme is one over HTTP. Undefined without one. */
+/** The proxy that the environment names. As in Go and curl, the default scheme is `http`. Undefined: no proxy. */
 function namedProxy(environment: NodeJS.ProcessEnv): string | undefined {
   const named = environment["HTTPS_PROXY"] || environment["https_proxy"] || undefined;
   return named === undefined || named.includes("://") ? named : `http://${named}`;
@@ -23,7 +23,7 @@ function namedProxy(environment: NodeJS.ProcessEnv): string | undefined {
 /** Whether connections can go through a proxy of this URL. */
 export const isProxyUrl = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
 
-/** Why the proxy of the environment is not used, so that connections are direct. Undefined where it is, and where there is none. */
+/** Why the proxy of the environment is ignored, so that connections are direct. Undefined: it is used, or no proxy is named. */
 export const ignoredProxy = (
   environment: NodeJS.ProcessEnv,
   nodeVersion: string = process.versions.node,
@@ -36,8 +36,8 @@ const namesException = (environment: NodeJS.ProcessEnv, server: string): boolean
   isExemptFromProxy(server, environment["NO_PROXY"] || environment["no_proxy"] || "");
 
 /**
- * The proxy for connections to a server: its own, or that of the environment. As in Go, the latter is never used for a loopback
- * address. Undefined for direct connections.
+ * The proxy for connections to a server: the server's own, or the proxy of the environment. As in Go, the latter is never used for a
+ * loopback address. Undefined for direct connections.
  */
 export function proxyFor({ server, proxyUrl }: TlsServer): string | undefined {
   if (!knowsProxies) return undefined;
@@ -50,8 +50,8 @@ export function proxyFor({ server, proxyUrl }: TlsServer): string | undefined {
 type Connected = Parameters<https.Agent["createConnection"]>[1];
 
 /**
- * An HTTPS agent whose connections go through the server's proxy, or that of the environment. With one that cannot be used it makes
- * none: a direct connection may be what the proxy is there to prevent.
+ * An HTTPS agent whose connections go through the proxy of the server or of the environment. If the proxy cannot be used, it opens no
+ * connection, because the proxy may be there to prevent direct connections.
  */
 export class ProxyAgent extends https.Agent {
   readonly #canConnect: boolean;
@@ -60,7 +60,7 @@ export class ProxyAgent extends https.Agent {
   constructor(server: TlsServer, options: https.AgentOptions) {
     const proxy = proxyFor(server);
     const canUseProxy = proxy !== undefined && isProxyUrl(proxy);
-    // Node.js would connect directly for HTTP://, and knows fewer kinds of exceptions than Go: it is told of none.
+    // Normalized, because Node.js would connect directly for `HTTP://`. Without NO_PROXY, for which Node.js knows fewer patterns than Go.
     super({ ...options, ...(canUseProxy && { proxyEnv: { HTTPS_PROXY: new URL(proxy).href } }) });
     this.#canConnect = proxy === undefined || canUseProxy;
   }
@@ -76,8 +76,9 @@ export class ProxyAgent extends https.Agent {
   }
 
   /**
-   * Call it right after a request was made. Node.js (26.10) ends neither an aborted request nor one whose server is silent while a
-   * proxy makes a tunnel for it, and keeps the connection, also to a proxy that refuses: this ends the connection, and says why.
+   * Limits the time for a tunnel; call it right after a request was made. While a proxy opens a tunnel, Node.js (26.10) ends neither an
+   * aborted request nor one that gets no bytes. It also keeps the connection to a proxy that refuses. This ends the connection, and reports
+   * why.
    */
   boundTunnel(request: ClientRequest, { signal, milliseconds, onEnded }: TunnelBounds): void {
     const connection = this.#newest;
@@ -105,15 +106,15 @@ export class ProxyAgent extends https.Agent {
 
 interface TunnelBounds {
   readonly signal: AbortSignal | undefined;
-  /** 0: however long it takes. */
+  /** 0: no limit. */
   readonly milliseconds: number;
-  /** Called with the reason when there was no connection in time. */
+  /** Called with the reason when no connection was established in time. */
   readonly onEnded: (reason: unknown) => void;
 }
 
 /**
- * An error of a request that got no connection. Without a proxy it has a socket before it is connected, so the proxy was not
- * reached: the error then has the code of a proxy that makes no tunnel. Several addresses of a proxy that all fail are one error.
+ * Converts the error of a request that got no socket. A request without a proxy has a socket before it is connected, so here the proxy was
+ * not reached: the error gets the code of a proxy that opens no tunnel. If all addresses of a proxy fail, they are one error.
  */
 export function proxyFault(error: NodeJS.ErrnoException): Error {
   const isOfConnecting =

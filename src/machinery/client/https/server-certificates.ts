@@ -7,8 +7,8 @@ import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 
 /**
- * The certificates that a server presents, as DER: its own, then as much of its chain as is known. They are verified as for any
- * request, on a connection that goes through the same proxy. Rejects with a TimeoutError when no connection is established in time.
+ * The certificates that a server presents, as DER: its own, then the known part of its chain. They are verified as for any request, on a
+ * connection through the same proxy. Rejects with a TimeoutError when no connection is established in time.
  */
 export async function serverCertificates(
   options: HttpsTransportOptions,
@@ -17,12 +17,12 @@ export async function serverCertificates(
   const { caCertificates } = currentCredentials(options);
   const agent = new ProxyAgent(options, tlsOptions(options, caCertificates === undefined ? {} : { caCertificates }));
   const signal = AbortSignal.timeout(timeoutMilliseconds);
-  // For its connection: a request without an end is not sent.
+  // Only its connection is needed. The request is not sent, because `end` is not called.
   const request = https.request({ agent, signal }).on("error", () => {});
   agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: () => {} });
   try {
     const [socket] = (await once(request, "socket", { signal })) as [TLSSocket]; // as Node.js documents it for HTTPS
-    // Through a proxy, the handshake is over.
+    // Through a proxy, the handshake is complete already.
     if (socket.getFinished() === undefined) await once(socket, "secureConnect", { signal });
     return certificatesOf(socket);
   } catch (error) {

@@ -18,7 +18,7 @@ export interface TlsServer {
   readonly serverName?: string;
   /** For development only: accepts any server certificate. */
   readonly skipsServerVerification?: boolean;
-  /** `http://…` or `https://…`: the proxy for this server, in place of what the environment says. */
+  /** `http://…` or `https://…`: the proxy for this server, in place of the environment's. */
   readonly proxyUrl?: string;
 }
 
@@ -35,7 +35,7 @@ export function tlsOptions(
     // A server name is never an address (RFC 6066 section 3).
     servername: isIP(name) === 0 ? name : "",
     checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
-    // As in Go, each of these certificates is an anchor, whether it is a root or below one.
+    // As in Go, each of these certificates is a trust anchor, also one that is not a root.
     ...(caCertificates !== undefined && { ca: caCertificates, allowPartialTrustChain: true }),
     ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),
     rejectUnauthorized: skipsServerVerification !== true,

@@ -1,6 +1,6 @@
 import { headerOctets } from "../../api/header-text.ts";
 
-/** Whom a client acts as, which needs the permission to impersonate. */
+/** The user as whom a client acts. The client needs the permission to impersonate this user. */
 export interface ActingUser {
   readonly user: string;
   readonly uid?: string | undefined;
@@ -8,7 +8,7 @@ export interface ActingUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The headers that say it with every request. */
+/** The impersonation headers for every request. */
 export const actingHeaders = ({
   user,
   uid,
@@ -23,6 +23,6 @@ export const actingHeaders = ({
   ),
 });
 
-/** Servers decode it. `encodeURIComponent` leaves brackets, which no header's name may have. */
+/** Encodes a key for a header name; servers decode it. `encodeURIComponent` keeps parentheses, which header names may not have. */
 const headerName = (key: string): string =>
   encodeURIComponent(key).replace(/[()]/g, (bracket) => `%${bracket.charCodeAt(0).toString(16)}`);

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../api/json-object.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { namedFile, readNamedFile } from "./kubeconfig-files.ts";
 
-/** A text that says something: an empty one counts as none. */
+/** A text that is not empty. Undefined for all other values. */
 export const nonEmpty = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 

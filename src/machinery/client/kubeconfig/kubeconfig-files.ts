@@ -11,10 +11,10 @@ interface Reading {
   readonly hasFlags: boolean;
 }
 
-/** Reads the text of a kubeconfig, in UTF-8 or, as Windows PowerShell writes what `>` redirects, in UTF-16. Throws KubeconfigError. */
+/** Reads the text of a kubeconfig, in UTF-8 or in UTF-16, which `>` in Windows PowerShell writes. Throws KubeconfigError. */
 export function readConfig(path: string, { isPipeRefused, hasFlags }: Reading): string {
   try {
-    // A device may never end. A pipe that is read once may be `<(command)`.
+    // A device may be endless. A pipe that is read only once is allowed: it may be `<(command)`.
     const status = statSync(path);
     if (status.isDirectory()) throw new KubeconfigError(`kubeconfig ${path} is a folder; name a file`);
     if (isPipeRefused && status.isFIFO()) {
@@ -32,7 +32,7 @@ export function readConfig(path: string, { isPipeRefused, hasFlags }: Reading): 
   }
 }
 
-/** A byte-order mark says which UTF-16 it is (YAML 1.2, section 5.2). */
+/** Decodes a text. A byte-order mark tells the byte order of UTF-16 (YAML 1.2, section 5.2); without one, the text is UTF-8. */
 function decoded(bytes: Buffer): string {
   const mark = bytes.toString("latin1", 0, 2);
   const encoding = mark === "\xff\xfe" ? "utf-16le" : mark === "\xfe\xff" ? "utf-16be" : undefined;

@@ -9,7 +9,7 @@ import { KubeconfigError } from "./kubeconfig-error.ts";
 import { readNamedFile } from "./kubeconfig-files.ts";
 
 /**
- * Throws KubeconfigError for a way to log in that kubectl knows and Signet does not, and for a certificate without a key or the reverse.
+ * Throws KubeconfigError for a login method that kubectl supports and Signet does not, and for a certificate without a key or the reverse.
  */
 export function checkLogin(
   { fields }: KubeconfigEntry,
@@ -30,7 +30,7 @@ export function checkLogin(
   }
 }
 
-/** Whom a user acts as, as kubectl reads it. To leave a part of it out would be to act with rights that nobody meant. */
+/** The user as whom an entry acts, as kubectl reads it. Throws for a malformed part: without it, the client would have other rights. */
 export function actingUserOf({ fields }: KubeconfigEntry, who: string): ActingUser | undefined {
   const wrong = (key: string, what: string): KubeconfigError =>
     new KubeconfigError(`${who} acts as another user, but ${key} is not ${what}; correct it`);
@@ -60,7 +60,7 @@ export function actingUserOf({ fields }: KubeconfigEntry, who: string): ActingUs
 const hasPem = (fields: Readonly<JsonObject>, key: string): boolean =>
   (nonEmpty(fields[`${key}-data`]) ?? nonEmpty(fields[key])) !== undefined;
 
-/** How a user logs in. Files of tokens are read for each request. */
+/** The credentials of a user. A token file is read for each request. */
 export function credentialsOf(user: KubeconfigEntry): Pick<HttpsTransportOptions, "bearerToken" | "clientCertificate"> {
   const certificate = pemOf(user, "client-certificate");
   const key = pemOf(user, "client-key");

@@ -24,8 +24,8 @@ export interface KubeconfigSelection {
   /** The caller has a token of its own: the user's credentials need not be usable. */
   readonly isTokenGiven?: boolean;
   /**
-   * The file is read again while others wait: a pipe, which may never end, is refused. So is a damaged CA, as while its file is being
-   * replaced: what was read before stays in use.
+   * Whether the file is read again while other work waits. A pipe is refused then, because it may never end. A damaged CA is refused too,
+   * because its file may be half written: the caller keeps using what it has read before.
    */
   readonly isFollowed?: boolean;
   /**
@@ -56,7 +56,7 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
   return read;
 }
 
-/** A block that begins after the last end of one. */
+/** A PEM block that begins and does not end. */
 const unfinishedPem = /-----BEGIN (?![^]*-----END [^-\n]+-----)/;
 
 function checkCertificates(
@@ -71,7 +71,7 @@ function checkCertificates(
       throw new KubeconfigError(`kubeconfig ${paths.join(":")}: ${advice}: ${messageOf(cause)}`, { cause });
     }
   };
-  // TLS itself passes over a damaged CA, and over one of several that breaks off.
+  // TLS ignores a damaged CA, and the last of several CAs if it breaks off.
   if (authorities !== undefined && isFollowed) {
     check("the certificate of the cluster's CA cannot be read; write it again", () => {
       if (unfinishedPem.test(authorities)) throw new Error("it breaks off");
@@ -81,14 +81,14 @@ function checkCertificates(
   if (pair !== undefined) {
     check("the user's client certificate and key cannot be used; write those of one pair", () => {
       createSecureContext({ cert: pair.certificate, key: pair.key, ca: [] });
-      // With a key of another type, TLS itself leaves out both: the user would be anonymous.
+      // With a key of another type, TLS omits certificate and key: the user would be anonymous.
       const isOfPair = new X509Certificate(pair.certificate).checkPrivateKey(createPrivateKey(pair.key));
       if (!isOfPair) throw new Error("key values mismatch");
     });
   }
 }
 
-/** The files of `$KUBECONFIG` that exist, and those that the system hides, such as one in a folder of another user. */
+/** The files of `$KUBECONFIG` that exist or may exist, such as a file in a folder of another user. */
 function defaultFiles(): string[] {
   const listed = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((one) => one !== "");
   const files = listed.length > 0 ? listed : ownFiles();
@@ -104,11 +104,11 @@ function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;
   } catch {
-    return false; // who reads it says why that fails
+    return false; // reading the file will report why it fails
   }
 }
 
-/** The file in the user's home; none where the user has no home, as in a container whose user has no name. */
+/** The file in the user's home. Empty if the user has no home, as in a container whose user has no name. */
 function ownFiles(): string[] {
   try {
     return [join(homedir(), ".kube", "config")];
@@ -123,7 +123,7 @@ interface Source {
   readonly fields: Readonly<JsonObject>;
 }
 
-/** Reads aliases and `<<`, as kubectl does. Throws KubeconfigError for a text that is not YAML, or not an object. */
+/** Parses a kubeconfig, also aliases and `<<`, as kubectl does. Throws KubeconfigError for a text that is not YAML, or not an object. */
 export function parseSource(yaml: string, path: string): Source {
   let parsed: unknown;
   try {
@@ -142,7 +142,7 @@ export function parseSource(yaml: string, path: string): Source {
 export const entriesOf = (fields: Readonly<JsonObject>, list: string): Readonly<JsonObject>[] =>
   Array.isArray(fields[list]) ? fields[list].map(jsonFields) : [];
 
-/** Two entries of one file with the same name: nobody knows which of them is meant. Upstream refuses them too. */
+/** Throws if two entries of one file have the same name, because it is not known which of them is meant. Upstream refuses them too. */
 function refuseSameNames({ path, fields }: Source): void {
   for (const list of ["clusters", "users", "contexts"]) {
     const seen = new Set<unknown>();
@@ -160,7 +160,7 @@ export const parseKubeconfig = (
   { path, context }: { readonly path: string; readonly context?: string },
 ): KubeconfigContext => contextOf([parseSource(yaml, path)], { context });
 
-/** A context of some kubeconfigs. The first that has an entry, or says the current context, wins. */
+/** A context of several kubeconfigs. The first file that has an entry, or that names the current context, wins. */
 function contextOf(
   sources: readonly Source[],
   {
@@ -219,7 +219,7 @@ function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOption
   if (fault !== undefined) throw new KubeconfigError(`${where}: the server ${fault}`);
   const caCertificates = pemOf(cluster, "certificate-authority");
   const skipsServerVerification = cluster.fields["insecure-skip-tls-verify"] === true;
-  // Upstream's clients refuse this too: who names a CA wants the server to be verified.
+  // Upstream's clients refuse this too: a user who names a CA wants the server to be verified.
   if (caCertificates !== undefined && skipsServerVerification) {
     throw new KubeconfigError(
       `${where}: the cluster has a certificate-authority, but insecure-skip-tls-verify: true leaves the server unverified; remove one of them`,
@@ -235,7 +235,7 @@ function serverOf(cluster: KubeconfigEntry, where: string): HttpsTransportOption
   };
 }
 
-/** A proxy that cannot be used is refused: a direct connection may be what it is there to prevent. */
+/** The proxy of a cluster. Throws for a proxy that cannot be used: the proxy may be there to prevent direct connections. */
 function proxyOf({ fields }: KubeconfigEntry, where: string): Pick<HttpsTransportOptions, "proxyUrl"> {
   const proxyUrl = nonEmpty(fields["proxy-url"]);
   if (proxyUrl === undefined) return {};

@@ -16,7 +16,7 @@ export const newClusterName = "signet";
 /** Formats a kubeconfig that kubectl and every client library can read. */
 export const formatKubeconfig = (contents: KubeconfigContents): string => stringify(kubeconfigFields(contents));
 
-/** What a new kubeconfig says. */
+/** The fields of a new kubeconfig. */
 export function kubeconfigFields({ server, caCertificates, user, namespace, credentials }: KubeconfigContents) {
   const base64 = (pem: string): string => Buffer.from(pem, "utf8").toString("base64");
   return {

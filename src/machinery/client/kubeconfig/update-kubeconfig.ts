@@ -10,7 +10,7 @@ import type { KubeconfigContents } from "./new-kubeconfig.ts";
 const lists = ["clusters", "users", "contexts"] as const;
 type List = (typeof lists)[number];
 
-/** Kubectl refuses these beside what Signet writes, or ignores them. */
+/** Fields that are removed: beside the fields that Signet writes, kubectl refuses or ignores them. */
 const replacedFields: Readonly<Record<List, readonly string[]>> = {
   clusters: ["certificate-authority", "insecure-skip-tls-verify"],
   users: ["client-certificate", "client-key"],
@@ -18,8 +18,8 @@ const replacedFields: Readonly<Record<List, readonly string[]>> = {
 };
 
 /**
- * Puts server, CA and credentials into the text of a kubeconfig and keeps all else that its user wrote. The same text when
- * they are there already, a new kubeconfig when the text is none.
+ * Puts server, CA and credentials into the text of a kubeconfig, and keeps everything else in it. Returns the same text when they are in it
+ * already, and a new kubeconfig when the text is not a kubeconfig.
  */
 export function updateKubeconfig(yaml: string, contents: KubeconfigContents): string {
   if (!isKubeconfig(yaml)) return formatKubeconfig(contents);
@@ -36,7 +36,7 @@ export function updateKubeconfig(yaml: string, contents: KubeconfigContents): st
   return isDeepStrictEqual(document.toJS(), before) ? yaml : document.toString({ lineWidth: 0 });
 }
 
-/** The document of a kubeconfig, with copies for aliases: a field that is set in one must not change in the others. */
+/** The document of a kubeconfig. Aliases are replaced by copies, so that setting a field changes only one place. */
 function documentOf(yaml: string): Document {
   const document = parseDocument(yaml, { logLevel: "error" });
   let hasAliases = false;
@@ -49,7 +49,7 @@ function documentOf(yaml: string): Document {
   return hasAliases ? new Document(parseSource(yaml, "").fields, { aliasDuplicateObjects: false }) : document;
 }
 
-/** Whether a text is a kubeconfig: every program that writes one writes its kind. */
+/** Whether a text is a kubeconfig. Every program that writes a kubeconfig writes its `kind`. */
 function isKubeconfig(yaml: string): boolean {
   try {
     const { fields } = parseSource(yaml, "");
@@ -65,7 +65,7 @@ interface Place {
   readonly entry: JsonObject;
 }
 
-/** Sets the fields of an entry of a list, which may have others. */
+/** Sets fields of an entry of a list, and keeps the entry's other fields. */
 function putEntry(document: Document, { list, entry }: Place): void {
   const at = entriesOf(document, list).findIndex(({ name }) => name === entry["name"]);
   if (at === -1) {
@@ -88,7 +88,7 @@ function addEntry(document: Document, { list, entry }: Place): void {
   document.addIn([list], document.createNode(entry));
 }
 
-/** Users may rename the context, or point it elsewhere. */
+/** Whether a context has this name or this cluster: users may rename the context, or change its cluster. */
 const hasContextFor = (document: Document, { name, context }: JsonObject): boolean =>
   entriesOf(document, "contexts").some(
     (one) => one["name"] === name || jsonFields(one["context"])["cluster"] === jsonFields(context)["cluster"],

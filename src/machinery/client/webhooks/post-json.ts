@@ -3,26 +3,26 @@ import { isLate } from "../https/connections.ts";
 import { boundedText } from "../bounded-text.ts";
 import type { Transport } from "../transport.ts";
 
-/** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
+/** A failure after which another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}
 
-/** The server answered that it failed on this question. It may answer others well. */
+/** The server answered that it failed on this question. It may answer other questions well. */
 export class FailedAnswer extends TransientFailure {}
 
-/** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
+/** The server gave an answer that cannot be used. This says nothing about its other answers. */
 export class UnusableAnswer extends Error {}
 
 interface PostedAnswer {
   readonly status: number;
-  /** Undefined: it is longer than 1 MiB, or comes in too many parts. */
+  /** Undefined: the body is longer than 1 MiB, or comes in too many parts. */
   readonly text: string | undefined;
 }
 
 const largestAnswerBytes = 1024 * 1024;
 
 /**
- * Posts JSON that the server may get twice, and resolves with the answer, whatever its status. Rejects with TransientFailure when there
- * is no answer, or it breaks off.
+ * Posts JSON, which the server may get twice, and resolves with the answer of any status. Rejects with TransientFailure when there is no
+ * answer, or when it breaks off.
  */
 export async function postJson(
   transport: Transport,
@@ -39,12 +39,12 @@ export async function postJson(
   }
 }
 
-/** The failure of an answer with a status that is no success. */
+/** The error for an answer whose status is not a success. */
 export const statusFailure = (status: number): Error => {
   const message = `it answered ${status}`;
   if (unavailable.has(status)) return new TransientFailure(message);
   return status >= 500 ? new FailedAnswer(message) : new UnusableAnswer(message);
 };
 
-/** What a server that has too much to do answers to any question, and a gateway whose server is away. */
+/** Statuses that say nothing about the question: of an overloaded server, and of a gateway that does not reach its server. */
 const unavailable: ReadonlySet<number> = new Set([429, 502, 503, 504]);

@@ -7,19 +7,19 @@ import type { Transport } from "../transport.ts";
 
 export interface PostWebhookOptions {
   readonly transport: Transport;
-  /** Below the URL of the transport. Default: the URL itself. */
+  /** The path below the URL of the transport. Default: the URL itself. */
   readonly path?: string;
-  /** All tries together. */
+  /** The time for all tries together. */
   readonly timeoutMilliseconds: number;
   readonly schedule?: Schedule;
 }
 
-/** Upstream has five attempts; three end within the time that a client waits. */
+/** The pauses between three attempts. Upstream has five, but three end within the time that a client waits. */
 const pausesMilliseconds = [250, 500];
 
 /**
  * Posts a review as JSON and returns the fields of the answer. Tries again after a failed connection, 429 and 5xx, at most
- * twice, with random pauses. Rejects with an Error that quotes nothing of the review: UnusableAnswer, where there was an answer.
+ * twice, with random pauses. Rejects with an Error that quotes nothing of the review, and with UnusableAnswer for an unusable answer.
  */
 export const postWebhook =
   ({ transport, path = "", timeoutMilliseconds, schedule = systemSchedule }: PostWebhookOptions) =>

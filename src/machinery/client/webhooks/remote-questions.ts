@@ -12,18 +12,18 @@ import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
 export class RemoteUnavailable extends Error {}
 
-/** Too many questions wait. Their askers cause that: the other side may be well. */
+/** Too many questions wait. This is caused by those who ask; the other side may work well. */
 export class TooManyQuestions extends RemoteUnavailable {}
 
 interface Question {
   /** Questions with the same key share one answer. */
   readonly key: string;
-  /** Who asks. Undefined: it is not known, and each question has an asker of its own. */
+  /** The user who asks. Undefined: not known, so each question counts as asked by another user. */
   readonly asker?: UserInfo | undefined;
 }
 
 export interface KeptAnswer {
-  /** Good and bad answers are kept apart, so that made-up questions do not push out good answers. */
+  /** Good and bad answers are kept apart, so that invented questions do not evict good answers. */
   readonly isGood: boolean;
   /** 0: the answer is not kept. */
   readonly milliseconds: number;
@@ -32,18 +32,18 @@ export interface KeptAnswer {
 export interface RemoteQuestionsOptions<Answer> {
   readonly clock: Clock;
   /**
-   * Questions that wait for their answer, from one asker at most three quarters of those that the others of its level leave. More
-   * are refused at once, so that they hold nothing else up.
+   * How many questions may wait for their answers. One asker may have three quarters of the places that the others of its level leave. More
+   * questions are refused at once, so that they delay nothing else.
    */
   readonly maximumPending: number;
-  /** What opens a pause, in which questions are refused at once. Each counts from the last answer on. Infinity: nothing does. */
+  /** What begins a pause, in which questions are refused at once. The counts begin again with each answer. Infinity: no pause. */
   readonly pauseAfter: {
-    /** After so many questions without an answer, one asker is paused. The pause must not help the asker past a check. */
+    /** After so many unanswered questions, one asker is paused. The pause must not let the asker avoid a check. */
     readonly failuresOfAsker: number;
-    /** After so many askers without an answer, all are paused: more than one person can pretend to be. */
+    /** After so many askers without an answer, all are paused. It must be more askers than one person can control. */
     readonly askers: number;
   };
-  /** The newest answers that are kept, of good and of bad ones. Large ones are fewer: 16 MiB of each in all. */
+  /** How many good and how many bad answers are kept, the newest ones. At most 16 MiB of each. */
   readonly maximumKept: number;
   readonly keep: (answer: Answer) => KeptAnswer;
   /** Called when the other side becomes unavailable, and when it answers again. */
@@ -58,11 +58,12 @@ const sharePerAsker = 0.75;
 const maximumKeptBytes = 16 * 1024 * 1024;
 
 /**
- * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
- * time, and a server that does not answer delays no request for long. Whoever can ask a question that the other side refuses, or
- * fails on, must not keep it from others. So an answer that cannot be used is one, a question without an answer counts only when no
- * other has had one since it was asked, and it counts against its asker, or the service accounts of the asker's namespace: the others
- * ask on until many askers get none.
+ * Questions to another server, for whose answers requests wait. Answers are kept for a time. A question that is asked several times at the
+ * same time is sent once. A server that does not answer delays no request for long.
+ *
+ * A user whose questions the other side refuses, or fails on, must not stop the questions of others. So an answer that cannot be used
+ * counts as an answer. A question without an answer counts only if no other question was answered since it was asked. It counts against its
+ * asker, and service accounts of one namespace are one asker. The others are paused only when many askers get no answer.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -71,10 +72,10 @@ export class RemoteQuestions<Answer> {
   readonly #pending = new Map<string, Promise<Answer>>();
   readonly #share: FairShare;
   #failures = 0;
-  /** Who has asked questions without an answer since the last answer. The oldest are forgotten. */
+  /** The askers of unanswered questions since the last answer. The oldest are removed. */
   readonly #unanswered = new Map<string, UnansweredAsker>();
   #answers = 0;
-  /** When all were paused last. */
+  /** When all askers were paused last. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RemoteQuestionsOptions<Answer>) {
@@ -85,8 +86,8 @@ export class RemoteQuestions<Answer> {
   }
 
   /**
-   * The answer to a question. Rejects with what `ask` rejects with; throws RemoteUnavailable when
-   * the other side is not asked, and TooManyQuestions when that is because too many wait.
+   * The answer to a question. Rejects with the error of `ask`. Throws RemoteUnavailable when the other side is not asked, and
+   * TooManyQuestions when the reason is that too many questions wait.
    */
   ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const known = this.#good.find(key) ?? this.#bad.find(key);
@@ -98,7 +99,7 @@ export class RemoteQuestions<Answer> {
     const mayWait = asker === undefined ? !this.#share.isFull : this.#share.mayTake(path);
     if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
     if (this.#isPaused(sharer)) throw new RemoteUnavailable("it has failed too often");
-    // The pause is over. One question tries the other side again; the others are refused until it is answered.
+    // If a pause has ended, begins the next one: only this question is sent, the others are refused until it is answered.
     this.#pauseIfFailing(sharer);
     const asked = this.#answer({ key, sharer }, ask).finally(() => {
       this.#pending.delete(key);
@@ -161,7 +162,7 @@ export class RemoteQuestions<Answer> {
 }
 
 interface UnansweredAsker {
-  /** In a row. */
+  /** Unanswered questions in a row. */
   failures: number;
   pausedAt: number;
 }
@@ -173,7 +174,7 @@ interface Kept<Answer> {
   readonly bytes: number;
 }
 
-/** The answers that were used last. */
+/** Keeps the most recently used answers. */
 class AnswerCache<Answer> {
   readonly #kept: RecentlyUsed<Kept<Answer>>;
   readonly #clock: Clock;
@@ -192,7 +193,7 @@ class AnswerCache<Answer> {
   }
 
   keep(key: string, { answer, milliseconds }: Pick<Kept<Answer>, "answer" | "milliseconds">): void {
-    // A text that was cut from a longer one keeps all of that in memory. A copy does not.
+    // A copy, because a text that was cut from a longer text keeps all of that text in memory.
     const encoded = serialize(answer);
     const copy = deserialize(encoded) as Answer; // what was encoded in the line above
     this.#kept.set(key, { answer: copy, keptAt: this.#clock.now(), milliseconds, bytes: encoded.length });

@@ -23,13 +23,13 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: Partial<UserInfo>;
   readonly impersonatedUser?: Partial<UserInfo> | undefined;
-  /** The verb of the mode in which the user is impersonated, where the mode is constrained. */
+  /** The verb of the constrained mode in which the user is impersonated. Undefined: the mode is not constrained. */
   readonly authenticationMetadata?: { readonly impersonationConstraint: string } | undefined;
   readonly sourceIPs?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;
   readonly objectRef?: AuditedObject | undefined;
   readonly responseStatus?: AuditedStatus | undefined;
-  /** In JSON, on one line: neither is parsed to be written. */
+  /** The bodies as JSON on one line, which is not parsed again before it is written. */
   readonly requestObject?: string | undefined;
   readonly responseObject?: string | undefined;
   readonly requestReceivedTimestamp: string;
@@ -62,7 +62,7 @@ export const truncatedAnnotation = { "audit.k8s.io/truncated": "true" } as const
 
 export type AuditFormat = "json" | "legacy";
 
-/** One line without its line break. `hasAnnotations`: annotations are there even if they are empty. */
+/** Encodes an event as one line without its line break. `hasAnnotations`: whether the line has annotations even if they are empty. */
 export function encodeEvent(
   event: AuditEvent,
   { format, hasAnnotations = false }: { readonly format: AuditFormat; readonly hasAnnotations?: boolean },
@@ -86,7 +86,7 @@ export const withoutBodies = (event: AuditEvent): AuditEvent => {
   return { ...rest, annotations: { ...annotations, ...truncatedAnnotation } };
 };
 
-/** Upstream: `audit.EventString`. */
+/** The event in the legacy format (upstream: `audit.EventString`). */
 function legacyLine(event: AuditEvent): string {
   const { user, impersonatedUser, objectRef, responseStatus, sourceIPs } = event;
   const groups = user.username && user.groups?.length ? quotedList(user.groups) : "<none>";
@@ -108,7 +108,9 @@ function legacyLine(event: AuditEvent): string {
   return `${event.requestReceivedTimestamp} AUDIT: ${words.join(" ")}`;
 }
 
-/** A text in quotes, as Go's `%q` writes what an event can hold: with JSON's escapes, and no character that ends a line for some reader. */
+/**
+ * A text in quotes, as Go's `%q` for the texts of events: with JSON's escapes, and without characters that some readers take as line ends.
+ */
 const quoted = (text: string): string => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escaped);
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 

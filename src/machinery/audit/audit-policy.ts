@@ -7,12 +7,12 @@ import { dnsSubdomainFaults } from "../api/name-validation.ts";
 import { Fields, refuseFaults } from "../command-line/fields.ts";
 import { parseYamlSettings } from "../command-line/parse-yaml-settings.ts";
 
-/** `Policy` of `audit.k8s.io/v1`: the first rule that matches decides. What no rule matches is not recorded. */
+/** `Policy` of `audit.k8s.io/v1`: the first rule that matches a request decides. A request that no rule matches is not recorded. */
 export interface AuditPolicy {
   readonly rules: readonly AuditRule[];
 }
 
-/** What a rule leaves empty matches everything. */
+/** An empty field of a rule matches everything. */
 interface AuditRule {
   readonly level: AuditLevel;
   readonly users: readonly string[];
@@ -24,14 +24,14 @@ interface AuditRule {
   readonly nonResourceURLs: readonly string[];
   /** The stages that the rule or the policy omits. */
   readonly omitStages: readonly AuditStage[];
-  /** The rule's, or else the policy's. */
+  /** The value of the rule, or else of the policy. */
   readonly omitManagedFields: boolean;
 }
 
 interface GroupResources {
-  /** In the server's own spelling; `*` for every group. */
+  /** The name of the group in the spelling of the server's profile; `*` for every group. */
   readonly group: string;
-  /** `pods`, `pods/log`, all subresources of one resource, one subresource of all, or `*`. Empty: all of the group. */
+  /** `pods`, `pods/log`, all subresources of one resource, one subresource of all, or `*`. Empty: all resources of the group. */
   readonly resources: readonly string[];
   readonly resourceNames: readonly string[];
 }
@@ -40,8 +40,8 @@ interface GroupResources {
 export type AuditDecision = Pick<AuditRule, "level" | "omitStages" | "omitManagedFields">;
 
 /**
- * The policy without a policy file: records every request at level Metadata, once it is answered. A strict server also records it
- * before it is served: only then can it be refused.
+ * The policy without a policy file: records every request at level Metadata when it is answered. A strict server also records it before
+ * it is served, because it can still be refused then.
  */
 export const defaultAuditPolicy = ({ isStrict }: { readonly isStrict: boolean }): AuditPolicy => ({
   rules: [
@@ -61,7 +61,7 @@ export const defaultAuditPolicy = ({ isStrict }: { readonly isStrict: boolean })
 
 const notRecorded: AuditDecision = { level: "None", omitStages: [], omitManagedFields: false };
 
-/** What is known of a request when it is decided how much of it to record. */
+/** What is known about a request when the policy decides how much of it to record. */
 interface AuditSubject {
   /** Undefined when the request could not be parsed. */
   readonly info: ParsedRequestInfo | undefined;
@@ -70,7 +70,7 @@ interface AuditSubject {
   readonly names: Names;
 }
 
-/** Upstream: `policy.policyRuleEvaluator`. Both spellings of a group are the same. */
+/** Decides how much of a request is recorded (upstream: `policy.policyRuleEvaluator`). Both spellings of a group are equal. */
 export function decideAudit({ rules }: AuditPolicy, subject: AuditSubject): AuditDecision {
   return rules.find((rule) => matches(rule, subject)) ?? notRecorded;
 }
@@ -120,9 +120,8 @@ const matchesPath = (pattern: string, path: string): boolean =>
   pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.slice(0, -1)));
 
 /**
- * Reads the file of `--audit-policy-file`: a `Policy` of `audit.k8s.io/v1` in YAML or JSON. Upstream's rules hold, and unknown
- * fields are faults: a misspelt field would record too little. Throws InvalidSettings with the faults, or an Error for what
- * is not YAML.
+ * Reads the file of `--audit-policy-file`: a `Policy` of `audit.k8s.io/v1` in YAML or JSON, by upstream's rules. Unknown fields are faults,
+ * because a misspelt field would record too little. Throws InvalidSettings with the faults, or an Error for a text that is not YAML.
  */
 export function parseAuditPolicy(text: string, names: Names): AuditPolicy {
   const faults: string[] = [];
@@ -204,7 +203,7 @@ function parseResources(fields: Fields, names: Names): GroupResources {
   return { group: names.ownGroup(group), resources, resourceNames };
 }
 
-/** An empty one stands for requests without a namespace. */
+/** An empty namespace stands for requests without a namespace. */
 const namespacesOf = (rule: Fields): string[] =>
   rule.list("namespaces", (value, path) => {
     if (typeof value === "string") return value;

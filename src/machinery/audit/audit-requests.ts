@@ -27,9 +27,12 @@ import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
 import { recordedText, sentText } from "./audited-bodies.ts";
 import type { AuditedBodies, BodyRule } from "./audited-bodies.ts";
 
-/** Where events go. */
+/** The destination of events. */
 export interface AuditSink {
-  /** Undefined: it was taken. A promise ends when it is written, and rejects when the request must not be served without it. */
+  /**
+   * Takes an event. Returns undefined when the request need not wait, otherwise a promise that resolves when the event is written, and
+   * rejects when it could not be written and the request must not be served without it.
+   */
   record(event: AuditEvent): Promise<void> | undefined;
 }
 
@@ -40,7 +43,7 @@ interface AuditOptions {
   readonly policy: () => AuditPolicy;
   readonly bodies: AuditedBodies;
   readonly sinks: readonly AuditSink[];
-  /** Annotations that follow from the object of a good answer, which is read when it is called. */
+  /** Returns annotations that follow from the object of a successful answer. `object` reads the object when it is called. */
   readonly annotate: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
   /** Called once for each request, with the level that the policy gives it. */
   readonly onRequest: (level: AuditLevel) => void;
@@ -50,9 +53,9 @@ interface AuditOptions {
   readonly onRejected: () => void;
 }
 
-/** Records requests, and knows those that are not answered. */
+/** Records requests, and counts the unanswered ones. */
 export interface RequestRecorder extends RequestAudit {
-  /** Resolves when every request that has begun is answered. Call it once. */
+  /** Resolves when all requests that have begun are answered. Call it once. */
   allAnswered(): Promise<void>;
 }
 
@@ -76,7 +79,7 @@ export function auditRequests(options: AuditOptions): RequestRecorder {
       if (decision.level === "None") return undefined;
       unanswered += 1;
       const recorded = new RecordedRequest(options, { decision, received, onAnswered });
-      // Upstream records a refused login once, when it is answered.
+      // Upstream records a request without a valid credential only once, when it is answered.
       if (user === undefined) return recorded;
       const recording = recorded.emit("RequestReceived");
       if (recording === undefined) return recorded;
@@ -99,13 +102,13 @@ function withNameOf(received: ReceivedRequest): ReceivedRequest {
   return info === received.info ? received : { ...received, info };
 }
 
-/** What is parsed and recorded of one body. Larger ones are left out, and so are those that cannot be read; an annotation says so. */
+/** The largest body that is parsed and recorded. Larger and unreadable bodies are omitted, and an annotation says so. */
 const maximumBodyBytes = 4 * 1024 * 1024;
 /** Upstream's limit. */
 const longestUserAgent = 1024;
-/** More than any valid name has. What is refused may be as long as a path or a body. */
+/** Longer than any valid name. The name of a refused request may be as long as a path or a body. */
 const longestName = 2048;
-/** A refusal of who may not even send a body quotes the path. */
+/** The refusal of a user without any permission may quote a long path. */
 const longestRefusal = 4096;
 
 type Failure = NonNullable<AuditEvent["responseStatus"]>;
@@ -113,7 +116,7 @@ type Failure = NonNullable<AuditEvent["responseStatus"]>;
 interface BegunRequest {
   readonly decision: AuditDecision;
   readonly received: ReceivedRequest;
-  /** Called when the events of the answer are with the sinks. */
+  /** Called when the events of the answer were passed to the sinks. */
   readonly onAnswered: () => void;
 }
 
@@ -162,7 +165,7 @@ class RecordedRequest implements AuditedRequest {
     const ending = isAnsweredWatch ? this.emit("ResponseComplete") : undefined;
     this.#onAnswered();
     if (recording === undefined && ending === undefined) return undefined;
-    // It happened: nothing can be undone by failing now.
+    // Never rejects: the request was served, and a failure now would undo nothing.
     return Promise.allSettled([recording, ending]).then(() => undefined);
   }
 
@@ -230,8 +233,8 @@ class RecordedRequest implements AuditedRequest {
   }
 
   /**
-   * A failure quotes a body that cannot be read, and may quote one that holds a secret: only its reason is recorded. A read has no
-   * body, and its 400 quotes the API's own parameters.
+   * Whether the message of a failure may quote the body, so that only its reason is recorded: a 400 quotes a body that cannot be read, and
+   * other failures may quote a body with a secret. A GET has no body, and its 400 quotes only the API's own parameters.
    */
   #mayQuote(status: number): boolean {
     if (status === 400) return this.#received.request.method !== "GET";
@@ -291,7 +294,9 @@ class RecordedRequest implements AuditedRequest {
     };
   }
 
-  /** The path of a create has no name, and no path has the uid: they come from the objects of the bodies. */
+  /**
+   * The reference to the object. The path of a create has no name, and no path has the uid, so both come from the objects of the bodies.
+   */
   #objectReference(info: Exclude<ParsedRequestInfo, { readonly kind: "path" }>): AuditEvent["objectRef"] {
     const { resource, namespace, name, group, version, subresource } = info;
     const object = this.#object;
@@ -324,12 +329,12 @@ function attemptedCredentials({ headers, connection }: HttpRequest): string {
   return kinds.filter((kind) => kind !== undefined).join(", ");
 }
 
-/** A header can hold thousands. The address of the connection is always recorded. */
+/** How many addresses of headers are recorded: a header can contain thousands. The address of the connection is always recorded. */
 const maximumForwarded = 32;
 
 /**
- * The addresses of a request's way: those that X-Forwarded-For and X-Real-Ip claim, then that of the connection, the only
- * one that cannot be made up (upstream: `net.SourceIPs`).
+ * The addresses from which a request came: first those that X-Forwarded-For and X-Real-Ip claim, then the address of the connection, which
+ * alone cannot be forged (upstream: `net.SourceIPs`).
  */
 function sourceAddresses({ headers, connection }: HttpRequest): string[] {
   const addresses: string[] = [];

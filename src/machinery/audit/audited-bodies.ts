@@ -31,7 +31,7 @@ type Kind = Pick<ResourceDefinition, "group" | "version" | "kind"> & {
 
 const whole: BodyRule = { type: "whole" };
 
-/** Knows every kind that is served: which of them hold secrets, and how to read their bodies. */
+/** Knows which of the served kinds contain secrets, and how to decode the bodies of each kind. */
 export class AuditedBodies {
   readonly #rules = new Map<string, BodyRule>();
   readonly #rulesOfKinds = new Map<string, BodyRule>();
@@ -53,7 +53,9 @@ export class AuditedBodies {
     return this.#rules.get(`${group}/${resource}/${subresource}`) ?? this.#rules.get(`${group}/${resource}`) ?? whole;
   }
 
-  /** The rule for what is sent: by the path, and by the kinds that it names. A client may send a Secret where another kind belongs. */
+  /**
+   * The rule for a sent object: by the path, and by the kinds that it names, because a client may send a Secret in place of another kind.
+   */
   ruleForSent(object: unknown, rule: BodyRule): BodyRule {
     const items = jsonFields(object)["items"];
     if (Array.isArray(items) && items.some((item) => this.#ruleOf(item).type !== "whole")) return { type: "never" };
@@ -62,7 +64,7 @@ export class AuditedBodies {
 
   /**
    * The object of an answer. Undefined for an answer that is not an object of the API. Throws an ApiError for a list in YAML that is too
-   * long to be read again.
+   * long to be parsed again.
    */
   objectOf({ headers, body, value }: HttpResponse): unknown {
     if (value !== undefined) return value;
@@ -91,7 +93,7 @@ export class AuditedBodies {
   #ruleOf(object: unknown): BodyRule {
     let rule = whole;
     for (const [name, kind] of Object.entries(jsonFields(object))) {
-      // As the kind is read: in any case, and the last one counts. Here, all do.
+      // The decoder ignores the case of `kind`, and uses the last one. Here, all of them count.
       const known =
         name.toLowerCase() === "kind" && typeof kind === "string" ? this.#rulesOfKinds.get(kind) : undefined;
       if (known !== undefined) rule = stricter(rule, known);
@@ -104,7 +106,7 @@ export class AuditedBodies {
     for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, parent);
   }
 
-  /** Made at the first answer of a kind in protobuf, and kept. */
+  /** Compiles the schema of a kind at its first answer in protobuf, and keeps it. */
   #schemaOf(apiVersion: string, kind: string): CompiledSchema | undefined {
     const key = `${apiVersion}/${kind}`;
     const known = this.#schemas.get(key) ?? this.#newSchema(apiVersion, kind);
@@ -130,16 +132,16 @@ function stricter(one: BodyRule, other: BodyRule): BodyRule {
   return { type: "redacted", fields: [...one.fields, ...other.fields] };
 }
 
-/** Stands for a secret. In base64 too, where a field has bytes. */
+/** Replaces a secret. It is valid base64 too, for fields with bytes. */
 const redacted = "REDACTED";
 
-/** What is left out of a body. `rule` is never "never". */
+/** What is omitted from a body. The type of `rule` is not "never". */
 interface Recording {
   readonly rule: BodyRule;
   readonly omitManagedFields: boolean;
 }
 
-/** The JSON of an object as it may be recorded. */
+/** The JSON of an object without the parts that must not be recorded. */
 export function recordedText(object: unknown, { rule, omitManagedFields }: Recording): string {
   let recorded = object;
   if (rule.type === "redacted") for (const field of rule.fields) recorded = withRedacted(recorded, field);
@@ -147,12 +149,12 @@ export function recordedText(object: unknown, { rule, omitManagedFields }: Recor
   return omitManagedFields ? leaveManagedFieldsOut(json) : json;
 }
 
-/** The JSON of an answer as it may be recorded, which is not parsed for that. Undefined for an answer in another form, or with secrets. */
+/** The recorded JSON of an answer, made without parsing the answer. Undefined for an answer in another format, or with secrets. */
 export function sentText({ headers, body }: HttpResponse, { rule, omitManagedFields }: Recording): string | undefined {
   if (rule.type !== "whole" || !isWholeBody(body)) return undefined;
   if (!String(headers["content-type"] ?? "").startsWith(contentTypes.json)) return undefined;
   const json = String(body).trimEnd();
-  // An event is one line, and who asks for `pretty` gets several.
+  // An event is one line, but the JSON of an answer with `pretty` has several.
   if (json === "" || json.includes("\n")) return undefined;
   return omitManagedFields ? leaveManagedFieldsOut(json) : json;
 }

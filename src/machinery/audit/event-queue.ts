@@ -2,13 +2,13 @@ import type { Clock, Schedule } from "../api/clock.ts";
 import { TokenBucket } from "../scheduling/token-bucket.ts";
 import { waitAtMost } from "../scheduling/wait-at-most.ts";
 
-/** Where lines go: a file, or a server. */
+/** The destination of lines: a file, or a server. */
 export interface LineTarget {
-  /** Rejects when none of these lines is there. It never has two calls at a time. */
+  /** Delivers lines. Rejects when none of them was delivered. Never called while another call runs. */
   deliver(lines: readonly string[]): Promise<void>;
-  /** Tries once, without waiting: the process is about to exit. */
+  /** Tries to deliver once, without waiting, because the process is about to exit. */
   deliverAtExit?(lines: readonly string[]): void;
-  /** Whether `close` ends a delivery that is under way. It is not called before the end of one that it cannot end. */
+  /** Whether `close` can end a running delivery. If not, `close` is not called while a delivery runs. */
   readonly isInterruptible?: boolean;
   close(): Promise<void> | void;
 }
@@ -16,19 +16,19 @@ export interface LineTarget {
 export interface EventQueueOptions {
   readonly target: LineTarget;
   readonly schedule: Schedule;
-  /** A clock that is never set. */
+  /** A monotonic clock. */
   readonly monotonic: Clock;
-  /** Events that may wait. More are lost. */
+  /** How many events may wait. More are lost. */
   readonly maximumEvents: number;
-  /** The events of one delivery. */
+  /** The limit of events in one delivery. */
   readonly batchEvents: number;
-  /** The bytes of one delivery of more than one event. */
+  /** The limit of bytes in one delivery of more than one event. */
   readonly batchBytes: number;
   /** How long the first event of a batch waits for others. */
   readonly waitMilliseconds: number;
   /** Limits deliveries. Undefined: there is no limit. */
   readonly throttle?: { readonly perSecond: number; readonly burst: number } | undefined;
-  /** Whether a batch that could not be delivered is tried again until it can, or is lost. */
+  /** Whether a failed batch is tried again until it is delivered, or is lost. */
   readonly afterFailure: "retry" | "drop";
   /** Called for each failed delivery. */
   readonly onFailure: (error: unknown) => void;
@@ -38,27 +38,27 @@ export interface EventQueueOptions {
 
 interface Waiting {
   readonly line: string;
-  /** Called when the line is delivered or lost, perhaps more than once. Undefined: no caller waits for it. */
+  /** Called, perhaps more than once, when the line is delivered or lost, or the caller need not wait. Undefined: no caller waits. */
   readonly ended: ((error?: unknown) => void) | undefined;
-  /** Whether the line must not be delivered after the caller was told that it is lost. */
+  /** Whether the line must not be delivered after its caller was told that it is lost, so that a failed delivery is not tried again. */
   readonly isStrict: boolean;
-  /** Whether the line is wanted also after its caller waits no more, because it tells what has happened. */
+  /** Whether the line reports what has already happened, so that it is delivered also after its caller has stopped waiting. */
   readonly hasHappened: boolean;
 }
 
 const isReleasable = ({ ended, isStrict }: Waiting): boolean => ended !== undefined && !isStrict;
 
-/** What waits in memory in all. */
+/** The limit for the bytes of all waiting lines. */
 const maximumBytes = 16 * 1024 * 1024;
 const retryMilliseconds = 1000;
-/** How long others wait for a delivery that hangs. */
+/** After so long, a delivery counts as hanging, and callers that need not wait stop waiting. */
 const patienceMilliseconds = 2000;
-/** How long those wait who must not go on without their line. A webhook that hangs, and is tried again, takes minutes. */
+/** How long callers wait that must not continue without their line. A hanging webhook with its retries takes minutes. */
 const strictMilliseconds = 10_000;
 
 /**
- * Gathers lines and delivers them in batches, in order, one delivery at a time. Adding a line never waits: when too
- * many wait, lines are lost and counted.
+ * Collects lines and delivers them in batches, in order, one delivery at a time. Adding a line never waits: when too many lines wait, new
+ * lines are lost and counted.
  */
 export class EventQueue {
   readonly #options: EventQueueOptions;
@@ -66,7 +66,7 @@ export class EventQueue {
   #bytes = 0;
   #running: Promise<void> | undefined;
   #cancelTimer: (() => void) | undefined;
-  /** How many of the first ones in `#waiting` are being delivered. */
+  /** How many of the first lines in `#waiting` are being delivered. */
   #inDelivery = 0;
   #isClosed = false;
   #isDropping = false;
@@ -83,14 +83,14 @@ export class EventQueue {
     this.#throttle = throttle && new TokenBucket({ ...throttle, clock: monotonic });
   }
 
-  /** Takes a line, which has no line break. It is lost when too many wait. */
+  /** Adds a line without a line break. The line is lost when too many wait. */
   add(line: string): void {
     this.#push({ line, ended: undefined, isStrict: false, hasHappened: true });
   }
 
   /**
-   * Takes a line. The promise resolves when the line is delivered or lost. It does not wait for a delivery that hangs, nor for
-   * a batch that is tried again after a failure. Undefined: there is nothing to wait for.
+   * Adds a line. The promise resolves when the line is delivered or lost, or when a delivery hangs or will be tried again. Undefined: the
+   * caller need not wait.
    */
   attempt(line: string): Promise<void> | undefined {
     if (this.#isHanging || (this.#isTriedAgain && this.#isFailing)) {
@@ -104,8 +104,8 @@ export class EventQueue {
   }
 
   /**
-   * Takes a line. Resolves when it is delivered, and rejects when it is lost, or after ten seconds. Then a line that tells what has
-   * happened goes on waiting, and another one is lost unless its delivery is under way. It is not tried again.
+   * Adds a line. Resolves when the line is delivered. Rejects when it is lost, or after ten seconds. After that, a line that reports what
+   * has already happened remains in the queue. Another line is lost, unless it is being delivered. A failed delivery is not tried again.
    */
   async deliver(line: string, { hasHappened }: { readonly hasHappened: boolean }): Promise<void> {
     let cancel = (): void => {};
@@ -121,7 +121,9 @@ export class EventQueue {
     }
   }
 
-  /** Delivers what waits, at most for the given time. Resolves with the number of events that are lost by it. */
+  /**
+   * Delivers the waiting lines for at most the given time, and closes the target. Resolves with the number of events that are lost then.
+   */
   async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
     this.#isClosed = true;
     this.#cancelTimer?.();
@@ -129,7 +131,7 @@ export class EventQueue {
     this.#isDropping = true;
     const left = this.#waiting.length;
     this.#lose(this.#waiting.splice(0), new Error("the server stops"));
-    // The system may still run a delivery that hangs, and what it uses must stay open then.
+    // The system may still run a hanging delivery, whose file must stay open.
     if (this.#running === undefined || this.#options.target.isInterruptible === true) await this.#closeTarget();
     return left;
   }
@@ -139,11 +141,11 @@ export class EventQueue {
     try {
       this.#options.target.deliverAtExit?.(this.#waiting.map(({ line }) => line));
     } catch {
-      // The process is ending: there is no place to report this.
+      // The process ends, so this cannot be reported any more.
     }
   }
 
-  /** Its file may be gone: that must not keep the server from stopping. */
+  /** Closes the target. Never rejects: a missing file, for instance, must not prevent the server from stopping. */
   async #closeTarget(): Promise<void> {
     try {
       await this.#options.target.close();
@@ -182,14 +184,14 @@ export class EventQueue {
 
   /** Never rejects. */
   async #deliverAll(): Promise<void> {
-    // So lines that are added in this turn of the event loop go into the same delivery.
+    // Waits, so that lines that are added in this turn of the event loop join the same delivery.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#isDropping && (await this.#deliverNext()));
-    // In the same turn as the last check of #waiting: a line that is added from now on starts a new run.
+    // Directly after the last check of #waiting, without a wait: a line that is added from now on starts a new run.
     this.#running = undefined;
   }
 
-  /** False: the queue is closed, and the rest cannot be delivered. */
+  /** Delivers the next batch. Resolves with false when the queue is closed and the rest cannot be delivered. */
   async #deliverNext(): Promise<boolean> {
     const { onFailure, onRecovered } = this.#options;
     await this.#turn();
@@ -265,7 +267,7 @@ export class EventQueue {
     return this.#waiting.slice(0, end);
   }
 
-  /** A delivery in flight keeps its place, so that nothing is lost while it is tried again. */
+  /** Removes a batch after its delivery. Until then it keeps its place, so that nothing is lost while it is tried again. */
   #remove(batch: readonly Waiting[]): void {
     this.#inDelivery = 0;
     if (this.#isDropping) return;

@@ -15,15 +15,15 @@ export interface FileTargetOptions extends Pick<
 > {
   /** `-` is standard output. */
   readonly path: string;
-  /** What several processes of a server lock while they write, and while they tidy up. */
+  /** Locked by one of several processes of a server while it writes, and while it removes and compresses backups. */
   readonly lockFile: string;
   readonly tidyLockFile: string;
-  /** 0: the file is never moved away. */
+  /** A file of this size is moved away, and a new one begun. 0: never. */
   readonly maximumBytes: number;
   /** 0: no limit. */
   readonly maximumBackups: number;
   readonly chain: FileChain | undefined;
-  /** Backups could not be compressed or removed. */
+  /** Called when backups could not be compressed or removed. */
   readonly onTidyFailure: (error: unknown) => void;
 }
 
@@ -35,7 +35,7 @@ export interface FileChain {
 /** How often to look for backups that have become too old. */
 const tidyMilliseconds = 3_600_000;
 
-/** Events in a file that is rotated, or on standard output, a pipe or a device. Throws the system's error. */
+/** Writes events to a file that is rotated, or to standard output, a pipe or a device. Throws the system's error. */
 export function fileTarget(options: FileTargetOptions): LineTarget {
   const { path } = options;
   const isFile = path !== "-" && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true);
@@ -82,7 +82,7 @@ function rotatedFile(options: FileTargetOptions): LineTarget {
     options.maximumBytes > 0
       ? periodically({ milliseconds: tidyMilliseconds, task: tidy, onFailure: onTidyFailure })
       : undefined;
-  // What an earlier process did not finish, and what became too old while none ran.
+  // For backups that an earlier process did not finish, or that became too old while no process ran.
   if (tidyings !== undefined) tidy();
   return {
     deliver: append,

@@ -1,19 +1,19 @@
 import { quote, comma, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { endOfString, endOfValue } from "../schema/end-of-value.ts";
 
-/** Where answers and bodies have them: in an object, in the items of a list, and in the objects in the rows of a table. */
+/** The places of managedFields: in an object, in the items of a list, and in the objects in the rows of a table. */
 const places: ReadonlySet<string> = new Set(
   ["metadata", "items.metadata", "rows.object.metadata"].map((path) => `${path}.managedFields`),
 );
-/** The objects and lists around a place: the table, its rows, a row, its object, and the metadata. */
+/** The number of objects and lists around the deepest place: the table, its rows, a row, its object, and the metadata. */
 const deepestPlace = 5;
 
 /**
- * The JSON of an object, a list or a table without the managedFields of its objects. It is not parsed, because lists have megabytes.
+ * Removes the managedFields of its objects from the JSON of an object, a list or a table, without parsing it, because lists have megabytes.
  * `json` is valid, without blanks between its values.
  */
 export function leaveManagedFieldsOut(json: string): string {
-  /** The keys that lead to the value that is read, one for each depth. Empty in lists. */
+  /** The keys of the current value's path, one for each depth. Empty for items of lists. */
   const keys: string[] = [];
   let kept = "";
   let from = 0;

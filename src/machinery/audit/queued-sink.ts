@@ -4,8 +4,8 @@ import type { AuditSink } from "./audit-requests.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /**
- * batch: requests never wait. blocking: each waits until its events are written, but not for a disk or a server that hangs.
- * blocking-strict: it is refused when its first event cannot be written.
+ * batch: requests never wait. blocking: a request waits until its events are written, but not for a disk or a server that hangs.
+ * blocking-strict: a request is refused when its first event cannot be written.
  */
 export type AuditMode = "batch" | "blocking" | "blocking-strict";
 
@@ -14,12 +14,12 @@ export interface QueuedSinkOptions {
   readonly mode: AuditMode;
   readonly format: AuditFormat;
   readonly hasAnnotations?: boolean;
-  /** Larger events lose their bodies; those that are still larger are lost. Undefined: events have any size. */
+  /** Larger events lose their bodies; if they are still larger, they are lost. Undefined: no limit. */
   readonly maximumEventBytes: number | undefined;
   readonly onTooLarge: () => void;
 }
 
-/** Encodes events and gives them to a queue, as the mode says. */
+/** Encodes events and adds them to a queue. The mode decides whether requests wait. */
 export function queuedSink(options: QueuedSinkOptions): AuditSink {
   const { queue, mode } = options;
   return {
@@ -36,7 +36,7 @@ export function queuedSink(options: QueuedSinkOptions): AuditSink {
   };
 }
 
-/** Undefined for an event that is too large without its bodies too. */
+/** The line of an event, without its bodies if it is too large. Undefined: the event is too large even without them. */
 function fittingLine(event: AuditEvent, options: QueuedSinkOptions): string | undefined {
   const { maximumEventBytes = Infinity, onTooLarge } = options;
   const line = encodeEvent(event, options);

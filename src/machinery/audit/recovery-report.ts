@@ -3,8 +3,8 @@ import type { Schedule } from "../api/clock.ts";
 const intervalMilliseconds = 60_000;
 
 /**
- * Reports that events are written again, with the number of those that were lost. A queue that is only too full loses and recovers many
- * times a second: what is lost within a minute after a report comes in one report at its end.
+ * Reports that events are written again, with the number of lost events. A queue that is only too full loses and recovers many times a
+ * second, so all that is lost in the minute after a report is reported once, at the end of the minute.
  */
 export function recoveryReport(schedule: Schedule, tell: (lost: number) => void): (lost: number) => void {
   let isQuiet = false;

@@ -12,7 +12,7 @@ export interface WebhookTargetOptions {
   readonly random: () => number;
 }
 
-/** Upstream's: five attempts, each pause half as long again as the one before. */
+/** Upstream's values: five attempts, and each pause is 1.5 times the last. */
 const attempts = 5;
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;

@@ -4,7 +4,7 @@ import { writePrivateFile, writePublicFile } from "../../files/atomic-file.ts";
 import { readPrivateFile } from "../../files/private-file.ts";
 import { UnusableFile } from "../../files/unusable-file.ts";
 
-/** Reads an Ed25519 key in PEM. Throws UnusableFile for a file that others may read, and for anything else in it. */
+/** Reads an Ed25519 key in PEM. Throws UnusableFile for a file that other users may read, and for a file with other content. */
 export function readChainKey(file: string): KeyObject {
   const pem = readPrivateFile(file);
   if (pem === undefined)
@@ -12,7 +12,7 @@ export function readChainKey(file: string): KeyObject {
   return parsed(file, pem);
 }
 
-/** The same for the server's own key (0600), which is made where there is none. */
+/** Reads the server's own key in the same way. Creates the file (mode 0600) if it does not exist. */
 export function ownChainKey(file: string): KeyObject {
   const pem = readPrivateFile(file);
   if (pem !== undefined) return parsed(file, pem);

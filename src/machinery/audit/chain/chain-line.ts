@@ -3,7 +3,7 @@ import type { KeyObject } from "node:crypto";
 import { microTimestamp } from "../../api/clock.ts";
 import { auditApiVersion, encodeEvent } from "../audit-event.ts";
 
-/** Annotations that make a chain of the lines of an audit log. Signet's own: upstream has no such chain. */
+/** The annotations that link the lines of an audit log to a chain. They are Signet's own: upstream has no chain. */
 const keys = {
   sequence: "chain.signet.platform.io/sequence",
   previous: "chain.signet.platform.io/previous",
@@ -13,8 +13,8 @@ const keys = {
 } as const;
 
 /**
- * begin: the first line of a file. resume: a process continues after lines of others, none of which lives. regular: now and then.
- * end: the last line of a file, or of a process that stops.
+ * begin: the first line of a file. resume: a process continues after lines of other processes, all of which have ended. regular: in
+ * between, after some time or number of lines. end: the last line of a file, or of a process that stops.
  */
 const checkpointTypes = ["begin", "resume", "regular", "end"] as const;
 export type CheckpointType = (typeof checkpointTypes)[number];
@@ -36,12 +36,12 @@ export interface ParsedLine {
     | undefined;
 }
 
-/** Before the first line. */
+/** The position before the first line. */
 export const startOfChain: ChainPosition = { sequence: 0, hash: "0".repeat(64) };
 
 export const hashOf = (line: string | Buffer): string => createHash("sha256").update(line).digest("hex");
 
-/** The SHA-256 of a public key (SPKI), in hexadecimal digits: which key signed a checkpoint. */
+/** The SHA-256 of a public key (SPKI), in hexadecimal digits. It names the key that signed a checkpoint. */
 const keyId = (key: KeyObject): string =>
   createHash("sha256")
     .update((key.type === "private" ? createPublicKey(key) : key).export({ type: "spki", format: "der" }))
@@ -57,7 +57,7 @@ function withAnnotations(line: string, annotations: Readonly<Record<string, stri
   return `${line.slice(0, -2)}${separator}${JSON.stringify(annotations).slice(1, -1)}}}`;
 }
 
-/** A signed line that is an event of its own. The signature covers the whole line, with nothing in its own place. */
+/** A signed line that is an event of its own. The signature covers the whole line with an empty signature. */
 export function checkpointLine(
   type: CheckpointType,
   { before, privateKey, now }: { readonly before: ChainPosition; readonly privateKey: KeyObject; readonly now: number },
@@ -83,7 +83,7 @@ export function checkpointLine(
   return withAnnotations(linked, { [keys.signature]: signature.toString("hex") });
 }
 
-/** The context keeps a signature of something else from being one of a checkpoint. */
+/** The first line makes sure that a signature of other data is not valid for a checkpoint. */
 const signedBytes = (unsigned: string): Buffer => Buffer.from(`signet audit checkpoint\n${unsigned}`);
 
 export const isCheckpointSignedBy = (
@@ -93,14 +93,14 @@ export const isCheckpointSignedBy = (
 
 const member = (key: string, value: string): string => `"${key.replaceAll(".", "\\.")}":"(${value})"`;
 
-/** What is written last: an admission policy may give the event annotations of any name, and those stand before. */
+/** The chain's annotations, which are the last ones: an admission policy may add annotations of any name, but they come before. */
 const placeAtEnd = new RegExp(
   `${member(keys.sequence, "[1-9]\\d{0,14}")},${member(keys.previous, "[0-9a-f]{64}")}` +
     `(?:,${member(keys.checkpoint, checkpointTypes.join("|"))},${member(keys.key, "[0-9a-f]{64}")},` +
     `${member(keys.signature, "[0-9a-f]{128}")})?\\}\\}$`,
 );
 
-/** Undefined for a text that is not a line of a chain. */
+/** Parses the position and the checkpoint of a line. Undefined for a text that is not a line of a chain. */
 export function parseLine(line: string): ParsedLine | undefined {
   const [, sequence, previous, checkpoint, , signature] = placeAtEnd.exec(line) ?? [];
   if (sequence === undefined || previous === undefined) return undefined;

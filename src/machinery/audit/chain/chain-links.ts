@@ -14,13 +14,13 @@ export interface ChainLinksOptions {
   readonly checkpointMilliseconds: number;
   readonly writers: ChainWriters;
   readonly now: () => number;
-  /** The log does not reach, or does not have, the newest checkpoint. */
+  /** Called when the log ends before the newest checkpoint, or does not contain it. */
   readonly onCut: (cut: { readonly expected: number; readonly found: number }) => void;
-  /** The newest checkpoint is only in the log: the file could not be written, and the next checkpoint tries again. */
+  /** Called when the checkpoint file could not be written, so that the newest checkpoint is only in the log. The next one tries again. */
   readonly onNotKept: (error: unknown) => void;
 }
 
-/** A batch is signed at its end when so many lines came since the last checkpoint. */
+/** A batch ends with a checkpoint when at least so many lines were written since the last one. */
 const linesBetweenCheckpoints = 1000;
 
 interface State extends ChainPosition {
@@ -30,8 +30,8 @@ interface State extends ChainPosition {
 }
 
 /**
- * Chains lines: each has the hash of the line before, and checkpoints are signed. It continues after the line that is the
- * last in the file, so that several processes can write one chain.
+ * Chains lines: each line has the hash of the previous line, and checkpoints are signed. The chain continues after the last line in the
+ * file, so that several processes can write one chain.
  */
 export class ChainLinks implements LineLinks {
   readonly #options: ChainLinksOptions;
@@ -101,11 +101,11 @@ export class ChainLinks implements LineLinks {
     this.#signedAt = this.#options.now();
     const { checkpointFile, onNotKept } = this.#options;
     try {
-      // Not flushed: it is written often, and an older one detects almost as much.
+      // Without fsync: the file is written often, and an older checkpoint detects almost as much.
       writeFileSync(`${checkpointFile}.new`, `${next.checkpoint}\n`, { mode: 0o600 });
       renameSync(`${checkpointFile}.new`, checkpointFile);
     } catch (error) {
-      // The lines are written: a failure would write them again.
+      // The lines are already written, and an error would make the caller write them again.
       onNotKept(error);
     }
   }
@@ -114,9 +114,9 @@ export class ChainLinks implements LineLinks {
     this.#options.writers.leave();
   }
 
-  /** The checkpoint of lines that were not signed when they were written. */
+  /** A checkpoint for lines of earlier processes that may not be signed. Empty when it is not needed. */
   #resume(): readonly string[] {
-    // After `begin`, there is nothing to resume. A process that lives signs its own lines.
+    // Not after `begin`, which begins a file, and not while another writer lives, which signs its own lines.
     const isDue = !this.#isResumed && this.#next === undefined && this.#options.writers.areGone();
     return isDue ? [this.#checkpoint("resume")] : [];
   }
@@ -135,7 +135,7 @@ export class ChainLinks implements LineLinks {
     this.#next = { sequence: sequence + 1, hash: hashOf(line), checkpoint, signedSequence };
   }
 
-  /** What is linked next comes after this. */
+  /** The state after which the next line is linked. */
   #current(): State {
     return (
       this.#next ??

@@ -1,14 +1,14 @@
 import { SqliteLock } from "../../files/sqlite-lock.ts";
 
-/** The processes that write one chain. Ask and join only while the file of the chain is locked. */
+/** The processes that write one chain. Call `areGone` and `join` only while the file of the chain is locked. */
 export interface ChainWriters {
-  /** Whether none of those that have joined is alive. */
+  /** Whether all processes that have joined have ended or left. */
   areGone(): boolean;
   join(): void;
   leave(): void;
 }
 
-/** Each process shares a lock for as long as it lives. Throws UnusableFile when the file cannot be locked. */
+/** Knows the writers by a shared lock that each process holds until it ends. Throws UnusableFile when the file cannot be locked. */
 export function chainWriters(lockFile: string): ChainWriters {
   const lock = new SqliteLock(lockFile);
   return {

@@ -13,7 +13,7 @@ export interface VerifyOptions {
   readonly files: readonly string[];
   /** Undefined: signatures are not checked. */
   readonly publicKey: KeyObject | undefined;
-  /** A checkpoint that the log must reach, as it was kept apart from the log. */
+  /** A checkpoint that was kept outside of the log, and that the log must contain. */
   readonly checkpoint: string | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface ChainReport {
     readonly last: number;
   }[];
   readonly checkpoints: number;
-  /** What shows that the log was changed. Empty: nothing does. */
+  /** The signs that the log was changed. Empty: none was found. */
   readonly faults: readonly string[];
   /** The last line that a checkpoint covers. 0: there is no checkpoint. */
   readonly signedUntil: number;
-  /** Ranges of lines that were signed only when a process continued after a crash. */
+  /** Ranges of lines that were signed only when another process continued after a crash. */
   readonly signedLate: readonly string[];
 }
 
@@ -38,9 +38,8 @@ const longestLineBytes = 32 * 1024 * 1024;
 const maximumFaults = 100;
 
 /**
- * Reads the files of a chained log and finds every line that was changed, taken out, added or moved. Two things cannot be
- * seen in the files alone: that the oldest files are missing, and that the end is missing from a checkpoint on. Rejects with
- * UnusableFile for a file that cannot be read.
+ * Reads the files of a chained log and finds every line that was changed, removed, added or moved. The files alone cannot show that the
+ * oldest files are missing, or that all lines behind a checkpoint are missing. Rejects with UnusableFile for a file that cannot be read.
  */
 export async function verifyAuditChain({ files, publicKey, checkpoint }: VerifyOptions): Promise<ChainReport> {
   const ordered = await inOrder(files);
@@ -53,7 +52,7 @@ export async function verifyAuditChain({ files, publicKey, checkpoint }: VerifyO
   return verification.report();
 }
 
-/** The files by the numbers of their first lines. */
+/** The files, sorted by the sequence numbers of their first lines. */
 async function inOrder(files: readonly string[]): Promise<string[]> {
   const found: { readonly file: string; readonly first: number }[] = [];
   for (const file of new Set(files)) {
@@ -78,7 +77,7 @@ class Verification {
   #isBroken = false;
   #checkpoints = 0;
   #signedUntil = 0;
-  /** The hash of the line with the number of the awaited checkpoint. */
+  /** The hash of the line with the sequence number of the awaited checkpoint. */
   #foundHash: string | undefined;
 
   constructor({ publicKey, checkpoint }: Pick<VerifyOptions, "publicKey" | "checkpoint">) {
@@ -107,7 +106,7 @@ class Verification {
     }
     file.last = line.sequence;
     this.#checkPlace(line);
-    // Of the bytes: different ones can be the same text.
+    // The hash of the bytes, because different bytes can decode to the same text.
     const hash = hashOf(bytes);
     if (line.sequence === this.#awaited?.sequence) this.#foundHash = hash;
     if (line.checkpoint !== undefined) this.#checkCheckpoint(line, line.checkpoint);
@@ -144,7 +143,7 @@ class Verification {
 
   #checkPlace({ sequence, previous }: ParsedLine): void {
     const before = this.#before;
-    // What came before the first file is not known, and after a broken line one fault is enough.
+    // The lines before the first file are not known, and a broken line is already reported as a fault.
     if (before === undefined || this.#isBroken) return;
     if (sequence > before.sequence + 1) {
       this.#fault(`comes after lines that are missing: ${before.sequence + 1} to ${sequence - 1}`);
@@ -181,7 +180,7 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
 }
 
 async function* readLines(file: string): AsyncGenerator<Line> {
-  // To open a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!(await handle.stat()).isFile()) throw new Error("a log is read twice; name a file");

@@ -3,7 +3,7 @@ import { anonymousUsername, authenticatedGroup, unauthenticatedGroup } from "../
 import type { UserInfo } from "../api/user-info.ts";
 import { presentedCredential, withCredential } from "./presented-credential.ts";
 
-/** The user with `system:authenticated`, unless anonymous or in that group, or its opposite, already. */
+/** The user with the group `system:authenticated`. Unchanged: the anonymous user, and users in this group or its opposite. */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   const { username, groups } = user;
   if (username === anonymousUsername || groups.includes(authenticatedGroup) || groups.includes(unauthenticatedGroup)) {

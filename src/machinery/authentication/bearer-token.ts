@@ -10,8 +10,8 @@ const extraSpaceWarning =
   "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 /**
- * The token of an Authorization header (RFC 6750 section 2.1): the word after `Bearer`, in any case, as it is. Other schemes,
- * and `Bearer` without a word, carry no token (upstream: `bearertoken.Authenticator`). Of several headers the first counts.
+ * The token of an Authorization header (RFC 6750 section 2.1): the unchanged word after `Bearer`, whose case is ignored. Other schemes, and
+ * `Bearer` without a word, carry no token (upstream: `bearertoken.Authenticator`). Of several headers, the first counts.
  */
 function bearerTokenOf(headers: Headers): string | undefined {
   const header = firstHeaderValue(headers, "authorization");
@@ -21,8 +21,8 @@ function bearerTokenOf(headers: Headers): string | undefined {
 }
 
 /**
- * A warning for a header that looks like a token but is not one: the client would wonder why it is anonymous. Never throws, also not
- * for a header that is refused.
+ * A warning for a header that looks like a token but is none, because the client would not know why it is anonymous. Never throws, also
+ * not for a header that is refused.
  */
 export function bearerTokenWarnings({ authorization = "" }: Headers): string[] {
   const [first = ""] = [authorization].flat();
@@ -43,8 +43,8 @@ export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]
 });
 
 /**
- * Authenticates a WebSocket handshake by the bearer token in its list of subprotocols, for browsers: a page cannot set
- * headers (upstream: `websocket.ProtocolAuthenticator`). There must be another subprotocol, which the answer then names.
+ * Authenticates a WebSocket handshake by the bearer token in its list of subprotocols, for browsers, whose pages cannot set headers
+ * (upstream: `websocket.ProtocolAuthenticator`). The client must offer another subprotocol too, which the answer then names.
  */
 export const webSocketToken = (verify: VerifyToken, apiAudiences: readonly string[]): Credential => ({
   name: "bearer token of a WebSocket",

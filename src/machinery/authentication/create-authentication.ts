@@ -11,13 +11,13 @@ import type { Credential, CredentialOutcome } from "./credential.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 
 interface AuthenticationOptions {
-  /** In the order in which they are asked: it is a security decision. */
+  /** In the order in which they are asked. The order is a security decision. */
   readonly credentials: readonly Credential[];
-  /** Whether a request without any credential is one of the anonymous user. */
+  /** Whether a request without any credential counts as a request of the anonymous user. */
   readonly mayBeAnonymous: (request: HttpRequest) => boolean;
   /**
-   * Called with the credential that named the user, or with the last one that was refused when none did. It runs on the
-   * request path, so keep it fast.
+   * Called with the credential that authenticated the user, or else with the last refused credential. It runs on the request path, so keep
+   * it fast.
    */
   readonly onOutcome: (authentication: ObservedAuthentication) => void;
   /** Called with a credential that could not be checked, because a call outside this process has failed. */
@@ -33,13 +33,13 @@ export interface ObservedAuthentication {
   readonly request: HttpRequest;
 }
 
-/** Returns the user of a request. Throws, or rejects with, a 401 ApiError or that of a credential. */
+/** Returns the user of a request. Throws, or rejects with, a 401 ApiError or the ApiError of a credential. */
 export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
 
 /**
- * Asks one credential after the other. The first that authenticates decides. A refused credential does not end the search
- * (a proxy's certificate is not a client's), but the request is then never anonymous: without a good credential it is a 401.
- * A credential that cannot be checked counts as refused, unless its ApiError says otherwise.
+ * Asks one credential after the other. The first that authenticates decides. A refused credential does not end the search (it may be a
+ * proxy's certificate and not the client's), but the request is then never anonymous: without a valid credential it gets a 401. A
+ * credential that cannot be checked counts as refused, unless it fails with an ApiError, which is the answer.
  */
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
   const { credentials, mayBeAnonymous, onFailure, onOutcome } = options;
@@ -59,7 +59,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     onOutcome({ method, answer, request });
     return withAuthenticatedGroup(answer.user);
   };
-  // The steps of all requests are the same functions: V8 would lose the machine code of a request's own ones with the request.
+  // All requests use the same functions: V8 would discard the machine code of functions that each request creates.
   const ask = (request: HttpRequest, search: Search): MaybePromise<UserInfo> => {
     let { refusal } = search;
     for (let index = search.next; index < credentials.length; index += 1) {
@@ -92,11 +92,11 @@ interface Answered {
 
 type Refusal = Pick<ObservedAuthentication, "method" | "answer">;
 
-/** Where the search for a request's user is. */
+/** The state of the search for a request's user. */
 interface Search {
   /** The index of the credential to ask next. */
   readonly next: number;
-  /** The last one so far. */
+  /** The last refusal so far. */
   readonly refusal: Refusal | undefined;
 }
 
@@ -110,17 +110,17 @@ const nobodyAsked: Search = { next: 0, refusal: undefined };
 const refusalIn = ({ method, answer }: Answered): Refusal | undefined =>
   answer.outcome === "refused" ? { method, answer } : undefined;
 
-/** What the trace of a request says of a credential: never the credential itself. */
+/** What the trace of a request says about a credential, without the credential itself. */
 const explanation = (method: string, answer: DecidedOutcome): string =>
   answer.outcome === "refused" ? `${method} refused: ${answer.message}` : method;
 
 /** The user of a request without any credential. */
 const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };
 
-/** Why a user with a good credential is refused; undefined for all others. It is called for every request. */
+/** Returns why a user with a valid credential is refused, or undefined for all other users. It is called for every request. */
 export type RefusalOfUser = (user: UserInfo) => string | undefined;
 
-/** The credential, without some users. */
+/** The same credential, but refuses some users. */
 export const refuseUsers = (credential: Credential, refusalOf: RefusalOfUser): Credential => ({
   ...credential,
   authenticate: (request) =>
@@ -130,7 +130,7 @@ export const refuseUsers = (credential: Credential, refusalOf: RefusalOfUser): C
     }),
 });
 
-/** The verifier, without the tokens of some users. */
+/** The same verifier, but refuses the tokens of some users. */
 export const refuseUsersOfTokens =
   (verify: VerifyToken, refusalOf: RefusalOfUser): VerifyToken =>
   (token, audiences) =>

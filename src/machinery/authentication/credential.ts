@@ -4,8 +4,8 @@ import type { UserInfo } from "../api/user-info.ts";
 import type { IdentityHeaders } from "./identity-headers.ts";
 
 /**
- * What an authenticator or a token verifier says without naming a user: there is nothing of its kind; or there is, but it is
- * refused, and why (never with the credential in it).
+ * The answers of an authenticator or a token verifier that name no user: there is no credential of its kind; or the credential is refused,
+ * with the reason (which never contains the credential).
  */
 export type NotAuthenticated =
   | { readonly outcome: "notApplicable" }
@@ -15,8 +15,8 @@ export const notApplicable: NotAuthenticated = { outcome: "notApplicable" };
 export const refused = (message: string): NotAuthenticated => ({ outcome: "refused", message });
 
 /**
- * What an authenticator says of a request: it carries no credential of this kind; it carries one that is refused, and why
- * (for the log: never with the credential in it); or it names the user.
+ * The answer of an authenticator for a request: it carries no credential of this kind; its credential is refused, with the reason (for the
+ * log, and never with the credential in it); or it is a request of this user.
  */
 export type CredentialOutcome = NotAuthenticated | { readonly outcome: "authenticated"; readonly user: UserInfo };
 
@@ -27,12 +27,12 @@ export type CredentialOutcome = NotAuthenticated | { readonly outcome: "authenti
 export interface Credential {
   /** For logs: a few plain words. */
   readonly name: string;
-  /** Every header that carries or claims an identity for it. They are removed before anything else sees the request. */
+  /** Every header that carries or claims an identity for this credential. They are removed before later steps see the request. */
   readonly headers: IdentityHeaders;
   /**
-   * Throws only an ApiError, for what must end the request: headers that cannot be read, a front proxy that must name a user
-   * and names none. A promise only where something outside this process must be asked; it may reject, with an ApiError for what must
-   * end the request.
+   * Throws only ApiErrors, for faults that must end the request: malformed headers, or a front proxy that names no user. Returns a promise
+   * only when another program must be asked. The promise rejects with an ApiError for faults that must end the request, and with any other
+   * error when the credential could not be checked.
    */
   readonly authenticate: (request: HttpRequest) => MaybePromise<CredentialOutcome>;
 }

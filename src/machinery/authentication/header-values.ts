@@ -4,7 +4,7 @@ import type { Headers } from "../api/http-message.ts";
 
 /**
  * Every value of a header that carries or claims an identity, in order of arrival, as text. `name` is in lower case.
- * Throws a 400 ApiError for a value that is not UTF-8 or contains control characters: names are never guessed.
+ * Throws a 400 ApiError for a value that is not UTF-8 or contains control characters, because names are never guessed.
  */
 export function headerValues(headers: Headers, name: string): readonly string[] {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
@@ -15,7 +15,7 @@ export function headerValues(headers: Headers, name: string): readonly string[] 
 function textOf(name: string, value: string): string {
   if (!/[^ -~]/.test(value)) return value;
   const text = headerText(value);
-  // RFC 9110 section 5.5: a tab may stand within a value.
+  // RFC 9110 section 5.5: a value may contain tabs.
   if (text === undefined || /(?!\t)\p{Cc}/u.test(text)) {
     throw badRequest(`the value of the header ${JSON.stringify(name)} is not UTF-8 text without control characters`);
   }

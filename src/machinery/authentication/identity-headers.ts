@@ -2,15 +2,15 @@ import type { Connection, Headers, HttpRequest, InProcessCall } from "../api/htt
 
 const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
-/** Headers that carry or claim an identity, by name and by the beginning of their names; in lower case. */
+/** The names, and the beginnings of names, of headers that carry or claim an identity. In lower case. */
 export interface IdentityHeaders {
   readonly names: readonly string[];
   readonly prefixes: readonly string[];
 }
 
 /**
- * Makes a function that takes every declared identity header out of a request. `_` counts as `-`: later readers of
- * headers may take one for the other (CVE-2025-64484). A request without any stays as it is.
+ * Creates a function that removes every declared identity header from a request. `_` counts as `-`, because later readers of headers may
+ * confuse them (CVE-2025-64484). A request without identity headers is returned unchanged.
  */
 export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
   const names = new Set(declared.flatMap((headers) => headers.names.map(dashed)));
@@ -19,7 +19,7 @@ export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
     const key = dashed(name);
     return names.has(key) || prefixes.some((prefix) => key.startsWith(prefix));
   };
-  // Clients send few different names; a caller who sends many finds no room to fill.
+  // Clients send few different names. The size is limited, for a caller who sends many.
   const known = new Map<string, boolean>();
   const isKnownIdentity = (name: string): boolean => {
     let answer = known.get(name);
@@ -41,7 +41,7 @@ export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
   };
 }
 
-/** The same request with other headers. What a request makes on first use (its signal) is still made on first use. */
+/** The same request with other headers. The request's signal is still created on first use. */
 class RequestWithHeaders implements HttpRequest {
   readonly #request: HttpRequest;
   readonly headers: Headers;
@@ -89,5 +89,5 @@ class RequestWithHeaders implements HttpRequest {
 }
 
 const longestMemory = 1000;
-/** The longest name that is remembered: strangers must not fill the memory with long ones. */
+/** The longest name that is remembered: unknown callers must not fill the memory with long names. */
 const longestName = 64;

@@ -3,14 +3,14 @@ import type { UserInfo } from "../api/user-info.ts";
 import { tokenDigest } from "./token-digest.ts";
 
 /**
- * Tokens of this process for itself: random, kept in memory only, gone with the process. They let the server's own clients
- * go through the same chain as all others.
+ * Random tokens of this process for its own clients, kept only in memory. With them, requests of these clients go through the same chain as
+ * all others.
  */
 export class LoopbackTokens {
   readonly #digest = tokenDigest();
   readonly #users = new Map<string, UserInfo>();
 
-  /** A new token that authenticates as a user. */
+  /** Creates a token that authenticates as this user. */
   issue(user: UserInfo): string {
     const token = `loopback-${randomBytes(32).toString("base64url")}`;
     this.#users.set(this.#digest(token), user);

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../api/user-info.ts";
 
-/** What a revocation names a certificate by. */
+/** The properties of a certificate that a revocation can name. */
 export interface CertificateIdentity {
   readonly type: "certificate";
   /** The SHA-256 of the DER, in lower-case hexadecimal digits. */
@@ -14,20 +14,20 @@ export interface CertificateIdentity {
   readonly notBefore: number;
 }
 
-/** What identifies the credential that a user has presented, so that it can be revoked alone. Never the credential itself. */
+/** Identifies the credential that a user has presented, so that this credential can be revoked. Never contains the credential itself. */
 export type PresentedCredential =
   | {
       readonly type: "token";
       /** The `jti` claim. */
       readonly id: string | undefined;
-      /** The `iat` claim. A token without it is as old as can be. */
+      /** The `iat` claim. A token without it counts as infinitely old. */
       readonly issuedAtSeconds: number | undefined;
-      /** A sentence for the Warning header of every answer to it, and of its reviews. */
+      /** A sentence for the Warning header of every answer to a request with this token, and to a review of it. */
       readonly warning?: string;
     }
   | CertificateIdentity;
 
-/** Beside the user, not in it: reviews, audit events and certificate requests copy what is in a user. */
+/** Outside of the user object, because reviews, audit events and certificate requests copy the content of a user. */
 const presented = new WeakMap<UserInfo, PresentedCredential>();
 
 /** Remembers which credential a user has presented. Returns the same user. */
@@ -36,10 +36,10 @@ export function withCredential(user: UserInfo, credential: PresentedCredential |
   return user;
 }
 
-/** Undefined for users whose credential has no identity of its own, such as a static token. */
+/** The credential that a user has presented. Undefined if it cannot be identified, such as a static token. */
 export const presentedCredential = (user: UserInfo): PresentedCredential | undefined => presented.get(user);
 
-/** What the user is told of the credential in each answer, as is who has it reviewed. */
+/** The warnings about the user's credential, for each answer to the user and for reviews of the credential. */
 export function credentialWarnings(user: UserInfo): readonly string[] {
   const credential = presented.get(user);
   return credential?.type === "token" && credential.warning !== undefined ? [credential.warning] : [];

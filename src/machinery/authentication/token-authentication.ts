@@ -6,8 +6,8 @@ import { notApplicable, refused } from "./credential.ts";
 import type { NotAuthenticated } from "./credential.ts";
 
 /**
- * What a verifier says of a token: not one of its own; its own but no good, and why (the words of a TokenReview's
- * `error`, never the token's); or good, with the user and the audiences that it shares with the question.
+ * The answer of a verifier for a token: the token is not of its kind; it is refused, with the reason (the text of a TokenReview's `error`,
+ * never with the token in it); or it is valid, with its user and those of the requested audiences that it is for.
  */
 export type TokenOutcome =
   | NotAuthenticated
@@ -29,15 +29,15 @@ export const refusedAudiences = (requested: readonly string[], held: readonly st
   refused(`token audiences ${quotedAudiences(held)} is invalid for the target audiences ${quotedAudiences(requested)}`);
 
 /**
- * Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. It rejects only
- * with an ApiError: the token was not checked, which says nothing against it.
+ * Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. The promise rejects
+ * only with an ApiError, when the token could not be checked; this does not mean that the token is bad.
  */
 export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;
 
-/** A verifier that has all it needs in memory. */
+/** A verifier that needs no other service, and so answers without a promise. */
 export type VerifyTokenInMemory = (token: string, audiences: readonly string[]) => TokenOutcome;
 
-/** A TokenReview's findings. */
+/** The result of a TokenReview. */
 type TokenReviewResult =
   | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly isAuthenticated: false; readonly error: string };
@@ -46,8 +46,8 @@ type TokenReviewResult =
 export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
 
 /**
- * Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. So is a failure:
- * without a good answer, it rejects with the first one.
+ * Asks one verifier after the other until one accepts the token. Refusals and failures do not end the search. If no verifier accepts the
+ * token, it rejects with the first failure, or else refuses the token with all reasons.
  */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
   // One function for all tokens, as in createAuthentication.
@@ -84,14 +84,14 @@ interface TokenSearch {
   readonly next: number;
   /** Why verifiers have refused the token so far. */
   readonly faults: readonly string[];
-  /** Why verifiers could not check it. */
+  /** The errors of verifiers that could not check the token. */
   readonly failures: readonly unknown[];
 }
 
 const withFault = (faults: readonly string[], answer: NotAuthenticated): readonly string[] =>
   answer.outcome === "refused" ? [...faults, answer.message] : faults;
 
-/** Makes a verifier of tokens that know no audiences: they are good for those of this API, and for no others. */
+/** Makes a verifier for tokens without audiences, which are valid only for the audiences of this API. */
 export function forApiAudiences(
   find: (token: string) => UserInfo | undefined,
   apiAudiences: readonly string[],
@@ -104,7 +104,7 @@ export function forApiAudiences(
   };
 }
 
-/** Answers TokenReviews with the words that upstream uses. */
+/** Answers TokenReviews with upstream's messages. */
 export function tokenReviewer(verify: VerifyToken, apiAudiences: readonly string[]): ReviewToken {
   return (token, audiences) =>
     andThen(verify(token, audiences.length > 0 ? audiences : apiAudiences), (answer): TokenReviewResult => {

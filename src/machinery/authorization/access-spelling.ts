@@ -1,15 +1,15 @@
 import type { AuthorizationAttributes } from "../api/attributes.ts";
 import type { Names } from "../api/names.ts";
 
-/** A name of something that is not an API object, such as a signer's, in the spelling of some names. Others stay as they are. */
+/** Respells the name of something that is not an API object, such as a signer, as `names` spell it. Other names stay as they are. */
 export type SpellObjectName = (names: Names, name: string) => string;
 
 /** The virtual resource whose subresources are keys: who may impersonate an extra key. */
 const userExtras = "userextras";
 
 /**
- * The names in rules and in requests that are compared with rules, all in one spelling. Every comparison takes both sides
- * through here: a rule that names a group or signer in one spelling grants what it would grant in the other.
+ * Converts the names in rules, and in requests that are compared with rules, to one spelling. Every comparison converts both sides, so that
+ * a rule grants the same whichever spelling of a group or signer it uses.
  */
 export interface AccessSpelling {
   group(group: string): string;
@@ -27,7 +27,7 @@ export const accessSpelling = (names: Names, spellObjectName: SpellObjectName): 
   objectName: (name) => spellObjectName(names, name),
 });
 
-/** The attributes as authorizers compare them. The same object where nothing differs. */
+/** The attributes in the spelling that authorizers compare. Returns the same object if nothing differs. */
 export function respelledAttributes(
   spelling: AccessSpelling,
   attributes: AuthorizationAttributes,

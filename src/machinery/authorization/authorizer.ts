@@ -3,8 +3,8 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import { mastersGroup } from "../api/user-info.ts";
 
 /**
- * One authorizer. Never throws. A promise only where long work is divided into turns, or something outside this process must be asked;
- * it rejects with a 429 ApiError when too many questions wait there.
+ * One authorizer. Never throws. Returns a promise only when long work is divided into turns, or when another program must be asked. The
+ * promise rejects with a 429 ApiError when too many questions wait for that program.
  */
 export type Authorizer = (attributes: AuthorizationAttributes) => MaybePromise<Decision>;
 
@@ -13,10 +13,10 @@ export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decisi
 /** Lets everyone do everything: for development only. */
 export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reason: "" });
 
-/** Allows nothing. Members of `system:masters` are allowed everything before it is asked. */
+/** Allows nothing. Members of `system:masters` are allowed everything before any authorizer is asked. */
 export const alwaysDeny: AuthorizerInMemory = () => ({ decision: "noOpinion", reason: "Everything is forbidden." });
 
-/** Lets everyone read what is below a path, and post to it, callers without credentials included. */
+/** Lets everyone, also callers without credentials, read all paths below a folder and post to them. */
 export const publicFolder =
   (folder: string): AuthorizerInMemory =>
   (attributes) =>
@@ -38,11 +38,11 @@ export function publicPaths(paths: readonly string[]): AuthorizerInMemory {
 const masters: Decision = { decision: "allow", reason: "" };
 
 /**
- * Asks one authorizer after the other. The first that allows or denies decides; without an opinion the request is denied.
- * Members of `system:masters` may do everything, and no authorizer is asked: they repair broken rules.
+ * Asks one authorizer after the other. The first that allows or denies decides. If none has an opinion, the request is denied. Members of
+ * `system:masters` may do everything without a question to an authorizer, so that they can repair broken rules.
  *
- * `authorizers` returns the current ones: they may change while the server runs. A request keeps those that it began with.
- * `spell` brings names that have two spellings into the one that authorizers compare. Default: every name has one.
+ * `authorizers` returns the current authorizers, which may change while the server runs. A request keeps the authorizers that it began
+ * with. `spell` converts names with two spellings to the spelling that authorizers compare. Default: names have one spelling.
  */
 export function createAuthorization(
   authorizers: () => readonly Authorizer[],
@@ -54,7 +54,7 @@ export function createAuthorization(
   };
 }
 
-/** How far a question has come. */
+/** The state of a question to the authorizers. */
 interface Question {
   readonly attributes: AuthorizationAttributes;
   readonly authorizers: readonly Authorizer[];

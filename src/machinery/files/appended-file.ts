@@ -4,55 +4,55 @@ import type { SqliteLock } from "./sqlite-lock.ts";
 import { newBackupPath } from "./log-backups.ts";
 import { openLogFile } from "./log-output.ts";
 
-/** Adds to lines what depends on the lines before them, whichever process wrote these. */
+/** Links lines to the previous lines of a file, which any process may have written. */
 export interface LineLinks {
   /** The lines that begin a file. */
   begin(): readonly string[];
   /** The lines that end a file. */
   end(): readonly string[];
-  /** Continues after a line that another process, or an earlier one, has written. False: such a line is not ours. */
+  /** Continues after a line that another process has written. Returns false if the line has no links of this kind. */
   continueAfter(lastLine: string): boolean;
-  /** The lines as they are written. */
+  /** Returns the lines with their links, as they are written. */
   link(lines: readonly string[]): readonly string[];
-  /** What was linked is on disk, or is not: then it is linked again. */
+  /** Says whether the linked lines were written. Lost lines are linked again by the next call of `link`. */
   settle(outcome: "written" | "lost"): void;
 }
 
 export interface AppendedFileOptions {
   readonly path: string;
-  /** Held while something is written, so that several processes can append to the file and move it away. */
+  /** Held during each write, so that several processes can append to the file and move it away. */
   readonly lock: SqliteLock;
-  /** A file that would be larger is moved away first. 0: never. */
+  /** A file that a write would make larger than this is moved away first. 0: never. */
   readonly maximumBytes: number;
   /** Undefined: lines are written as they are. */
   readonly links: LineLinks | undefined;
   readonly now: () => number;
-  /** Called when the file was moved away. It still belongs to this process: the lock is held. */
+  /** Called when the file was moved away, while the lock is still held. */
   readonly onMoved: (backup: string) => void;
 }
 
 const writeBytes = promisify(write);
 const lockPauseMilliseconds = 5;
-/** A start waits for other processes of the server. */
+/** How long a starting process waits for the lock. */
 const startMilliseconds = 10_000;
 const exitMilliseconds = 100;
 const tailBytes = 64 * 1024;
-/** No line is longer. */
+/** The limit for the length of a line. */
 const longestLineBytes = 32 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * A file of lines (0600) that several processes append to. A write is whole or not there: what a full disk cut off is taken
- * back. When the file is moved or removed, as logrotate does, it is made again at the next write.
+ * A file of lines (0600) to which several processes append. A write is complete or has no effect: a part of a write, as on a full disk, is
+ * removed again. If the file was moved or removed, for instance by logrotate, the next write creates it again.
  */
 export class AppendedFile {
   readonly #options: AppendedFileOptions;
   #fd: number;
   #inode = 0n;
-  /** Where our last write ended. Others have written when the file is larger. */
+  /** The size of the file after the last write of this process. If the file has another size, other processes have written to it. */
   #endedAt = -1;
 
-  /** Throws the system's error, and an error for links and for files of other users: see `openLogFile`. */
+  /** Opens the file. Throws the system's error, and an error for links and for files of other users: see `openLogFile`. */
   constructor(options: AppendedFileOptions) {
     this.#options = options;
     if (!options.lock.lockExclusive({ waitMilliseconds: startMilliseconds }))
@@ -85,7 +85,7 @@ export class AppendedFile {
     }
   }
 
-  /** The same without waiting, for a process that is about to exit. */
+  /** Appends lines without waiting, for a process that is about to exit. */
   appendNow(lines: readonly string[]): void {
     const { lock } = this.#options;
     if (!lock.lockExclusive({ waitMilliseconds: exitMilliseconds })) return;
@@ -97,7 +97,7 @@ export class AppendedFile {
     }
   }
 
-  /** Ends the chain of the lines, where there is one. */
+  /** Writes the last lines of the links, if there are links, and closes the file. */
   close(): void {
     const { lock, links } = this.#options;
     try {
@@ -113,7 +113,7 @@ export class AppendedFile {
     }
   }
 
-  /** Reopens and moves the file as needed, and returns what to write, and where it begins. */
+  /** Reopens and moves the file as needed. Returns the bytes to write, and the size of the file before them. */
   #prepare(lines: readonly string[]): { readonly bytes: Buffer; readonly size: number } {
     const { path, links, maximumBytes } = this.#options;
     const there = statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -129,7 +129,7 @@ export class AppendedFile {
     }
     const isContinued = size > 0 && (links === undefined || this.#continues(size));
     if (size > 0 && !isContinued) {
-      // It has lines of another kind, and a chain must begin with its own.
+      // The file has lines without links of this kind, but linked lines must begin in a file of their own.
       this.#move();
       size = 0;
     }
@@ -163,7 +163,7 @@ export class AppendedFile {
     try {
       ftruncateSync(this.#fd, size);
     } catch {
-      // It is not a regular file, or the system refuses: the next write begins a line of its own.
+      // It is not a regular file, or the system refuses. The line break makes the next write begin a new line.
       try {
         writeSync(this.#fd, "\n");
       } catch {
@@ -180,7 +180,7 @@ export class AppendedFile {
     onMoved(backup);
   }
 
-  /** The file at the path may be another one now, or there may be none. */
+  /** Opens the path again, where a new file or no file may be now. */
   #reopen(): void {
     const before = this.#fd;
     this.#fd = this.#open();

@@ -23,8 +23,8 @@ import { removeIfPossible } from "./remove-if-possible.ts";
 import { fileFailureReason, linkFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /**
- * Writes a private file (0600) unless something has the name. Returns whether it did: of several processes at once, one does. Throws
- * UnusableFile as `writeFileAtomically`.
+ * Writes a private file (0600) unless its name exists. Returns whether it was written: of several processes at the same time, only one
+ * writes it. Throws UnusableFile as `writeFileAtomically`.
  */
 export function writeNewPrivateFile(file: string, contents: string | Uint8Array): boolean {
   try {
@@ -37,17 +37,16 @@ export function writeNewPrivateFile(file: string, contents: string | Uint8Array)
 }
 
 /**
- * Writes a whole file. A reader, or a crash at any point, sees the old contents or the new ones, never a part. It
- * writes a new file in the same folder, flushes it, renames it over the old one and flushes the folder. So mode, owner
- * and hard links of an existing file do not matter: it is replaced, not written to. A symbolic link is replaced too,
- * and its target stays unchanged. Throws UnusableFile, which names the file, when it cannot be written, or the name is or
- * links to something other than a file.
+ * Writes a whole file. Readers see the old contents or the new ones, never a part, also after a crash at any point. It writes a new file in
+ * the same folder, flushes it, renames it to the name of the old file and flushes the folder. So mode, owner and hard links of an existing
+ * file do not matter, because the file is replaced. A symbolic link is replaced too, and its target stays unchanged. Throws UnusableFile,
+ * which names the file, when it cannot be written, or when the name is, or links to, something other than a file.
  */
 export const writeFileAtomically = (
   file: string,
   written: FileOwnership & {
     readonly contents: string | Uint8Array;
-    /** The name of the file that people know, for the failure: the file's own may be another one at each try. */
+    /** The file's name for error messages, when `file` is a name that is new at each try. */
     readonly knownAs?: string;
   },
 ): void => writeReplacement(file, { ...written, commit: (replacement) => replacement.commit() });
@@ -74,23 +73,23 @@ function writeReplacement(file: string, { contents, knownAs = file, commit, ...o
   }
 }
 
-/** Who may use a file. Left out: the process's own user and group. */
+/** Mode, owner and group of a file. Default: the user and the group of the process. */
 export interface FileOwnership {
   readonly mode: number;
-  /** Whether the file is not written at all where its file system gives it another mode or owner, as one without them. */
+  /** Whether to fail if the file system gives the file another mode or owner, as file systems without modes and owners do. */
   readonly isOwnershipKept?: boolean;
   readonly uid?: number;
   readonly gid?: number;
 }
 
-/** A file that is being written, under another name until it is complete. */
+/** A file that is being written. It has a temporary name until it is complete. */
 export interface Replacement {
   /** The path of the file until it is complete. */
   readonly temporary: string;
   write(contents: string | Uint8Array): void;
-  /** Puts the new file in the place of the old one. Throws the system's error; then the old file is there still. */
+  /** Replaces the old file by the new one. Throws the system's error, and then keeps the old file. */
   commit(): void;
-  /** Puts the new file there unless something has the name. Throws the system's error, EEXIST then. */
+  /** Gives the new file its name. Throws the system's error, EEXIST if the name exists. */
   commitUnlessThere(): void;
   /** Removes what was written so far, if the system lets it. */
   discard(): void;
@@ -138,19 +137,19 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
   };
 }
 
-/** A rename would replace a file that another process has made meanwhile. */
+/** Moves a file to a name that must not exist. `rename` would replace a file that another process has just created. */
 function moveUnlessThere(from: string, to: string): void {
   try {
     linkSync(from, to);
     removeFile(from);
   } catch (error) {
-    // Some file systems have no hard links.
+    // Some file systems have no hard links, so only a rename is left.
     if (!["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(errorCode(error))) throw error;
     renameSync(from, to);
   }
 }
 
-/** Lets those use an open file who may. Throws the system's error, and Error where `isOwnershipKept` says so. */
+/** Sets mode, owner and group of an open file. Throws the system's error, and with `isOwnershipKept` an Error if they were not kept. */
 export function giveTo(descriptor: number, ownership: FileOwnership): void {
   const { mode, isOwnershipKept = false, uid, gid } = ownership;
   try {
@@ -161,7 +160,7 @@ export function giveTo(descriptor: number, ownership: FileOwnership): void {
       cause,
     });
   }
-  // It was made with 0600, less what the umask takes.
+  // The file was created with 0600, from which the umask may have removed bits.
   if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
   if (!isOwnershipKept) return;
   const fault = ownershipFault(fstatSync(descriptor), ownership);
@@ -169,8 +168,8 @@ export function giveTo(descriptor: number, ownership: FileOwnership): void {
 }
 
 /**
- * What a file system without modes or owners, such as FAT, has made of the ownership of a file. Who may read a file may
- * execute it there, which means nothing. Undefined: those may read and write the file who may.
+ * How a file system without modes or owners, such as FAT, has changed the ownership of a file. Additional rights to execute do not count:
+ * such a file system gives them to everyone who may read. Undefined: owner, group and mode are as wanted.
  */
 export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: FileOwnership): string | undefined {
   const user = process.geteuid?.();
@@ -187,7 +186,7 @@ export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: Fil
   return `${made}; name a place on another, or mount it with another umask`;
 }
 
-/** A name may have 255 bytes, and a character takes up to four. */
+/** In characters, each of which takes up to four bytes: a name may have 255 bytes. */
 const longestPrefix = 50;
 
 /**
@@ -200,16 +199,16 @@ export function checkReplaceable(file: string): void {
   throw new UnusableFile(`${file} is ${what}; name a file`);
 }
 
-/** The name that a file which is being written will have. Of any other file, its own. */
+/** The final name of a file that is being written. For any other file, its own name. */
 const finishedName = (name: string): string => name.replace(/\.[0-9a-f]{12}\.new$/, "");
 
-/** Whether a file is one that is being written, or that a kill has left half-written; of `finished`, where that is given. */
+/** Whether a name is the temporary name of a file that is being written, or was when its process was killed. `finished`: of this file. */
 export const isUnfinishedFile = (name: string, finished = finishedName(name)): boolean =>
   name !== finished && finishedName(name) === finished;
 
 /**
- * Removes what kills left of earlier writes of a file, if nothing was written to it since `untouchedSince` (milliseconds since the
- * epoch). Without that time, nothing else may write the file now.
+ * Removes the temporary files that killed processes have left of a file, if they were not changed since `untouchedSince` (milliseconds
+ * since the epoch). Without this time, no other process may write the file now.
  */
 export function removeUnfinished(
   file: string,
@@ -224,18 +223,18 @@ export function removeUnfinished(
   }
 }
 
-/** What takes longest is a backup: it writes all the time, or reads what it has written for minutes. */
+/** The longest write is a backup, which writes all the time, or reads for minutes what it has written. */
 const abandonedMilliseconds = 60 * 60_000;
 
 /**
- * Removes what kills left of earlier writes of a file that other processes may write now: it may hold keys, and fills the disk. Throws
- * nothing: a folder that cannot be listed may take the file all the same.
+ * Removes the old temporary files that killed processes have left of a file, which other processes may write now. They may contain keys,
+ * and fill the disk. Never throws, because the file can be written also in a folder that cannot be listed.
  */
 export function removeAbandoned(file: string, now: number): void {
   try {
     removeUnfinished(file, { untouchedSince: now - abandonedMilliseconds });
   } catch {
-    // It stays.
+    // The old files stay.
   }
 }
 
@@ -245,7 +244,7 @@ export function flushFolder(folder: string): void {
   try {
     fsyncSync(descriptor);
   } catch (error) {
-    // So answer shared folders of virtual machines and SMB of older kernels, where the rename itself has succeeded.
+    // Shared folders of virtual machines, and SMB of older kernels, fail in this way, but the rename has succeeded.
     if (errorCode(error) !== "EINVAL") throw error;
   } finally {
     closeSync(descriptor);

@@ -4,9 +4,9 @@ import { dirname, resolve } from "node:path";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /**
- * Throws UnusableFile when another user decides where a folder is: who can rename a folder above it, or owns a link on the way, could
- * put another folder, or a link to one, in its place. Root, the process's own user and `uid` may (sshd: `StrictModes`). Groups may,
- * too: many systems give each user a group of its own. What is missing on the way is not looked for.
+ * Throws UnusableFile when another user could replace a folder: a user who can rename a folder above it, or who owns a link of its path,
+ * could put another folder or a link in its place. Root, the process's own user and `uid` are allowed to (sshd: `StrictModes`), and groups
+ * too, because many systems give each user a group of its own. Missing parts of the path are skipped.
  */
 export function checkParentFolders(folder: string, { uid }: { readonly uid?: number }): void {
   const user = process.geteuid?.();
@@ -22,7 +22,7 @@ export function checkParentFolders(folder: string, { uid }: { readonly uid?: num
 function checkSteps(folder: string, trusted: ReadonlySet<number | undefined>): void {
   const itself = existsSync(folder) ? realpathSync(folder) : undefined;
   for (const { path, status } of wayTo(resolve(folder), new Set())) {
-    // Who owns the folder itself, or may write to it, can move it only where all may make folders.
+    // The owner of the folder itself can move it only if all users may write to its parent folder.
     const isMovable = path !== itself || isOpenToAll(lstatSync(dirname(path)));
     if (isMovable && !trusted.has(status.uid)) {
       throw new UnusableFile(
@@ -41,7 +41,7 @@ function checkSteps(folder: string, trusted: ReadonlySet<number | undefined>): v
 
 const isOpenToAll = (status: Stats): boolean => status.isDirectory() && (status.mode & 0o002) !== 0;
 
-/** In such a folder, only the owner of a file may rename it. */
+/** The sticky bit: in a folder with it, only the owner of a file may rename the file. */
 const sticky = 0o1000;
 
 interface Step {
@@ -49,7 +49,7 @@ interface Step {
   readonly status: Stats;
 }
 
-/** The folders and links that lead to a path, and the path. */
+/** The folders and links that lead to a path, then the path itself. */
 function* wayTo(path: string, seen: Set<string>): Iterable<Step> {
   if (seen.has(path)) return;
   seen.add(path);

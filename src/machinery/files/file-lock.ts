@@ -4,7 +4,7 @@ import { isOnSearchPath } from "./is-on-search-path.ts";
 import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
-/** A lock that the operating system holds on a file for this process. It is released however the process ends. */
+/** A lock that the operating system holds on a file for this process. The end of the process always releases it, also a crash. */
 export interface FileLock {
   /**
    * Takes the exclusive lock. Blocks the process while it waits. Returns false when another process still holds the lock,
@@ -29,7 +29,7 @@ export function openFileLock(file: string): FileLock {
   throw new UnusableFile(`${file} cannot be locked: the program flock is missing: ${help}`);
 }
 
-/** Opens it for reading too: opening a pipe only for writing waits for its reader. Throws UnusableFile. */
+/** Opens the file for reading and writing, because opening a pipe only for writing waits for its reader. Throws UnusableFile. */
 function openLockFile(file: string): number {
   try {
     return openSync(file, "a+", 0o600);
@@ -83,7 +83,7 @@ class OpenFileLock implements FileLock {
     if (status === 0) return true;
     // flock prints nothing when another process has the lock.
     if (status === 1 && stderr === "") return false;
-    // Ctrl-C reaches it too. Whether it ends this process is decided elsewhere.
+    // Ctrl-C also ends the program flock. Other code decides whether it ends this process.
     if (signal === "SIGINT") return this.#take(mode);
     const said = (): string => (signal === null ? stderr.trim() : `the program flock was ended by ${signal}`);
     throw new UnusableFile(

@@ -29,8 +29,7 @@ export class FollowedFiles implements Disposable {
   }
 
   /**
-   * Reads the files now, and throws what that throws. Returns a function that returns their current value and reads nothing: it costs a
-   * call.
+   * Reads the files now, and throws the errors of this. Returns a function that returns their current value without reading files.
    */
   follow<T>(setting: FollowedSetting<T>): () => T {
     const value = new FollowedValue(setting, { log: this.#options.log, unusable: this.#unusable });
@@ -39,7 +38,7 @@ export class FollowedFiles implements Disposable {
     return () => value.current;
   }
 
-  /** Files that are followed together with these until the group is stopped. */
+  /** Creates a group of files that are refreshed together with these, until the group is stopped. */
   group(): FollowedFiles {
     const group = new FollowedFiles({ log: this.#options.log }, this.#unusable);
     this.#followed.add(group);

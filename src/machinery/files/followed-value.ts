@@ -5,7 +5,7 @@ import type { Log } from "../logging/log.ts";
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */
   readonly setting: string;
-  /** Called for each check: a file may name others. `current` is undefined before the first read. */
+  /** Called for each check, because a file may name other files. `current` is undefined before the first read. */
   readonly files: (current: T | undefined) => readonly string[];
   /**
    * Reads the files. An exception of the first call is thrown to the caller; later, the last good value stays in use.
@@ -14,22 +14,22 @@ export interface FollowedSetting<T> {
   readonly load: (current: T | undefined) => T;
   /** Called with each value after the first one. When it throws, the last value stays in use. */
   readonly onChange?: (value: T) => void;
-  /** Closes a value some time after the next one came into use: what began with it has ended by then. Default: nothing is closed. */
+  /** Closes a value some time after the next value replaced it, when all work that used it has ended. Default: values are not closed. */
   readonly retirement?: { readonly milliseconds: number; close(value: T): void };
-  /** Returns what to warn about in a value that is used anyway. It is logged, at the start too. Undefined: nothing. */
+  /** Returns a warning about a value that is used anyway. The warning is logged, also at the start. Undefined: no warning. */
   readonly warningOf?: (value: T) => string | undefined;
-  /** What the log says of a new value. */
+  /** The fields of the log line about a new value. */
   readonly describe?: (value: T) => Readonly<Record<string, unknown>>;
 }
 
 export interface RefreshOptions {
-  /** Whether an operator asked for it: files that could not be used are then read again, and their failure is logged again. */
+  /** Whether an operator asked for the refresh: files that could not be used are then read again, and a failure is logged again. */
   readonly isForced: boolean;
 }
 
 interface FollowedValueOptions {
   readonly log: Pick<Log, "info" | "error">;
-  /** Gets the setting while its files cannot be used. */
+  /** Contains the setting while its files cannot be used. */
   readonly unusable: Set<string>;
 }
 
@@ -39,15 +39,15 @@ interface FollowedValueOptions {
  */
 const retryMilliseconds = 10_000;
 
-/** What the files of one setting say, as far as they could be used. */
+/** The value of the files of one setting: the last one that could be used. */
 export class FollowedValue<T> {
   readonly #setting: FollowedSetting<T>;
   readonly #log: Pick<Log, "info" | "error">;
   readonly #unusable: Set<string>;
   #current: T;
-  /** The version of the files that the current value is of. */
+  /** The version of the files from which the current value was read. */
   #version: string;
-  /** The version that could not be used, and when that was found, by `performance.now()`. */
+  /** The version that could not be used, and when it was read, by `performance.now()`. */
   #failed: { readonly version: string; readonly at: number } | undefined;
 
   /** Reads the files. Throws what `load` throws. */
@@ -99,7 +99,7 @@ export class FollowedValue<T> {
     if (retirement !== undefined) setTimeout(() => retirement.close(previous), retirement.milliseconds).unref();
   }
 
-  /** What could not be used is gone again. */
+  /** Forgets the version that could not be used. */
   #forgetFailure(): void {
     if (this.#failed !== undefined) this.#unusable.delete(this.#setting.setting);
     this.#failed = undefined;
@@ -120,7 +120,7 @@ export class FollowedValue<T> {
     return { setting: this.#setting.setting, files: this.#files() };
   }
 
-  /** `before`: the versions before a read, which may have named other files since. */
+  /** The version of the files as it was before a read. `before`: their versions then; the read may have named more files. */
   #versionSince(before: Versions): string {
     return joined(versionsOf(this.#files(), before));
   }
@@ -134,7 +134,7 @@ const versionsOf = (files: readonly string[], known: Versions = new Map()): Vers
 const joined = (versions: Versions): string => [...versions].join();
 
 /**
- * Changes with the file and with its permissions. Times alone are not enough: a copy can keep the times of its
+ * A text that changes with the file and with its permissions. Times alone are not enough, because a copy can keep the times of its
  * original.
  */
 function fileVersion(file: string): string {

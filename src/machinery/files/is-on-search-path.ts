@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Whether the search path has a program. Where there is no PATH, the one that the C library uses. */
+/** Whether the search path contains a program. Without PATH, the default path of the C library is searched. */
 export const isOnSearchPath = (program: string): boolean =>
   (process.env["PATH"] ?? "/bin:/usr/bin").split(delimiter).some((folder) => {
     try {

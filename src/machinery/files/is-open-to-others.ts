@@ -3,16 +3,16 @@ import { resolve } from "node:path";
 interface FileStatus {
   readonly uid: number;
   readonly gid: number;
-  /** As stat(2) has it: the lowest nine bits are permissions. */
+  /** As in stat(2): the lowest nine bits are permissions. */
   readonly mode: number;
 }
 
-/** Only root makes folders there. */
+/** Only root can create folders in it. */
 const systemdCredentials = "/run/credentials/";
 
 /**
- * Whether users besides the owner may read, write or execute a file. systemd lets a service read its credentials by an ACL, since
- * version 254: that shows as the right of the group root to read, which the group does not have.
+ * Whether users besides the owner may read, write or execute a file. Since version 254, systemd lets a service read its credentials by an
+ * ACL. The mode then shows a right of the group root to read, which the group does not have.
  */
 export function isOpenToOthers(file: string, { uid, gid, mode }: FileStatus): boolean {
   const rights = mode & 0o077;

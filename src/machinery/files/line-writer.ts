@@ -30,7 +30,7 @@ export class LineWriter {
   readonly #options: LineWriterOptions;
   readonly #output: LogOutput;
   #waiting: string[] = [];
-  /** Lines before this index are in chunks already. */
+  /** The index of the first waiting line. The lines before it are in chunks already. */
   #firstWaiting = 0;
   #waitingBytes = 0;
   #chunk: Chunk | undefined;
@@ -44,7 +44,7 @@ export class LineWriter {
     this.#output = options.output;
   }
 
-  /** Takes a line that ends with a newline. It is written in a later turn of the event loop. */
+  /** Adds a line that ends with a newline. It is written in a later turn of the event loop. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     const unwritten = this.#chunk === undefined ? 0 : this.#chunk.bytes.length;
@@ -57,7 +57,7 @@ export class LineWriter {
     if (this.#writing === undefined && this.#timer === undefined) this.#timer = this.#flushIn(0);
   }
 
-  /** Tries once, without waiting: for what must be out before something else happens, such as the exit of the process. */
+  /** Tries once to write, without waiting: for lines that must be written before another step, such as the exit of the process. */
   flushNow(): void {
     // The kernel already has the chunk that is being written.
     if (this.#writing !== undefined) this.#chunk = undefined;
@@ -67,7 +67,7 @@ export class LineWriter {
         if (chunk.offset === chunk.bytes.length) this.#chunk = undefined;
       }
     } catch {
-      // It is tried again, if the process lives on.
+      // The lines are tried again if the process continues.
     }
   }
 
@@ -80,7 +80,7 @@ export class LineWriter {
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 
-  /** Never rejects. */
+  /** Writes the waiting lines. Never rejects. */
   async #writeAll(): Promise<void> {
     try {
       const { fd } = this.#output;
@@ -105,7 +105,7 @@ export class LineWriter {
     this.#options.onRecovered?.(lost);
   }
 
-  /** Returns whole lines, as many as one write should take. */
+  /** Returns the whole lines of the next write. */
   #nextChunk(): Chunk | undefined {
     if (this.#chunk !== undefined) return this.#chunk;
     if (this.#firstWaiting === this.#waiting.length) {

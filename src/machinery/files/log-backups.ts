@@ -15,7 +15,7 @@ export interface LogBackupsOptions {
   /** 0: no limit. */
   readonly maximumCount: number;
   readonly isCompressed: boolean;
-  /** Held while this process tidies: other processes then leave it to this one. */
+  /** Held while this process tidies, so that other processes do not. */
   readonly lock: SqliteLock;
   readonly clock: Clock;
   readonly monotonic: Clock;
@@ -23,7 +23,7 @@ export interface LogBackupsOptions {
 
 const backupTime = /^-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
-/** The files to which a log was moved. */
+/** The backups of a log: the files to which it was moved. */
 export class LogBackups {
   readonly #options: LogBackupsOptions;
   readonly #deletionDelays: DeletionDelays;
@@ -34,8 +34,8 @@ export class LogBackups {
   }
 
   /**
-   * Removes the backups that are too many, and those that were seen to be too old for long enough. Compresses the others. A crash at any
-   * point leaves each backup as it was, or compressed. Rejects with the system's error; the rest is done the next time.
+   * Removes the oldest backups beyond the maximum count, and backups that were found too old for long enough. Compresses the others. A
+   * crash at any point leaves each backup unchanged or compressed. Rejects with the system's error; the next call does the rest.
    */
   async tidy(): Promise<void> {
     const { path, lock, isCompressed, maximumCount } = this.#options;
@@ -66,7 +66,7 @@ export class LogBackups {
     const names = new Set<string>();
     if (maximumAgeMilliseconds === 0) return names;
     for (const { at, name, plainName } of backups) {
-      // When the clock was set back, only the file's own time says how old it is.
+      // After the clock was set back, the time in the name is in the future, and the file's own time counts.
       const time = at <= clock.now() ? at : await modifiedAt(join(dirname(path), name));
       if (time < clock.now() - maximumAgeMilliseconds) names.add(plainName);
     }
@@ -75,8 +75,8 @@ export class LogBackups {
 }
 
 /**
- * Where to move a log now: a name as the library that upstream uses gives, `audit-2026-11-22T06-30-59.123.log`. It is later than the names
- * of all backups that are there, also when the clock was set back: the names say which of them are the oldest.
+ * The path to which a log is moved now, in the format of upstream's library: `audit-2026-11-22T06-30-59.123.log`. Its time is later than
+ * the times of all existing backups, also after the clock was set back, because the order of the backups follows from their names.
  */
 export function newBackupPath(path: string, now: number): string {
   const extension = extname(path);
@@ -92,18 +92,18 @@ function newestBackupAt(path: string): number {
   try {
     return backupsOf(path, readdirSync(dirname(path)))[0]?.at ?? 0;
   } catch {
-    return 0; // a folder may take files and not show them
+    return 0; // a folder may be writable and not readable
   }
 }
 
 interface Backup {
   readonly name: string;
-  /** The name without what the compression adds. */
+  /** The name without the ending of compressed files. */
   readonly plainName: string;
-  /** When the file was moved away: milliseconds since the epoch. */
+  /** When the file was moved away, in milliseconds since the epoch. */
   readonly at: number;
   readonly isPacked: boolean;
-  /** What an interrupted compression has left. */
+  /** Whether the file was left by an interrupted compression. */
   readonly isPartial: boolean;
 }
 
@@ -124,14 +124,14 @@ function backupOf(name: string, logName: string): Backup | undefined {
   return Number.isNaN(at) ? undefined : { name, plainName, at, isPacked, isPartial };
 }
 
-/** In milliseconds since the epoch. Infinity when the file is gone. */
+/** When a file was changed, in milliseconds since the epoch. Infinity if it does not exist any more. */
 const modifiedAt = async (file: string): Promise<number> =>
   await stat(file).then(
     ({ mtimeMs }) => mtimeMs,
     () => Infinity,
   );
 
-/** The compressed file is whole and flushed before the other is removed. */
+/** Compresses a file. The compressed file is complete and flushed before the original is removed. */
 async function compressFile(file: string): Promise<void> {
   const partial = `${file}.gz.new`;
   try {

@@ -13,16 +13,16 @@ import {
 import type { Stats } from "node:fs";
 import { errorCode } from "../api/thrown-error.ts";
 
-/** Where log lines are appended. */
+/** The output to which log lines are appended. */
 export interface LogOutput {
-  /** Writing never blocks on a reader: everything except a regular file is opened so that it answers EAGAIN. */
+  /** Writing never waits for a reader: everything except a regular file is non-blocking, and fails with EAGAIN. */
   readonly fd: number;
   /** A write of up to this size stays in one piece even when other processes write to the same output. */
   readonly atomicBytes: number;
 }
 
 const fileChunkBytes = 256 * 1024;
-/** How long to wait for room in a full pipe. It is not a failure: there is room as soon as its reader reads. */
+/** How long to wait before the next try on a full pipe. This is not a failure: the pipe has room as soon as its reader reads. */
 export const fullPipeMilliseconds = 20;
 
 /** PIPE_BUF on Linux. */
@@ -33,8 +33,8 @@ const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_WRONLY } 
 
 /**
  * Opens a file for appending, readable only by its owner (0600, even when it existed with other permissions), or a
- * device, or a pipe with a reader. A last line without a line break, from a crash, gets one, or is taken away. Throws the
- * system's error, and an error for links and for files of other users.
+ * device, or a pipe with a reader. `tornLine`: whether a last line without a line break, from a crash, gets a line break or is removed.
+ * Throws the system's error, and an error for links and for files of other users.
  */
 export function openLogFile(
   path: string,
@@ -53,15 +53,15 @@ export function openLogFile(
   }
 }
 
-/** Does not follow links: in a shared folder, another user's link could choose the file. */
+/** Does not follow links, because in a shared folder another user's link could choose the file. */
 function openFile(path: string): number {
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
-  // A pipe that is opened for reading and writing would be its own reader.
+  // A process that opens a pipe for reading and writing would be the pipe's reader.
   const access = isFile ? O_RDWR | O_CREAT : O_WRONLY;
   try {
     return openSync(path, access | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o600);
   } catch (error) {
-    // The system answers as for a loop of links.
+    // For a link, the system answers with the error for a loop of links.
     if (errorCode(error) !== "ELOOP" || !lstatSync(path).isSymbolicLink()) throw error;
     throw new Error("it is a symbolic link; name a file", { cause: error });
   }

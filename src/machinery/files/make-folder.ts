@@ -4,9 +4,9 @@ import { errorCode } from "../api/thrown-error.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
- * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own
- * `recursive` loops forever where the system denies that the parent folder exists, as in /proc. Throws UnusableFile
- * for a missing folder named `~`, which comes from a file of settings, or from `--data-dir=~/x`, and for a link to a missing one.
+ * Creates a folder and its missing parents with this mode, regardless of the umask. Throws the system's error. Throws UnusableFile for a
+ * missing folder named `~`, which comes from a file of settings or from `--data-dir=~/x`, and for a link to a missing folder. Node.js's own
+ * `recursive` loops forever if the system says that the parent folder does not exist, as in /proc.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];
@@ -16,7 +16,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
       `${path}: only a shell replaces ~, and only at the beginning of a word: write the whole path`,
     );
   }
-  // Not with chmod: where others can write, they could put a link in its place before.
+  // Not with chmod, because users who can write to the parent folder could replace the new folder by a link before.
   const umask = process.umask(0);
   try {
     for (const folder of missing) makeUnlessThere(folder, mode);
@@ -38,6 +38,6 @@ function makeUnlessThere(folder: string, mode: number): void {
   }
 }
 
-/** What to say of a symbolic link to a folder that does not exist. */
+/** The message about a symbolic link to a folder that does not exist. */
 export const linkToNothing = (path: string): string =>
   `${path} is a link to a folder that does not exist; make that folder, or name another`;

@@ -19,12 +19,12 @@ export interface OwnedFolder {
 
 /** Held by one process: the owner. */
 const ownerLock = "owner.lock";
-/** Held as a shared lock by the owner and every process that it has started: also where somebody has removed the owner's lock. */
+/** Held as a shared lock by the owner and each process that it has started. It protects the folder also if `owner.lock` was removed. */
 const membersLock = "members.lock";
-/** Tells people who the owner is. Stale after a kill. */
+/** Says who the owner is, for error messages. It is stale after the owner was killed. */
 const ownerFile = "owner.json";
 
-/** Whether a file of a folder is one of those with which a process owns it, or used to. */
+/** Whether a file of a folder is one that ownership of the folder needs, or has left. */
 export const isOwnershipFile = (name: string): boolean =>
   [ownerLock, membersLock].includes(name.replace(/-journal$/, "")) ||
   name === ownerFile ||
@@ -39,7 +39,7 @@ export interface OwnFolderOptions {
    * exit by themselves within this time. Commands may take longer.
    */
   readonly waitMilliseconds?: number;
-  /** Called when the folder is there, before anything is made in it. What it throws ends the attempt. */
+  /** Called when the folder exists, before any file is created in it. Its error ends the attempt. */
   readonly beforeLock?: () => void;
 }
 
@@ -111,8 +111,8 @@ function checkFolder(folder: string): void {
 }
 
 /**
- * Finds a full disk, a quota, a read-only file system or one without modes now, with a one-line error, instead of in the middle of the
- * start.
+ * Throws a one-line error for a full disk, a quota, a read-only file system or one without modes, which would otherwise fail in the middle
+ * of the start.
  */
 function checkFileSystem(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
@@ -139,8 +139,8 @@ function fill(descriptor: number): void {
 }
 
 /**
- * Removes the temporary files of a `writeFileAtomically` that a kill interrupted, not those in folders. They may contain keys. Nothing
- * else may write to the folder now.
+ * Removes the temporary files of each `writeFileAtomically` in this folder that a kill interrupted, but not those in its subfolders. They
+ * may contain keys. No other process may write to the folder now.
  */
 export function removeUnfinishedFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
@@ -151,7 +151,7 @@ export function removeUnfinishedFiles(folder: string): void {
 const writeOwner = (folder: string, address: string | undefined): void =>
   writePrivateFile(join(folder, ownerFile), `${JSON.stringify({ pid: process.pid, address })}\n`);
 
-/** What the owner calls itself: its process and address. Undefined where it has just started, or its disk is full. */
+/** The process id and the address of the owner, as it has written them. Undefined if it has just started, or its disk is full. */
 export function ownerOf(folder: string): Readonly<JsonObject> | undefined {
   try {
     return parseJsonObject(readFileSync(join(folder, ownerFile), "utf8"));

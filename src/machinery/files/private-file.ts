@@ -5,7 +5,7 @@ import { withOpenFile } from "./open-file.ts";
 import type { OpenFile } from "./open-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
-/** A file with keys has a few KB. A larger one is something else. */
+/** A file with keys has a few KB, so a larger file is something else. */
 const largestMebibytes = 16;
 
 /**

@@ -12,7 +12,7 @@ export type LogFormat = "text" | "json";
 
 export interface LogSettings {
   readonly level: string;
-  /** Undefined: text on a terminal, for the person there; JSON elsewhere. */
+  /** Undefined: text on a terminal, and JSON elsewhere. */
   readonly format: LogFormat | undefined;
 }
 
@@ -63,15 +63,15 @@ const isRefusalOfSystem = (error: Error): boolean => "syscall" in error && "errn
 const waitingBytes = 4096;
 
 /**
- * Returns what writes a line to the standard output of a long-running process, such as that it is ready. The console
- * would block the process while a pipe is full and its reader does not read. Here such lines wait, 4 KiB at most.
+ * Returns a function that writes a line to the standard output of a long-running process, for example that it is ready. The console would
+ * block the process while a pipe is full and its reader does not read. Here such lines wait, 4 KiB at most.
  */
 export function openProcessOutput(): (line: string) => void {
   const writer = new LineWriter({ output: standardOutput(1), maximumBytes: waitingBytes });
   process.once("exit", () => writer.flushNow());
   return (line) => {
     writer.write(`${line}\n`);
-    // The line must be out before the caller reports that it is ready.
+    // The line must be written before the caller reports that it is ready.
     writer.flushNow();
   };
 }

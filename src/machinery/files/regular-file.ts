@@ -8,8 +8,8 @@ export interface RegularFile {
 }
 
 /**
- * Reads what is in a place where others may have put anything. Undefined unless it is a file of at most so many bytes: opening a
- * pipe could wait for ever, and so could reading a device. Throws the system's error when there is nothing, or it cannot be read.
+ * Reads a path at which other users may have put anything. Undefined unless it is a file of at most so many bytes, because opening a pipe,
+ * or reading a device, could last for ever. Throws the system's error if the path does not exist or cannot be read.
  */
 export const readRegularFile = (
   file: string,

@@ -2,8 +2,8 @@ import { unlinkSync } from "node:fs";
 import { errorCode } from "../api/thrown-error.ts";
 
 /**
- * Removes a file, a link or a socket, if there is one. Throws the system's error, as for a folder. That of Node.js's `rmSync` may have no
- * code, and then nothing says what to do.
+ * Removes a file, a link or a socket, if it exists. Throws the system's error, for instance for a folder. Errors of Node.js's `rmSync` may
+ * have no code, from which messages say what to do.
  */
 export function removeFile(path: string): void {
   try {

@@ -1,13 +1,13 @@
 import { rmSync } from "node:fs";
 
 /**
- * Removes what a failure has left: a file, or a folder with everything in it. Throws nothing, because the failure says what is wrong: a
- * disk that does not take a write may refuse the removal, too.
+ * Removes the remains of a failure: a file, or a folder with everything in it. Never throws, because the error of the failure already says
+ * what is wrong: a disk that refuses a write may also refuse the removal.
  */
 export function removeIfPossible(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // It stays.
+    // The file or folder stays.
   }
 }

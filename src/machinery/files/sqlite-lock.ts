@@ -6,13 +6,13 @@ import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 const sqliteBusy = 5;
 
-/** Node.js has it from 22.13 on. */
+/** Whether Node.js has SQLite, as since 22.13. */
 export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
 
 /**
- * A lock that the operating system holds for this process, and that is taken in microseconds, so that it can be taken for each
- * write. The file (0600) is an empty SQLite database, and nothing is ever written to it. Never open the file in another way: on
- * POSIX, closing it anywhere in the process releases the lock.
+ * A lock that the operating system holds for this process. Taking it needs only microseconds, so it can be taken for each write. The file
+ * (0600) is an empty SQLite database, to which nothing is ever written. Never open the file in another way, because on POSIX, closing it
+ * anywhere in the process releases the lock.
  */
 export class SqliteLock {
   readonly #file: string;
@@ -34,7 +34,7 @@ export class SqliteLock {
   /** Takes the exclusive lock. Blocks the process while it waits. Returns false when another process still holds the lock. */
   lockExclusive({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
     this.#setWait(waitMilliseconds);
-    // In memory: an exclusive lock would make a journal file each time.
+    // With the journal in memory, because an exclusive lock would create a journal file each time.
     return this.#take("PRAGMA journal_mode = MEMORY", "BEGIN EXCLUSIVE");
   }
 
@@ -51,7 +51,7 @@ export class SqliteLock {
     }
   }
 
-  /** Gives up the lock that this process holds. It can be taken again. */
+  /** Releases the lock of this process. It can be taken again. */
   unlock(): void {
     this.#database.exec("ROLLBACK");
   }
@@ -77,7 +77,7 @@ export class SqliteLock {
   }
 }
 
-/** Creates the file unless it exists. SQLite opens one that may only be read too, but then its locks keep nobody out. */
+/** Creates the file unless it exists. SQLite also opens a read-only file, but its locks have no effect then. */
 function makeLockFile(file: string): void {
   try {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));

@@ -8,20 +8,20 @@ const writeBytes = promisify(write);
 
 const sizeOf = (line = ""): number => Buffer.byteLength(line) + 1;
 
-/** Lines to standard output, a pipe or a device. */
+/** Writes lines to standard output, a pipe or a device. */
 export class StreamOutput {
   readonly #output: LogOutput;
-  /** A failed write may have ended in the middle of a line. */
+  /** Whether the last write failed in the middle, perhaps within a line. */
   #isTorn = false;
 
   constructor(output: LogOutput) {
     this.#output = output;
   }
 
-  /** Waits while the reader does not read. Rejects with the system's error. */
+  /** Writes lines. Waits while the reader does not read. Rejects with the system's error. */
   async write(lines: readonly string[]): Promise<void> {
     for (let begin = 0; begin < lines.length;) {
-      // Whole lines that stay together when other processes write to the same output.
+      // In blocks of whole lines, which stay together when other processes write to the same output.
       let end = begin + 1;
       for (let bytes = sizeOf(lines[begin]); end < lines.length; end++) {
         bytes += sizeOf(lines[end]);
@@ -32,7 +32,7 @@ export class StreamOutput {
     }
   }
 
-  /** Tries once, without waiting. */
+  /** Tries once to write the lines, without waiting. */
   writeNow(lines: readonly string[]): void {
     writeSync(this.#output.fd, this.#bytesOf(lines));
   }

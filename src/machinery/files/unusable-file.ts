@@ -40,13 +40,13 @@ export const linkFailureReason = (error: unknown): string =>
     ? "its file system has no symbolic links, or its folder is protected; name a place on another"
     : fileFailureReason(error);
 
-/** Whether the system refused a file or a folder that the error names. Its own text does not say what to do. */
+/** Whether an error is the system's refusal of a file or a folder that it names. The message of such an error does not say what to do. */
 export const namesPath = (error: unknown): error is Error & { readonly path: string } =>
   error instanceof Error && "path" in error && typeof error.path === "string";
 
 /**
- * Explains why the system refused a file, and what to do. The caller names the file: the name that the system saw may be a temporary
- * one.
+ * Explains why the system refused a file, and what to do. Does not name the file, because its name in the error may be temporary: the
+ * caller names it.
  */
 export const fileFailureReason = (error: unknown): string =>
   reasons[errorCode(error)] ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");

@@ -13,10 +13,10 @@ export interface TlsFiles {
 
 export const socketScheme = "unix://";
 
-/** What `sockaddr_un` has room for, without the NUL that ends it (unix(7); macOS has four bytes less). */
+/** The length of `sun_path` in `sockaddr_un` without the final NUL (unix(7); macOS has four bytes less). */
 const longestSocketPathBytes = process.platform === "darwin" ? 103 : 107;
 
-/** Says why no socket can have this path. Undefined: one can. */
+/** Returns why no socket can have this path. Undefined: the path is valid. */
 export const socketPathFault = (path: string): string | undefined =>
   Buffer.byteLength(path) > longestSocketPathBytes
     ? `the path is longer than ${longestSocketPathBytes} bytes, too long for a socket: shorten it`

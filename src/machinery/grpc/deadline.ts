@@ -1,34 +1,34 @@
 export interface DeadlineOptions {
   readonly milliseconds: number;
-  /** The socket over which the awaited data comes. */
+  /** The connection over which the awaited data comes. */
   readonly connection: { readonly receivedBytes: number };
   /** Called at most once for each start. */
   readonly onOver: () => void;
 }
 
-/** One read of a socket takes 64 KiB, and Linux keeps 6 MiB of a connection at most, unless it is set up otherwise. */
+/** Enough to read all that has arrived: a read takes 64 KiB, and by default Linux buffers at most 6 MiB of a connection. */
 const maximumLastReads = 100;
 
 /**
- * A time limit for what a connection brings. Time in which this process is busy does not count against the other side: the
- * wait begins once the requests of this turn of the event loop are written, and ends once all that has arrived is read.
+ * A time limit for data from a connection. Time in which this process is busy does not count against the other side: the wait begins when
+ * the requests of this turn of the event loop are written, and ends when all arrived data is read.
  */
 export class Deadline {
   readonly #options: DeadlineOptions;
   #immediate: NodeJS.Immediate;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Make it after the request: its requests are written first then. */
+  /** Create it after the request, so that the request is written before the wait begins. */
   constructor(options: DeadlineOptions) {
     this.#options = options;
     this.#immediate = setImmediate(() => this.restart());
   }
 
-  /** The whole time begins anew. */
+  /** Starts the time limit again from the beginning. */
   restart(): void {
     this.clear();
     this.#timer = setTimeout(() => this.#readOn(maximumLastReads), this.#options.milliseconds);
-    // The connection keeps the process running.
+    // The timer need not keep the process running, because the connection does.
     this.#timer.unref();
   }
 

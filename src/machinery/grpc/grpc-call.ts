@@ -5,11 +5,11 @@ import type { ClientExchange, Http2ClientStream, StreamFailure } from "../http2/
 import { GrpcError, unavailable } from "./grpc-error.ts";
 import { encodeFrame, FrameReader } from "./grpc-frames.ts";
 
-/** Receives the messages of one call in order, then its end once (undefined: success). */
+/** Receives the messages of one call in order, then once its end (undefined: success). */
 export interface CallObserver {
-  /** A longer message ends the call with AnswerTooLong. Default: the channel's. */
+  /** A longer message ends the call with AnswerTooLong. Default: the limit of the channel. */
   readonly maximumMessageBytes?: number;
-  /** A part of a message has arrived. */
+  /** Called when a part of a message has arrived. */
   onPart?(): void;
   onMessage(message: Buffer): void;
   onEnd(error: GrpcError | undefined): void;
@@ -17,17 +17,17 @@ export interface CallObserver {
 
 export interface Call {
   send(message: Uint8Array): void;
-  /** No more messages will be sent. */
+  /** Says that no more messages will be sent. */
   end(): void;
   /** Lets the other side send no more than its window. */
   pause(): void;
-  /** Lets it go on. */
+  /** Lets the other side continue. */
   resume(): void;
   /** Ends the call. No callback runs afterwards. */
   cancel(): void;
 }
 
-/** Logs and answers to clients quote it. */
+/** Longer messages of the server are cut, because logs and answers to clients quote them. */
 const maximumMessageCharacters = 500;
 
 interface GrpcCallOptions {
@@ -83,13 +83,13 @@ export class GrpcCall implements Call, ClientExchange {
   }
 
   addInvalid(): void {
-    // A field that nobody reads.
+    // No field with invalid characters is used.
   }
 
   onData(data: Buffer): void {
     if (this.#isEnded) return;
     if (this.#httpStatus !== "200") {
-      // The page of a proxy that does not reach the server.
+      // The body is the page of a proxy that does not reach the server.
       this.#stream.cancel();
       return this.#finish(this.#errorAfter(undefined));
     }

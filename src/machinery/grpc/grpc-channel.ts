@@ -14,19 +14,19 @@ interface ChannelOptions {
   readonly url: string;
   readonly tls?: TlsFiles;
   readonly timeoutMilliseconds: number;
-  /** Sent with each call, beside those that gRPC needs. */
+  /** Sent with each call, in addition to the headers that gRPC needs. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A longer message is not read. Default: 512 MiB, larger than any one object or change of a store. */
+  /** A longer message is not read. Default: 512 MiB, which is larger than any object or change of a store. */
   readonly maximumMessageBytes?: number;
 }
 
-/** What one call may take. */
+/** The limits of one call. */
 export interface CallBounds {
   /** The limit for the whole answer. */
   readonly timeoutMilliseconds: number;
   /** The limit for each wait without any part of the answer. Default: no such limit. */
   readonly silenceMilliseconds?: number;
-  /** Default: the channel's. */
+  /** Default: the limit of the channel. */
   readonly maximumMessageBytes?: number;
 }
 
@@ -78,7 +78,7 @@ export class GrpcChannel {
       try {
         socket = connectSocket(url, tls);
       } catch (cause) {
-        // Such as a certificate and a key that do not belong together: only one of the files has been renewed yet.
+        // For example a certificate and a key that do not match, because only one of the files has been renewed yet.
         return fail(cause);
       }
       let isTooLate = false;
@@ -106,7 +106,7 @@ export class GrpcChannel {
     return this.#client.isOpen;
   }
 
-  /** Since the connection began, of all calls: it grows as long as the server sends something. */
+  /** All received bytes since the connection began, of all calls. The number grows as long as the server sends something. */
   get receivedBytes(): number {
     return this.#client.receivedBytes;
   }
@@ -117,8 +117,8 @@ export class GrpcChannel {
   }
 
   /**
-   * A call with one request message and one response message. Rejects with GrpcError, also where there is more than one response
-   * (as gRPC's own clients, with INTERNAL), and with AnswerTooLong when the answer arrives, but is longer than its bounds.
+   * A call with one request message and one response message. Rejects with GrpcError, also for more than one response (with INTERNAL, as
+   * gRPC's own clients), and with AnswerTooLong when the answer arrives but exceeds its limits.
    */
   unary(path: string, { message, timeoutMilliseconds, silenceMilliseconds, ...bounds }: UnaryRequest): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -196,8 +196,8 @@ export class GrpcChannel {
   }
 
   /**
-   * Detects a peer that disappeared without closing the connection. Pings run only while calls do: no caller waits for an
-   * idle connection, and etcd treats pings on one as an attack and closes it after the fourth (too_many_pings).
+   * Detects a peer that disappeared without closing the connection. Pings are sent only while calls run: no caller waits for an idle
+   * connection, and etcd treats pings on an idle connection as an attack and closes it after the fourth (too_many_pings).
    */
   #ping(): void {
     if (!this.#isPonged || this.#client.isIdle) return;
@@ -211,7 +211,7 @@ export class GrpcChannel {
       milliseconds: pingTimeoutMilliseconds,
       connection: this.#client,
       onOver: () => {
-        // On a slow connection the answer comes after all that the server sent before: that is a sign of life too.
+        // On a slow connection, the answer comes after all earlier bytes of the server. These also prove that the server is reachable.
         if (this.receivedBytes === receivedBytes) return this.close();
         receivedBytes = this.receivedBytes;
         deadline.restart();
@@ -227,10 +227,10 @@ interface UnaryClient {
   close(): void;
 }
 
-/** `timeoutMilliseconds` is for each call, and for the connection. */
+/** `timeoutMilliseconds` limits each call, and also the opening of the connection. */
 type UnaryClientOptions = Pick<ChannelOptions, "url" | "timeoutMilliseconds" | "maximumMessageBytes">;
 
-/** Calls a plugin over one connection, which is opened again for the next call when it was lost. */
+/** Calls a plugin over one connection. After the connection was lost, the next call opens it again. */
 export function unaryClient(options: UnaryClientOptions): UnaryClient {
   let channel: GrpcChannel | undefined;
   let connecting: Promise<GrpcChannel> | undefined;

@@ -19,11 +19,11 @@ const statusNames = [
   ...["Internal", "Unavailable", "DataLoss", "Unauthenticated"],
 ];
 
-/** The name of a failure's status. `Unknown` for anything but a failed call, and for codes that gRPC does not have. */
+/** The name of the status of a failed call. `Unknown` for other errors, and for codes that gRPC does not have. */
 export const grpcStatusName = (error: unknown): string =>
   (error instanceof GrpcError ? statusNames[error.code] : undefined) ?? "Unknown";
 
-/** A failed call: the server reported a failure, or it cannot be reached. */
+/** A failed call: the server reported a failure, or could not be reached. */
 export class GrpcError extends Error {
   override readonly name: string = "GrpcError";
   /** A gRPC status code. */
@@ -42,11 +42,11 @@ export class GrpcError extends Error {
 }
 
 /**
- * An answer arrives, but has more bytes or takes more time than is allowed. The connection works: ask for less.
+ * An answer arrives, but has more bytes or takes more time than allowed. The connection works, so the caller can ask for less.
  */
 export class AnswerTooLong extends GrpcError {}
 
-/** The server can't be reached, or went away. */
+/** The error of a server that can't be reached, or that has ended the connection. */
 export const unavailable = (
   message: string,
   options: { readonly mayHaveRun: boolean; readonly cause?: unknown },

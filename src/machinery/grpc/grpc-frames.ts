@@ -27,8 +27,7 @@ export class FrameReader {
   }
 
   /**
-   * Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed, and AnswerTooLong for one
-   * that is too long.
+   * Returns the messages that a chunk completes. Throws GrpcError for a compressed frame, and AnswerTooLong for a frame that is too long.
    */
   push(chunk: Buffer): Buffer[] {
     this.#received.add(chunk);

@@ -5,8 +5,8 @@ import type { Pkcs11Key } from "./pkcs11-key.ts";
 import { parsePkcs11Uri } from "./pkcs11-uri.ts";
 
 /**
- * The key in a token whose public key is known, such as a CA's. The token is asked at the first signature: until then it
- * may be away. Throws an Error with the reason for a URI that can't be used.
+ * The key in a token whose public key is known, such as the key of a CA. The token is used at the first signature, and may be missing until
+ * then. Throws an Error with the reason for a URI that can't be used.
  */
 export function keyInToken(uri: string, publicKey: PublicKeyInfo): SigningKey {
   parsePkcs11Uri(uri);

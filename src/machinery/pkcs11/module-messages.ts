@@ -1,7 +1,7 @@
 /**
- * The messages that p11-kit has for the functions of PKCS #11 (p11-kit's `rpc-message.c`, protocol version 0, which every
- * version speaks). A message is the number of the function, the types of its values, and the values; numbers are
- * big-endian. Each function below has these three from p11-kit's table.
+ * The messages of p11-kit for the functions of PKCS #11 (p11-kit's `rpc-message.c`, protocol version 0, which every version of p11-kit
+ * speaks). A message is the number of the function, the types of its values, and the values; numbers are big-endian. Each function below
+ * has its name, its number and its types from p11-kit's table.
  */
 export interface ModuleFunction {
   readonly name: string;
@@ -26,17 +26,17 @@ export const functions = {
   sign: define("C_Sign", { number: 43, request: "uayfy", answer: "ay" }),
 } as const satisfies Readonly<Record<string, ModuleFunction>>;
 
-/** In place of the function's number: the function failed, and the value is why. */
+/** In place of the function's number, it says that the function failed. The value is the reason. */
 const errorNumber = 0;
 const errorAnswer = "u";
 
-/** The other side does not keep to the protocol. */
+/** The p11-kit process broke the protocol. */
 export class ModuleProtocolError extends Error {}
 
 /** The token did not answer in time. */
 export class ModuleTimeout extends Error {}
 
-/** A function of the module failed: `CKR_…` of PKCS #11. */
+/** A function of the module failed, with a code `CKR_…` of PKCS #11. */
 export class ModuleError extends Error {
   override readonly name = "ModuleError";
   readonly code: number;
@@ -72,7 +72,7 @@ const nameOfCode = new Map<number, string>([
   [0x101, "CKR_USER_NOT_LOGGED_IN"],
 ]);
 
-/** How p11-kit reads a mechanism without parameters: since 0.25.6, and before. */
+/** The encoding of a mechanism without parameters: "bare" since p11-kit 0.25.6, "with array" before. */
 export type MechanismForm = "bare" | "with array";
 
 /** An attribute of an object: a number (class, type) or octets. */
@@ -83,7 +83,7 @@ export interface Attribute {
 
 /** Writes the values of a request, in the order of the function's types. */
 export class RequestWriter {
-  /** The function that it calls. */
+  /** The function that the request calls. */
   readonly called: ModuleFunction;
   readonly #parts: Buffer[] = [];
 
@@ -114,13 +114,13 @@ export class RequestWriter {
     return this;
   }
 
-  /** `fy`, `fu`: room for so many bytes or numbers in the answer. */
+  /** `fy`, `fu`: the maximum number of bytes or numbers in the answer. */
   room(count: number): this {
     this.#uint32(count);
     return this;
   }
 
-  /** `fA`: attributes that are asked for, each with room for so many bytes. */
+  /** `fA`: the types of the requested attributes, each with its maximum number of bytes. */
   attributeRoom(types: readonly number[], bytes: number): this {
     this.#uint32(types.length);
     for (const type of types) {
@@ -147,7 +147,7 @@ export class RequestWriter {
     return this;
   }
 
-  /** `M`: one without parameters, for which older versions of p11-kit write an empty array. */
+  /** `M`: a mechanism without parameters. Older versions of p11-kit expect an empty array of parameters. */
   mechanism(type: number, form: MechanismForm): this {
     this.#uint32(type);
     if (form === "with array") this.#uint32(0xffffffff);
@@ -170,7 +170,7 @@ export class RequestWriter {
   }
 }
 
-/** Reads the values of an answer. Throws ModuleProtocolError for what is too short, and ModuleError for a failure. */
+/** Reads the values of an answer. Throws ModuleProtocolError for an answer that is too short, and ModuleError for a failure. */
 export class AnswerReader {
   readonly #bytes: Buffer;
   #offset = 0;
@@ -183,14 +183,14 @@ export class AnswerReader {
     if (answered !== number || types !== answer) throw new ModuleProtocolError(`an answer to ${name} was expected`);
   }
 
-  /** `u`. Throws ModuleProtocolError for a larger number than JavaScript counts. */
+  /** `u`. Throws ModuleProtocolError for a number that is not a safe integer. */
   number(): number {
     const value = Number(this.#take(8).readBigUInt64BE());
     if (Number.isSafeInteger(value)) return value;
     throw new ModuleProtocolError("an answer has a number that is too large");
   }
 
-  /** `s`: without the spaces at its end. */
+  /** `s`: the text without the spaces at its end. */
   paddedText(): string {
     return this.#octets().toString("utf8").replace(/ +$/, "");
   }
@@ -214,7 +214,7 @@ export class AnswerReader {
     return this.#octets();
   }
 
-  /** `aA`, of attributes that are all octets but those in `numbers`. What the object does not have is left out. */
+  /** `aA`: the attributes with a type in `numbers` are numbers, the others are octets. Attributes that the object lacks are omitted. */
   attributes(numbers: ReadonlySet<number>): ReadonlyMap<number, Buffer | number> {
     const found = new Map<number, Buffer | number>();
     const count = this.#uint32();

@@ -7,12 +7,12 @@ import type { ModuleFunction, RequestWriter } from "./module-messages.ts";
 export interface ModuleProcessOptions {
   /** The absolute path of the vendor's library. */
   readonly modulePath: string;
-  /** For each call. After that the process is ended. */
+  /** The limit for each call. When a call exceeds it, the process is ended. */
   readonly timeoutMilliseconds: number;
 }
 
 const headerBytes = 12;
-/** No answer that is asked for is longer: a few attributes of a key. */
+/** Longer than any expected answer, such as a few attributes of a key. */
 const maximumAnswerBytes = 256 * 1024;
 const maximumErrorText = 300;
 const protocolVersion = 0;
@@ -29,7 +29,7 @@ export class ModuleProcess {
   #serial = 0;
   #waiting: { resolve(answer: Buffer): void; reject(error: Error): void } | undefined;
   #errorText = "";
-  /** The reason why it is closed. */
+  /** Why the process was ended. Undefined: it runs. */
   #failure: Error | undefined;
 
   constructor({ modulePath, timeoutMilliseconds }: ModuleProcessOptions) {
@@ -53,7 +53,7 @@ export class ModuleProcess {
       this.#fail(new Error(`p11-kit ended (${signal ?? `exit ${code}`})${said === "" ? "" : `: ${said}`}`));
     });
     this.#child.stdin.write(Buffer.of(protocolVersion));
-    // An idle token does not keep a command from ending.
+    // An idle token must not keep a command running.
     this.#child.unref();
     for (const pipe of [this.#child.stdin, this.#child.stdout, this.#child.stderr])
       if ("unref" in pipe && typeof pipe.unref === "function") pipe.unref();
@@ -64,8 +64,8 @@ export class ModuleProcess {
   }
 
   /**
-   * Calls a function. One call at a time. Rejects with ModuleError when the function fails, and with another Error when
-   * the process ended, does not keep to the protocol, or does not answer in time; after those it is closed.
+   * Calls a function. One call at a time. Rejects with ModuleError when the function fails. Rejects with another Error, and ends the
+   * process, when it has ended, breaks the protocol, or does not answer in time.
    */
   async call(request: RequestWriter): Promise<AnswerReader> {
     const { called } = request;
@@ -78,7 +78,7 @@ export class ModuleProcess {
     }
   }
 
-  /** Ends the process. A call that is under way rejects. */
+  /** Ends the process. A running call rejects. */
   close(): void {
     this.#fail(new Error("it was closed"));
   }

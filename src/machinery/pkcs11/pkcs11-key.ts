@@ -15,7 +15,7 @@ import { readPin, TokenSession, WrongPin } from "./token-session.ts";
 import type { SessionOptions } from "./token-session.ts";
 
 export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
-  /** A clock that is never set. */
+  /** A monotonic clock. */
   readonly monotonic?: Clock;
 }
 
@@ -24,20 +24,20 @@ interface KnownKeyOptions extends Pkcs11KeyOptions {
 }
 
 const defaultTimeoutMilliseconds = 5_000;
-/** After a failure, signatures fail at once for this long, so that not every request asks a token that is away. */
+/** After a failure, signatures fail at once for this time, so that not every request uses a token that is missing. */
 const pauseMilliseconds = 1_000;
-/** A session that is not used for this long is closed. The next signature opens another. */
+/** A session that is not used for this time is closed. The next signature opens a new session. */
 const idleMilliseconds = 5 * 60_000;
-/** Signatures that wait for their turn. */
+/** How many signatures may wait for their turn. */
 const maximumWaiting = 1_000;
-/** What has waited longer for its turn is not signed: the request that it is for is about to end. */
+/** A signature that has waited longer for its turn is not made, because its request is about to end. */
 const longestWaitMilliseconds = 30_000;
 /** RFC 8017 section 9.2: the DigestInfo of a SHA-256. */
 const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
 
 /**
- * A key in a token. There is one session for each key and process, opened when it is first needed and again after it was
- * lost. A signature is handed out only when the public key verifies it.
+ * A key in a token. Each key has one session in each process, which is opened when it is first needed, and again after it was lost. A
+ * signature is returned only if the public key verifies it.
  */
 export class Pkcs11Key implements SigningKey {
   readonly publicKey: PublicKeyInfo;
@@ -61,12 +61,12 @@ export class Pkcs11Key implements SigningKey {
     this.#verifier = importPublicKey(publicKey);
   }
 
-  /** A key whose public key is known, such as a CA's. The token is asked at the first signature. Throws an Error. */
+  /** A key whose public key is known, such as the key of a CA. The token is first used for the first signature. Throws an Error. */
   static of(uri: string, options: KnownKeyOptions): Pkcs11Key {
     return new Pkcs11Key(parsePkcs11Uri(uri), options);
   }
 
-  /** Takes the public key from the token. Rejects with an Error with the reason when that can't be. */
+  /** A key whose public key is read from the token. Rejects with an Error with the reason when the key can't be used. */
   static async open(text: string, options: Pkcs11KeyOptions = {}): Promise<Pkcs11Key> {
     const uri = parsePkcs11Uri(text);
     const session = await openSession(uri, options);
@@ -80,14 +80,14 @@ export class Pkcs11Key implements SigningKey {
     }
   }
 
-  /** Rejects with an Error with the reason unless the token makes a signature now. */
+  /** Makes a signature to check the key. Rejects with an Error with the reason when this fails. */
   static async probe(text: string, options: Pkcs11KeyOptions = {}): Promise<void> {
     const session = await openSession(parsePkcs11Uri(text), options);
     await session.sign(createHash("sha256").update("signet probes the key").digest()).finally(() => session.close());
   }
 
   sign(data: Uint8Array): Promise<Buffer> {
-    // One at a time tries a token that failed.
+    // After a failure, only one signature at a time tries the token again.
     if (this.#failed !== undefined && this.#waiting > 0) return Promise.reject(new KeyUnavailable(this.#failed.reason));
     if (this.#waiting >= maximumWaiting)
       return Promise.reject(new KeyUnavailable("too many signatures wait for the token"));
@@ -124,19 +124,21 @@ export class Pkcs11Key implements SigningKey {
       this.#failed = undefined;
       return signature;
     }
-    // Another session looks for the key again: this one goes on with what had its name before.
+    // A new session searches for the key again; this session would keep using the key that it found before.
     this.#session?.close();
     throw this.#unavailable("its signature is not one of the expected key: the token has another key of this name");
   }
 
-  /** Once more with a new session where the old one was lost: the token may have been taken out and put in again. */
+  /**
+   * Calls `use` with a session. If the open session fails, tries again with a new one: the token may have been removed and inserted again.
+   */
   async #inSession(use: (session: TokenSession) => Promise<Buffer>): Promise<Buffer> {
     if (this.#session?.isOpen === true) {
       try {
         return await use(this.#session);
       } catch (error) {
         this.#session.close();
-        // Another try would take as long.
+        // A second try would take as long.
         if (error instanceof ModuleTimeout) throw this.#unavailable(error.message);
       }
     }
@@ -165,12 +167,14 @@ export class Pkcs11Key implements SigningKey {
 }
 
 /**
- * Digests of the PINs that tokens have refused. All keys of the process know them: each key that tried the wrong PIN once more
- * would bring the token closer to being locked.
+ * Digests of the PINs that tokens have refused. All keys of the process share them, because each further try of a wrong PIN would bring the
+ * token closer to being locked.
  */
 const refusedPins = new Map<string, string>();
 
-/** Logs in with the PIN of the URI's file. Rejects with an Error with the reason, also for a PIN that the token has refused. */
+/**
+ * Opens a session with the PIN of the URI's file. Rejects with an Error with the reason, also for a PIN that the token has refused before.
+ */
 async function openSession(uri: Pkcs11Uri, options: Partial<SessionOptions>): Promise<TokenSession> {
   const { modulePath, token, serial, manufacturer, model, slotId, pinFile } = uri;
   const pin = pinFile === undefined ? undefined : readPin(pinFile);

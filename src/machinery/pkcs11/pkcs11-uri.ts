@@ -1,12 +1,12 @@
-/** Where a key is, as a `pkcs11:` URI says (RFC 7512). All parts that are given must match. */
+/** The parts of a `pkcs11:` URI (RFC 7512), which names a key in a token. All given parts must match. */
 export interface Pkcs11Uri {
-  /** The label of the token, and others of its properties. */
+  /** The label of the token, and other properties of the token. */
   readonly token: string | undefined;
   readonly serial: string | undefined;
   readonly manufacturer: string | undefined;
   readonly model: string | undefined;
   readonly slotId: number | undefined;
-  /** The label and the id of the key (CKA_LABEL, CKA_ID). At least one is there. */
+  /** The label and the id of the key (CKA_LABEL, CKA_ID). At least one is given. */
   readonly object: string | undefined;
   readonly id: Buffer | undefined;
   /** The absolute path of the vendor's library. */
@@ -21,10 +21,10 @@ const maximumUriCharacters = 4096;
 /** Whether a setting names a key in a token, instead of a file. */
 export const isPkcs11Uri = (text: string): boolean => text.startsWith(scheme);
 
-/** Which key a URI names, for people: without the places of the library and of the PIN. */
+/** The key that a URI names, for messages: the URI without the paths of the library and of the PIN. */
 export const keyNameOfUri = (uri: string): string => uri.split("?", 1)[0] ?? "";
 
-/** Throws an Error with the reason for a URI that does not name exactly one key. The message never quotes a PIN. */
+/** Parses a URI. Throws an Error with the reason if it is malformed or names no key. The message never quotes a PIN. */
 export function parsePkcs11Uri(text: string): Pkcs11Uri {
   if (text.length > maximumUriCharacters)
     throw new Error(`a pkcs11: URI has at most ${maximumUriCharacters} characters`);
@@ -74,7 +74,7 @@ function pinFileOf(source: string | undefined): string | undefined {
   throw new Error("its pin-source is not the absolute path of a file");
 }
 
-/** `name=value` pairs. A name stands once; values are percent-encoded octets. */
+/** Parses `name=value` pairs. A name may occur once; values are percent-encoded octets. */
 function attributes(text: string, separator: ";" | "&"): ReadonlyMap<string, Buffer> {
   const found = new Map<string, Buffer>();
   for (const pair of text.split(separator).filter((one) => one !== "")) {

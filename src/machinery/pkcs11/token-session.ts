@@ -45,7 +45,7 @@ const maximumSignatureBytes = 2048;
 /** The token refused the PIN. Another try may lock it. */
 export class WrongPin extends Error {}
 
-/** The PIN may be right, but if it is not, this login locks the token: that is for a person to decide. */
+/** The token has one try left, so a login with a wrong PIN would lock it. Only a person may risk that. */
 class LastTry extends Error {
   constructor() {
     super(
@@ -57,7 +57,7 @@ class LastTry extends Error {
 
 export type SessionOptions = Omit<ModuleProcessOptions, "modulePath">;
 
-/** A session with a token, logged in, and the private key that a URI names. Calls are made one after the other. */
+/** A session with a token, and the private key that a URI names. The user is logged in if there is a PIN. Calls run one after the other. */
 export class TokenSession {
   readonly #module: ModuleProcess;
   readonly #session: number;
@@ -73,7 +73,7 @@ export class TokenSession {
     this.#isRsa = found.isRsa;
   }
 
-  /** Rejects with WrongPin, or an Error with the reason, for a token or a key that is not there. */
+  /** Opens a session, and finds the key. Rejects with WrongPin, or with an Error with the reason, for instance that the key is missing. */
   static async open(
     uri: Pkcs11Uri,
     { pin, ...options }: SessionOptions & { readonly pin: string | undefined },
@@ -105,7 +105,7 @@ export class TokenSession {
     this.#module.close();
   }
 
-  /** Signs octets as they are: PKCS #1 v1.5 padding for RSA; for EC r and s of the same length. */
+  /** Signs octets without hashing them. RSA: with PKCS #1 v1.5 padding. EC: the signature is r and s, with the same length. */
   async sign(octets: Uint8Array): Promise<Buffer> {
     await this.#begin();
     const signed = await this.#module.call(
@@ -114,7 +114,7 @@ export class TokenSession {
     return signed.byteArray();
   }
 
-  /** The public key, from the private key's attributes (RSA) or the public key beside it. */
+  /** The public key, from the attributes of the private key (RSA) or of the public key with the same name. */
   async publicKey(uri: Pkcs11Uri): Promise<PublicKeyInfo> {
     const module = this.#module;
     const session = this.#session;
@@ -139,7 +139,7 @@ export class TokenSession {
     try {
       await begin();
     } catch (error) {
-      // Since 0.25.6, p11-kit reads the array as the number of a key that does not exist. Older versions close on the bare form.
+      // Since 0.25.6, p11-kit reads the array as the number of a key, which does not exist. Older versions end when they get the bare form.
       if (!(error instanceof ModuleError) || this.#isFormKnown) throw error;
       this.#form = "bare";
       await begin();
@@ -148,7 +148,7 @@ export class TokenSession {
   }
 }
 
-/** Reads the PIN of a file that no other user may read. Throws an Error with the reason, which never quotes the file. */
+/** Reads the PIN from a file that no other user may read. Throws an Error with the reason, which never quotes the file's content. */
 export function readPin(file: string): string {
   let text: string | undefined;
   try {
@@ -228,7 +228,7 @@ async function findKey(
   return key;
 }
 
-/** Two of them at most. */
+/** Finds at most two objects of a class: a second one shows that the URI is ambiguous. */
 async function findObjects(
   module: ModuleProcess,
   { session, uri, wanted }: { readonly session: number; readonly uri: Pkcs11Uri; readonly wanted: number },

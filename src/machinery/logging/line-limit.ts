@@ -7,7 +7,7 @@ interface LineLimitOptions {
   readonly intervalMilliseconds: number;
 }
 
-/** Lets so many lines pass in an interval, and counts the others, so that they cannot fill the log. */
+/** Allows so many lines in an interval, and counts the others, so that they cannot fill the log. */
 export class LineLimit {
   readonly #options: LineLimitOptions;
   #intervalStart = -Infinity;
@@ -18,7 +18,7 @@ export class LineLimit {
     this.#options = options;
   }
 
-  /** How many lines were left out before this one. Undefined: leave this one out, too. */
+  /** Asks for one line. Returns the number of lines that were omitted since the last allowed one. Undefined: omit this line too. */
   take(): number | undefined {
     const { clock, lines, intervalMilliseconds } = this.#options;
     const now = clock.now();

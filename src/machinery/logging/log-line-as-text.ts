@@ -13,8 +13,8 @@ const levels: Readonly<Record<number, string>> = {
 const plainValue = /^[\w.:@/+*,-]+$/;
 
 /**
- * A JSON line of the log as a person reads it: time (UTC), level, message, then the fields. A stack is shown only for what
- * ends the process; everything else says in its message what to do.
+ * Formats a JSON line of the log for people: time (UTC), level, message, then the fields. A stack is shown only for an error that ends the
+ * process; all other messages say what to do.
  */
 export function logLineAsText(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>; // pino's own line
@@ -33,7 +33,7 @@ function valueText(name: string, value: unknown): string {
   return escaped(JSON.stringify(said) ?? "");
 }
 
-/** The message of an error as pino has written it. */
+/** The message of an error that pino has written. */
 const loggedMessageOf = (error: unknown): unknown => jsonFields(error)["message"] ?? error;
 
 function stackOf(error: unknown): string {
@@ -45,6 +45,6 @@ function stackOf(error: unknown): string {
     .join("");
 }
 
-/** Other people's text is in the values. */
+/** Escapes unprintable characters, because values may contain text from other sources. */
 const escaped = (text: string): string =>
   text.replace(unprintableCharacters, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);

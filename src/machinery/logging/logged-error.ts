@@ -1,22 +1,22 @@
 import { asError, errorCode, messageOf } from "../api/thrown-error.ts";
 
 interface LoggedError {
-  /** The name of its class. */
+  /** The name of the error's class. */
   readonly type: string;
-  /** With the messages of its causes that it does not repeat. */
+  /** The message, with those of its causes that it does not contain. */
   readonly message: string;
-  /** What the system or Node.js calls its error, such as `ENOENT`. */
+  /** The error code of the system or of Node.js, such as `ENOENT`. */
   readonly code?: string;
-  /** Only for a bug, which cannot be found without. */
+  /** Only for a bug, which is hard to find without the stack. */
   readonly stack?: string;
 }
 
 const mostCauses = 5;
 
-/** What a line of the log has of an error. A failure that the program expects has no stack: its message says what it is. */
+/** The parts of an error in a line of the log. An expected failure is logged without its stack, because its message explains it. */
 export const loggedError = (error: Error): LoggedError => (isBug(error) ? loggedBug(error) : withoutStack(error));
 
-/** The same of what was thrown where the program expects nothing: with its stack, whatever it is. */
+/** The same for an error that the program does not expect, always with its stack. */
 export function loggedBug(thrown: unknown): LoggedError {
   const error = asError(thrown);
   return { ...withoutStack(error), ...(error.stack !== undefined && { stack: error.stack }) };
@@ -42,7 +42,7 @@ function messages(error: Error): string[] {
   return said;
 }
 
-/** What the program throws on purpose is an Error of a class of its own, and what the system and OpenSSL refuse has a code. */
+/** Whether an error is a bug. Expected errors have a class of their own, or a code if they come from the system or OpenSSL. */
 const isBug = (error: Error): boolean =>
   error.constructor === Error ? errorCode(error) === "" : faultsOfCode.some((type) => error instanceof type);
 

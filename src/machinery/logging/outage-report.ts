@@ -3,24 +3,24 @@ import { messageOf } from "../api/thrown-error.ts";
 import { LineLimit } from "./line-limit.ts";
 
 export interface OutageReportOptions {
-  /** Called for the first failure, and for a later one with another reason. */
+  /** Called for the first failure, and for a later failure with another reason. */
   readonly onFailure: (reason: string) => void;
   /** Called for the first success after a failure. */
   readonly onRecovery: () => void;
 }
 
 const maximumReasonCharacters = 500;
-/** Reasons may have something new in each, such as the id of a request, and failures may come and go. */
+/** Limits the reports: each reason may be different, for instance with the id of a request, and failures may alternate with successes. */
 const failuresPerMinute = 10;
 
 /**
- * Reports once that something fails, again when the reason changes, and once that it works again. A failure beyond ten in a minute is not
- * reported, nor is its end.
+ * Reports an outage once, again when its reason changes, and once when it has ended. At most ten failures in a minute are reported. The end
+ * of an outage without a reported failure is not reported.
  */
 export class OutageReport {
   readonly #options: OutageReportOptions;
   #reason: string | undefined;
-  /** The last one of this outage that was reported. */
+  /** The last reported reason of this outage. */
   #reported: string | undefined;
   readonly #limit = new LineLimit({
     clock: monotonicClock,

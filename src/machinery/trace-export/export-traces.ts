@@ -28,9 +28,9 @@ const largestAnswerBytes = 1024 * 1024;
 const largestCertificatesBytes = 1024 * 1024;
 
 /**
- * Sends a trace of each request, of each run of a loop, and of the requests that these send to servers, to an OpenTelemetry
- * collector (OTLP over HTTP, as JSON). Nothing waits for it: spans that cannot be sent are lost. Returns a function that sends
- * what waits, and ends.
+ * Sends a trace of each request, of each run of a control loop, and of the requests that these send to servers, to an OpenTelemetry
+ * collector (OTLP over HTTP, as JSON). No request waits for the export: spans that cannot be sent are lost. Returns a function that sends
+ * the waiting spans and ends the export.
  */
 export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn">): () => Promise<void> {
   const { sampler } = settings;
@@ -38,7 +38,7 @@ export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn
   const add = (spans: readonly Span[]): void => {
     for (const span of spans) queue.add(JSON.stringify(span));
   };
-  /** The spans of activities that have not ended: their requests name them as parents. */
+  /** The spans of running activities, which are the parents of the spans of their requests. */
   const spans = new WeakMap<Activity, SpanContext>();
   const spanOf = (activity: Activity, parent: SpanContext | undefined): SpanContext => {
     const known = spans.get(activity) ?? newSpan(sampler, parent);
@@ -87,7 +87,7 @@ export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn
   };
 }
 
-/** Batches encoded spans, and posts each batch as one OTLP request. What cannot be sent is lost, and logged. */
+/** Collects encoded spans, and posts each batch as one OTLP request. A batch that cannot be sent is lost, which is logged. */
 function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): EventQueue {
   const { resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
   const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
@@ -122,8 +122,8 @@ function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): Event
 }
 
 /**
- * Posts one body at a time, over HTTPS through the proxy of the environment. Rejects with an Error when the collector has not taken
- * it. A request that is under way does not keep the process alive.
+ * Posts one body at a time; HTTPS goes through the proxy of the environment. Rejects with an Error when the collector has not accepted the
+ * body. A running request does not keep the process alive.
  */
 function sender(
   { url, headers, certificateFile, timeoutMilliseconds }: TraceExportSettings,

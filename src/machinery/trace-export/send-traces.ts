@@ -2,13 +2,13 @@ import type { Log } from "../logging/log.ts";
 
 export interface SendTracesOptions {
   readonly log: Pick<Log, "warn">;
-  /** Sent as `service.version`, and as `service.name` unless the environment names another. */
+  /** Sent as `service.version`, and as `service.name` unless the environment sets another name. */
   readonly service: { readonly name: string; readonly version: string };
 }
 
 /**
- * Sends this process's traces to the collector that OpenTelemetry's environment variables name. Without one, nothing is
- * loaded. Throws UsageError for variables that cannot be used.
+ * Sends this process's traces to the collector that OpenTelemetry's environment variables name. If they name no collector, no code for the
+ * export is loaded. Throws UsageError for variables that cannot be used.
  */
 export async function sendTraces({ log, service }: SendTracesOptions): Promise<void> {
   const { env } = process;

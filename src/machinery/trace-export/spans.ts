@@ -11,7 +11,7 @@ export interface SpanContext {
   readonly isSampled: boolean;
 }
 
-/** Parses the header `traceparent` (W3C Trace Context, section 3.2). Undefined for one that is malformed. */
+/** Parses the header `traceparent` (W3C Trace Context, section 3.2). Undefined for a missing or malformed header. */
 export function parentSpanOf(traceparent: string | undefined): SpanContext | undefined {
   const [, version, traceId = "", spanId = "", flags = "", rest] =
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(traceparent ?? "") ?? [];
@@ -23,10 +23,10 @@ export function parentSpanOf(traceparent: string | undefined): SpanContext | und
 export const traceparentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 
-/** A new span below a parent, or in a trace of its own. */
+/** Creates a span below a parent, or in a new trace. */
 export function newSpan({ ratio, followsParent }: Sampler, parent: SpanContext | undefined): SpanContext {
   const traceId = parent?.traceId ?? newId(16);
-  // Every server decides the same about one trace.
+  // By the trace id, so that every server makes the same decision about one trace.
   const isSampled =
     followsParent && parent !== undefined ? parent.isSampled : Number.parseInt(traceId.slice(-8), 16) / 2 ** 32 < ratio;
   return { traceId, spanId: newId(8), isSampled };
@@ -58,7 +58,7 @@ interface Placed {
   readonly endedAt: number;
 }
 
-/** A request, and its steps below it. */
+/** The span of a request, and below it the spans of its steps. */
 export function requestSpans(
   request: TracedRequest,
   { context: { traceId, spanId }, parent, endedAt }: Placed,
@@ -101,7 +101,7 @@ export function requestSpans(
   return [root, ...children];
 }
 
-/** One look of a loop at one object. */
+/** The span of one reconciliation of a control loop. */
 export const loopSpan = (
   { controller, key, outcome, error, microseconds }: TracedReconcile,
   { context: { traceId, spanId }, endedAt }: Omit<Placed, "parent">,
@@ -115,7 +115,7 @@ export const loopSpan = (
   status: error === undefined ? {} : { code: 2 },
 });
 
-/** A request to a server, until its answer began. */
+/** The span of a request to a server, until its answer began. */
 export const clientSpan = (
   { method, path, startedAt, result, error }: TracedClientRequest,
   { context: { traceId, spanId }, parent, endedAt }: Placed,
@@ -135,13 +135,13 @@ export const clientSpan = (
   status: result === undefined || result.status >= 400 ? { code: 2 } : {},
 });
 
-/** The times of a span, as texts: a number cannot hold the nanoseconds since the epoch. Takes microseconds since the epoch. */
+/** The times of a span, from microseconds since the epoch. They are texts, because a number cannot hold nanoseconds since the epoch. */
 const times = (begin: number, end: number): Pick<Span, "startTimeUnixNano" | "endTimeUnixNano"> => ({
   startTimeUnixNano: `${Math.round(begin)}000`,
   endTimeUnixNano: `${Math.round(end)}000`,
 });
 
-/** In OTLP's JSON. Undefined ones are left out. */
+/** Attributes in OTLP's JSON. Undefined values are omitted. */
 export const attributes = (values: Readonly<Record<string, string | number | undefined>>): object[] =>
   Object.entries(values).flatMap(([key, value]) =>
     value === undefined

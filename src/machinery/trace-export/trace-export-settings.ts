@@ -1,9 +1,9 @@
 import { percentDecoded } from "../api/percent-decoded.ts";
 import { UsageError } from "../command-line/flag.ts";
 
-/** What OpenTelemetry's standard environment variables say. */
+/** The settings from OpenTelemetry's standard environment variables. */
 export interface TraceExportSettings {
-  /** Where spans go: the whole URL. */
+  /** The complete URL to which spans are posted. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** PEM file of the CAs of the collector. */
@@ -21,15 +21,15 @@ export interface TraceExportSettings {
 export interface Sampler {
   /** The share of new traces that is exported, from 0 to 1. */
   readonly ratio: number;
-  /** Whether the caller's decision counts where its request has one. */
+  /** Whether the decision of the caller counts, if its request contains one. */
   readonly followsParent: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Undefined when no collector is named, or tracing is switched off. `service` is this program, if the environment does not call it
- * otherwise. Throws UsageError for a value that cannot be used.
+ * Reads the settings. Undefined when no collector is named, or tracing is switched off. `service` is this program, unless the environment
+ * sets another name. Throws UsageError for a value that cannot be used.
  */
 export function traceExportSettings(
   environment: Environment,
@@ -70,7 +70,7 @@ export function traceExportSettings(
   };
 }
 
-/** A URL for traces is used as it is; the general one is the base of /v1/traces. */
+/** The URL for traces, which is used unchanged, or else the general URL with /v1/traces appended. */
 function urlOf(traces: string | undefined, base: string | undefined): URL | undefined {
   const [name, text] =
     traces === undefined
@@ -82,7 +82,7 @@ function urlOf(traces: string | undefined, base: string | undefined): URL | unde
   throw new UsageError(`${name}: it is not a URL that begins with http:// or https://`);
 }
 
-/** `key=value,key=value`, percent-encoded. Other texts between the commas are left out, as the specification says. */
+/** Parses `key=value,key=value`, percent-encoded. Other texts between the commas are ignored, as the specification says. */
 function pairsOf(text = ""): Record<string, string> {
   const pairs = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair));
   return Object.fromEntries(

@@ -3,16 +3,16 @@ import { messageOf } from "../api/thrown-error.ts";
 import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 
-/** One look of a loop at one key, as subscribers of `signet:loop` get it. */
+/** One reconciliation of a key by a control loop, as subscribers of `signet:loop` get it. */
 export interface TracedReconcile {
   readonly controller: string;
   readonly key: string;
-  /** What the loop did, or why it did nothing, or that it failed. For people. */
+  /** A text for people: what the loop did, why it did nothing, or that it failed. */
   readonly outcome: string;
-  /** What the run threw: it is tried again. Absent: it did not fail. */
+  /** The error that the run threw; the key will be tried again. Absent: the run did not fail. */
   readonly error?: unknown;
   readonly microseconds: number;
-  /** This run. The client requests that it sent refer to it too. */
+  /** This run. The client requests that it sent have the same activity. */
   readonly activity: Activity;
 }
 

@@ -4,7 +4,7 @@ import { shortened } from "../api/format-value.ts";
 import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 
-/** The steps of a request, in the order in which they usually run. A write that is tried again repeats some. */
+/** The steps of a request, in their usual order. A write that is tried again repeats some steps. */
 export type StepName =
   | "parse"
   | "authenticate"
@@ -27,36 +27,36 @@ export interface RequestStep {
   readonly step: StepName;
   /** What the step decided and why, in a few words; "" when it had nothing to decide. */
   readonly decided: string;
-  /** Until the next step began. */
+  /** The time until the next step began. */
   readonly microseconds: number;
 }
 
 /**
- * One answered request, as subscribers of `signet:request` get it. It holds no other header, no body, no credential, and only the
- * query parameters of the API. A watch is answered when its stream begins.
+ * One answered request, as subscribers of `signet:request` get it. It contains no other header, no body, no credential, and of the query
+ * only the parameters of the API. A watch counts as answered when its stream begins.
  */
 export interface TracedRequest {
-  /** Finds the request in the audit log. */
+  /** The id of the request in the audit log. */
   readonly auditId: string;
   readonly method: string;
   readonly uri: string;
   /** The authenticated user; undefined when authentication failed. */
   readonly user: string | undefined;
   readonly status: number;
-  /** The caller's trace, as its header says (W3C Trace Context). Not parsed. */
+  /** The `traceparent` header of the caller (W3C Trace Context). Not parsed. */
   readonly traceparent: string | undefined;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
-  /** This trace. Client requests that were sent while it ran refer to it too. */
+  /** This trace. Client requests that were sent while it ran have the same activity. */
   readonly activity: Activity;
-  /** A subscriber that exports the request sets it: the id of its trace, for exemplars. */
+  /** The id of the exported trace, for exemplars. A subscriber that exports the request sets it. */
   exportedAs?: string;
 }
 
 /** Publishes one TracedRequest for each request. Without a subscriber nothing is measured or created. */
 export const requestChannel = channel("signet:request");
 
-/** A deletion of a whole collection has thousands: those after this many count as one. */
+/** A deletion of a collection has thousands of steps: the steps after this many count as one. */
 const maximumSteps = 64;
 const maximumFields = 8;
 /** The longest text of what one step decided. */
@@ -69,9 +69,9 @@ export function currentTrace(): RequestTrace | undefined {
   return activity instanceof RequestTrace ? activity : undefined;
 }
 
-/** What is known of the way of one request so far. */
+/** The steps of one request so far, with their decisions and times. */
 export class RequestTrace {
-  /** The caller's. */
+  /** The `traceparent` header of the caller. */
   readonly traceparent: string | undefined;
   readonly #startedAt = performance.now();
   readonly #steps: { readonly step: StepName; readonly startedAt: number; decided: string }[] = [];
@@ -92,25 +92,25 @@ export class RequestTrace {
     this.#steps.push({ step, startedAt: performance.now(), decided: "" });
   }
 
-  /** Says what the current step decided, in place of what it said before. Never a secret. */
+  /** Sets the decision of the current step, in place of an earlier one. Never pass a secret. */
   decided(text: string): void {
     const current = this.#steps.at(-1);
     if (current !== undefined && !this.#isPublished) current.decided = shortened(text, maximumCharacters);
   }
 
-  /** Adds to what the current step decided. */
+  /** Adds a text to the decision of the current step. */
   note(text: string): void {
     const before = this.#steps.at(-1)?.decided ?? "";
     this.decided(before === "" ? text : `${shortened(before, maximumCharacters / 4)}; ${text}`);
   }
 
-  /** The current step ended the request. The error's message is left out: it may quote what was sent. */
+  /** Notes that the current step refused the request. The error's message is omitted, because it may quote the request. */
   refused({ code, reason, details }: ApiError): void {
     const fields = (details?.causes ?? []).flatMap(({ field }) => field ?? []).slice(0, maximumFields);
     this.note(`refused: ${code} ${reason ?? ""}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`.trimEnd());
   }
 
-  /** Returns the id of the trace that a subscriber has made of it. */
+  /** Publishes the trace. Returns the id of the trace that a subscriber has exported. */
   publish(answered: Omit<TracedRequest, "microseconds" | "steps" | "activity" | "traceparent">): string | undefined {
     this.#isPublished = true;
     const endedAt = performance.now();

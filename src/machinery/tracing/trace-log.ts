@@ -3,7 +3,7 @@ import type { TracedReconcile } from "./loop-trace.ts";
 import { requestChannel } from "./request-trace.ts";
 import type { TracedRequest, RequestStep } from "./request-trace.ts";
 
-/** The part of pino's logger that is used. */
+/** The used part of pino's logger. */
 export interface TraceLog {
   isLevelEnabled(level: string): boolean;
   debug(fields: object, message: string): void;

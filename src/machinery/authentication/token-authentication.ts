@@ -42,7 +42,7 @@ type TokenReviewResult =
   | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly isAuthenticated: false; readonly error: string };
 
-/** Finds the user of a token. No audiences mean those of this API. The token is not trimmed or decoded first. */
+/** Finds the user of a token. Default for no audiences: the audiences of this API. The token is not trimmed or decoded first. */
 export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
 
 /**

@@ -60,7 +60,7 @@ export interface ChainOptions {
   readonly mutatingQueue: FairQueue;
   /** Limits the number of open watches, except for `system:masters` and this process. */
   readonly watches: WatchBound;
-  /** Returns whom the request acts as: the sender, or the user that the impersonation headers name. */
+  /** Returns the acting user: the sender, or the user that the impersonation headers name. */
   impersonate(request: HttpRequest, sender: RequestSender): MaybePromise<RequestActor>;
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
@@ -75,7 +75,7 @@ export interface ChainOptions {
   readonly log: Pick<Log, "error">;
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
   readonly onAnswered: (answered: AnsweredRequest) => void;
-  /** Called when the body of a watch starts. Returns what to call when it has ended. */
+  /** Called when the body of a watch starts. Returns the function to call when it has ended. */
   readonly onStreamStarted: (user: UserInfo, end: () => void) => () => void;
   readonly audit: RequestAudit | undefined;
 }

@@ -111,7 +111,7 @@ export function requestInfo({
   return { kind: "resource", verb: verb === "delete" && name === "" ? "deletecollection" : verb, ...target };
 }
 
-/** Whether a request is for the API: for its objects, or for the list of what it serves. */
+/** Whether a request is for the API: for its objects, or for its discovery documents. */
 export const isForApi = (info: ParsedRequestInfo): boolean =>
   info.kind !== "path" || /^\/*apis?(?:\/|$)/.test(info.path);
 

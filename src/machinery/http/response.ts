@@ -46,7 +46,7 @@ export function errorResponse(error: ApiError, request: HttpRequest): HttpRespon
   try {
     return statusResponse(error, request);
   } catch {
-    // Even if this error cannot be encoded, tell the client that there was one.
+    // If the error cannot be encoded, the client must still learn that the request failed.
     return {
       status: 500,
       headers: { "content-type": contentTypes.json },

@@ -17,7 +17,7 @@ export function withSelectedName(info: ParsedRequestInfo, query: string): Parsed
   return name === undefined ? info : { ...info, name };
 }
 
-/** The name that all selected objects have. Undefined when they may have several, or one that no path can have. */
+/** The name that all selected objects have. Undefined when they may have several names, or a name that no path can contain. */
 export function selectedName(selector: FieldSelector): string | undefined {
   const name = requiredFieldValue(selector, "metadata.name");
   return name !== undefined && canStandInPath(name) ? name : undefined;

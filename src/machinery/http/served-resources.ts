@@ -11,7 +11,7 @@ export type ResourceTarget = Omit<ResourceRequestInfo, "kind" | "verb" | "path">
 const itemVerbs: ReadonlySet<Verb> = new Set(["get", "update", "patch", "delete"]);
 const everyVerb: readonly Verb[] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The served resources and their verbs: all that routing needs to know before anyone reads the body. */
+/** The served resources and their verbs: all that routing needs before the body is read. */
 export class ServedResources {
   /** The resources by group, then version, then plural. */
   readonly #resources = new Map<string, Map<string, Map<string, ServedResource>>>();

@@ -28,7 +28,7 @@ export class Warnings {
 
 /** Appends sentences to an answer's Warning headers: after the existing ones, without duplicates, as many as fit. */
 export function addWarnings(response: HttpResponse, texts: readonly string[] | ReadonlySet<string>): void {
-  // Almost no request has warnings: the others do no work here.
+  // Almost no request has warnings: without them, nothing else is done here.
   if (("size" in texts ? texts.size : texts.length) === 0) return;
   const values = new Set([response.headers["warning"] ?? []].flat());
   const countBefore = values.size;

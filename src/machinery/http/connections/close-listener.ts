@@ -72,7 +72,7 @@ export async function closeListener(
   server.close(); // ends the timers of the HTTP server
 }
 
-/** The ends of the connections whose clients wait for an answer, have not taken it, or may still read it. */
+/** The ends of the connections whose clients wait for an answer, have not received all of it, or may still read it from their kernel. */
 function busyEnds({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
   const busy = [...connections.values()].filter(({ isBusy }) => isBusy);
   const reading = [...sessions.values()].filter(

@@ -47,7 +47,7 @@ export interface RequestBodyReader {
 
 const noHeaders: Headers = {};
 
-/** Discards the bytes of a stream whose client left before it began. */
+/** Discards the bytes of a stream whose client disconnected before the stream began. */
 const discardingSink: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 
 /** URLSearchParams takes away a `?` at the start of a query. In Go, it belongs to the name of the first parameter. */

@@ -45,7 +45,10 @@ export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly handshakeSeconds: number;
   /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;
-  /** How many bytes of large answers and streams may wait for clients to read them. Above it, those that were not read for longest end. */
+  /**
+   * The limit for the bytes of large answers and streams that clients have not read yet. Beyond it, the answers and streams end that were
+   * not read for the longest time.
+   */
   readonly unsentBytes: number;
 }
 
@@ -104,8 +107,8 @@ export interface Listener {
   /** New connections use this certificate. Open connections keep theirs. */
   setCertificate(certificate: ServingCertificate): void;
   /**
-   * Stops accepting connections, ends watches, waits for running requests up to the grace period, then closes what is
-   * left. Every request that a client can have sent is answered, or refused in a way that says that it was not processed.
+   * Stops accepting connections, ends watches, waits for running requests up to the grace period, then closes the remaining connections.
+   * Every request that a client can have sent is answered, or refused in a way that says that it was not processed.
    */
   close(options: { readonly graceMilliseconds: number }): Promise<void>;
   /** The number of open watches. */
@@ -282,7 +285,7 @@ function boundConnections({ server, room, log, handshakes }: ListenerParts): voi
   });
 }
 
-/** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
+/** Serves connections after their handshake: HTTP/2 itself, and all others through Node.js, which parses HTTP/1.1. */
 function serveBothProtocols(parts: ListenerParts): void {
   const { server, context, limits, sessions, connections, served, handshakes, shares, tooManyWait } = parts;
   const nowSeconds = (): number => context.tick.seconds;

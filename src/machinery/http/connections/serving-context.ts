@@ -9,7 +9,7 @@ export interface ServingCertificate {
   readonly key: string;
 }
 
-/** What a listener offers in a TLS handshake. */
+/** The TLS versions, ciphers and groups that a listener offers in a handshake. */
 export interface TlsProtocol {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's names, also of TLS 1.3, separated by colons. The first one that the client supports is used. Default: the runtime's. */
@@ -18,10 +18,10 @@ export interface TlsProtocol {
   readonly ecdhCurve?: string;
 }
 
-/** What a listener speaks after the handshake, best first (RFC 7301). */
+/** The protocols that a listener offers after the handshake, best first (RFC 7301). */
 export const alpnProtocols: string[] = ["h2", "http/1.1"];
 
-/** The options of every context that a listener uses: its certificate's, and those for server names. */
+/** The options of every TLS context of a listener: of its default context, and of the contexts for server names. */
 export const servingContextOptions = (
   { cert, key }: ServingCertificate,
   protocol: TlsProtocol,

@@ -19,5 +19,5 @@ export function splitExemplar(line: string): readonly [sample: string, exemplar:
   return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at)];
 }
 
-/** Prometheus' own format knows no exemplars. */
+/** Removes the exemplars, which Prometheus' own format does not have. */
 export const withoutExemplars = (text: string): string => (text.includes(" # {") ? text.replaceAll(all, "") : text);

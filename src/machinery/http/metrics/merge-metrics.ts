@@ -1,7 +1,7 @@
 import { atOnce } from "../../api/at-once.ts";
 import { splitExemplar } from "./exemplar.ts";
 
-/** How the values of one series in several processes become one. */
+/** How the values of a series in several processes are combined. */
 export type Aggregator = "sum" | "max" | "min";
 
 interface Family {
@@ -18,7 +18,7 @@ type AggregatorOf = (name: string) => Aggregator;
 
 const sum: AggregatorOf = () => "sum";
 
-/** Makes one text in Prometheus' format of the texts of the processes of one server. Default: all values are added up. */
+/** Merges the metrics of the processes of one server, which are texts in Prometheus' format. Default: all values are added up. */
 export const mergeMetrics = (texts: readonly string[], aggregatorOf: AggregatorOf = sum): string =>
   atOnce(mergeMetricsInSteps(texts, { aggregatorOf, isWanted: undefined }));
 

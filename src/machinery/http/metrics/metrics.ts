@@ -22,7 +22,7 @@ const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** Upstream's bounds in seconds, because rules about service levels name single bounds. */
 const objectiveBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** The runtime's metrics of which the largest counts: they are the same in each process, or grow with a problem. */
+/** The runtime's metrics of which the largest value is shown: they are the same in each process, or grow with a problem. */
 const largestOfRuntime = /^(?:nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 
 /** Counts requests with the same labels in plain numbers. prom-client reads them only on a scrape. */
@@ -51,7 +51,7 @@ export interface AuditCounts {
   readonly events: number;
   /** Requests by the level that the policy gives them. */
   readonly requests: ReadonlyMap<string, number>;
-  /** Lost events, by where they were to go. */
+  /** Lost events, by their destination. */
   readonly lost: readonly { readonly plugin: string; readonly events: number }[];
   /** Requests that were refused because they could not be recorded. */
   readonly rejected: number;
@@ -63,7 +63,7 @@ export type ExchangeMetrics = (own: string) => Promise<readonly string[]>;
 export interface MetricsOptions {
   /** The registry may have metrics already, and more can be added. */
   readonly registry: Registry;
-  /** Tells the other processes of this server its metrics, and asks for theirs. Default: there are none. */
+  /** Sends this process's metrics to the other processes of this server, and gets theirs. Undefined: there are no other processes. */
   readonly others: ExchangeMetrics | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   /** The requests that were refused so far with 429, by kind. */
@@ -169,8 +169,8 @@ export class Metrics {
   }
 
   /**
-   * Answers with the metrics of all processes of this server together, or with those whose names are wanted. Only OpenMetrics has
-   * exemplars.
+   * Answers with the metrics of all processes of this server together, or only with those whose names `isWanted` accepts. Only OpenMetrics
+   * has exemplars.
    */
   async scrape(
     { headers, connection }: Pick<HttpRequest, "headers" | "connection">,
@@ -192,7 +192,7 @@ export class Metrics {
     return typedText(withoutExemplars(text), this.#registry.contentType);
   }
 
-  /** All processes of a server have the same metrics, so this process knows how to aggregate those of the others. */
+  /** How to aggregate a metric. All processes of a server have the same metrics, so the registry of this process has the answer. */
   #aggregatorOf(name: string): Aggregator {
     if (largestOfRuntime.test(name)) return "max";
     const metric: object | undefined = this.#registry.getSingleMetric(name);

@@ -12,8 +12,8 @@ export function prefersOpenMetrics(accept: string): boolean {
 }
 
 /**
- * Writes metrics of Prometheus' text format, with exemplars, in that of OpenMetrics 1.0. Samples keep their names. A counter
- * whose name lacks `_total`, which OpenMetrics demands, has the type `unknown`.
+ * Converts metrics with exemplars from Prometheus' text format to the format of OpenMetrics 1.0. Samples keep their names. A counter whose
+ * name lacks `_total`, which OpenMetrics demands, gets the type `unknown`.
  */
 export function openMetricsText(text: string): string {
   const lines: string[] = [];

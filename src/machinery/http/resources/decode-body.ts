@@ -96,7 +96,7 @@ interface SentType {
   readonly version: string;
 }
 
-/** The kind and version in a body. Parts that are left out count as expected. */
+/** The kind and version in a body. Missing parts are replaced by the expected ones. */
 function sentType(
   { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
   expected: ExpectedKind,
@@ -142,7 +142,7 @@ function parseBody(
     refuseContent: (fault, type) => cannotBeHandled(fault, { sent: sentType(type, expected), expected }),
   });
   const type = typeOf(value, unrecognized);
-  // In protobuf, upstream treats an apiVersion that it can't read as one that is left out.
+  // In protobuf, upstream treats an apiVersion that it can't read as missing.
   if (!isReadable(type.apiVersion) && body.format !== "protobuf") {
     throw unrecognized(`unexpected GroupVersion string: ${type.apiVersion}`);
   }

@@ -3,7 +3,7 @@ import { noBytes } from "../../api/no-bytes.ts";
 
 /** How long the frames of all watches together may keep requests and timers waiting. */
 const turnMilliseconds = 1;
-/** The clock is read after each so many queues, because a write to a stream takes only microseconds. */
+/** The clock is read once for so many queues, because a write to a stream takes only microseconds. */
 const queuesPerClockRead = 16;
 /** Frames are joined up to this size. */
 const maximumJoinedBytes = 64 * 1024;

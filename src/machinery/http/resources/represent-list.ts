@@ -111,7 +111,7 @@ interface Reader {
  */
 const lists = new FairQueue({ concurrency: 4, queueLength: Number.MAX_SAFE_INTEGER });
 
-/** Waits until the list is one of those that are made at a time, and makes its body. */
+/** Waits until fewer than four lists are being made, then makes the body of the list. */
 async function queuedBody(parts: BodyParts, reader: Reader): Promise<Buffer> {
   const path = sharePath(reader.user);
   await lists.enter(path);

@@ -65,7 +65,7 @@ type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings" | "au
   readonly isDryRun: boolean;
 };
 
-/** The name of the field manager that owns what a write sets: the given one, or else the program in the User-Agent header. */
+/** The name of the field manager that owns the fields of a write: the given one, or else the program in the User-Agent header. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {
   const userAgent = firstSent(request.headers, "user-agent") ?? "";
   // Node reads headers as Latin-1, and clients send UTF-8.

@@ -37,14 +37,14 @@ export class WatchOutput {
     this.#isInitial = false;
   }
 
-  /** Sends what waits, then ends the stream of the response. */
+  /** Sends the waiting frames, then ends the stream of the response. */
   end(): void {
     if (this.#isEnded) return;
     this.close();
     this.#sink.end();
   }
 
-  /** Sends what waits. The stream of the response has ended already, or ends now. */
+  /** Sends the waiting frames. The stream of the response has ended already, or the caller ends it. */
   close(): void {
     this.#isEnded = true;
     this.#queue.flush();

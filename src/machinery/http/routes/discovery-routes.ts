@@ -151,7 +151,7 @@ function namesOf(definition: Definition): {
 
 interface DiscoveredSubresource {
   readonly name: string;
-  /** Group and version are empty where they are those of the document (upstream: `ConvertGroupVersionIntoToDiscovery`). */
+  /** Group and version are empty if they are the same as the document's (upstream: `ConvertGroupVersionIntoToDiscovery`). */
   readonly responseKind: GroupVersionKind;
   readonly verbs: readonly string[];
 }
@@ -170,7 +170,7 @@ function subresourcesOf(definition: Definition): DiscoveredSubresource[] {
 
 const ownResponseKind = (kind: string): GroupVersionKind => ({ group: "", version: "", kind });
 
-/** Upstream's hash of what a kind is stored as: the first 8 bytes of SHA-256. */
+/** Upstream's hash of a kind's storage version: the first 8 bytes of SHA-256. */
 function storageVersionHash(definition: Definition): string {
   const { group, version } = storedAs(definition);
   const hash = createHash("sha256").update(`${group}/${version}/${definition.kind}`);

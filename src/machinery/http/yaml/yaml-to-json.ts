@@ -38,7 +38,7 @@ const mergedMemberLength = 128;
  */
 export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(withLineFeeds(text))));
 
-/** The same for the text of a request that is not JSON (`isJson`). A long text is converted in turns, between which others run. */
+/** The same for the text of a request that is not JSON (`isJson`). A long text is converted in turns, between which other requests run. */
 export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(withLineFeeds(text)));
 
 /** Replaces the line breaks of YAML 1.1 that the library does not read as line breaks. */
@@ -90,7 +90,7 @@ function* parseDocument(text: string, lineCounter: LineCounter): Generator<undef
 /** The library's fault of text that it reads after a document. */
 const codeOfMoreText = "UNEXPECTED_TOKEN";
 
-/** Where a document ends. Upstream reads no further: what follows a flow collection, `...` or `---` may be anything. */
+/** The index at which a document ends. Upstream reads no further: any text may follow a flow collection, `...` or `---`. */
 function endOf({ contents }: Document.Parsed, text: string): number {
   if ((isMap(contents) || isSeq(contents)) && contents.flow === true) return contents.range[1];
   const marker = /^(?:\.\.\.|---)(?=\s|$)/gm;

@@ -9,7 +9,7 @@ import type { Http1Head } from "./http1-head.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
 import type { TlsConnection } from "../tls-connection.ts";
 
-/** A body of up to so many times the limit is read and dropped: some clients read no answer before they have sent all of it. */
+/** A body of up to so many times the limit is read and dropped: some clients read no answer before they have sent the whole body. */
 const droppedBodies = 4;
 
 export interface Http1Request {

@@ -15,11 +15,11 @@ type SentHead = Pick<IncomingMessage, "method" | "url" | "rawHeaders" | "httpVer
 const absoluteForm = /^(https?):\/\/((?:[\w.-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
 /**
- * Reads the request line and the headers. A target in absolute form, as clients send it to proxies, is the same as its path and
- * query with its authority as the Host (RFC 9112 section 3.2.2). So the steps after this know only one form. Undefined for
- * every other target: `*`, another scheme than the connection's, an invalid authority. Undefined also for a body with another transfer
- * coding than `chunked`, which Node.js would not decode, and for a body with any transfer coding in HTTP/1.0, which does not have them: a
- * proxy of that version takes the body for the next request (RFC 9112 section 6.1).
+ * Reads the request line and the headers. A target in absolute form, as clients send it to proxies, is converted to its path and query,
+ * with its authority as the Host (RFC 9112 section 3.2.2), so that later steps see only one form. Undefined for every other target: `*`,
+ * another scheme than the connection's, an invalid authority. Undefined also for a body with another transfer coding than `chunked`, which
+ * Node.js would not decode, and for a body with any transfer coding in HTTP/1.0, which does not have them: a proxy of that version takes
+ * the body for the next request (RFC 9112 section 6.1).
  */
 export function http1Head(
   { method = "", url = "", rawHeaders, httpVersionMinor }: SentHead,

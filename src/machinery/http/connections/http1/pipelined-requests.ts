@@ -9,7 +9,7 @@ import { WaitingRequests } from "../waiting-requests.ts";
 export class PipelinedRequests extends WaitingRequests {
   constructor(socket: Socket) {
     super(socket);
-    // Node.js reads on when an answer has left, and for the rest of a body.
+    // Node.js resumes reading when an answer was sent, and for the rest of a body.
     socket.on("resume", () => {
       if (this.isWaiting) socket.pause();
     });
@@ -25,6 +25,6 @@ export interface WaitingConnection {
   waiting: WaitingRequests | undefined;
 }
 
-/** The waiting requests of a connection, which has none until the first one waits. */
+/** The waiting requests of a connection. Created when the first request has to wait. */
 export const pipelinedRequests = (connection: WaitingConnection, socket: Socket): WaitingRequests =>
   (connection.waiting ??= new PipelinedRequests(socket));

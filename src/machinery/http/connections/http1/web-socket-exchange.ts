@@ -43,8 +43,8 @@ export interface UpgradeRequest extends Http1Request {
 }
 
 /**
- * A request that asks to speak WebSocket (RFC 6455). A stream (a watch) is sent as messages, one for each write. Every
- * other answer, refusals among them, is an ordinary one, and ends the connection.
+ * A request that asks to speak WebSocket (RFC 6455). A stream (a watch) is sent as messages, one for each write. Every other answer, also a
+ * refusal, is an ordinary HTTP answer, and ends the connection.
  */
 export class WebSocketExchange extends Exchange {
   readonly isWebSocket = true;

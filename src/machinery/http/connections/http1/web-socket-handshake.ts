@@ -19,9 +19,9 @@ export const wantsWebSocket = (request: IncomingMessage): boolean =>
   !isBehindUnanswered(request);
 
 /**
- * Throws a 400 for a handshake that is not RFC 6455's, and a 403 for one that a browser makes for a page of another server.
- * Browsers send their user's certificate along with such a handshake, and no rule of theirs hides the answer from the page. A
- * page cannot send a token that it does not know, so requests without a certificate are let through.
+ * Throws a 400 for a handshake that breaks RFC 6455, and a 403 for a handshake that a browser makes for a page of another server. Browsers
+ * send their user's certificate with such a handshake, and do not hide the answer from the page. Requests without a certificate are
+ * allowed, because a page cannot send a token that it does not know.
  */
 export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): void {
   if (sentOnce(headers, "sec-websocket-version") !== "13") {

@@ -24,7 +24,7 @@ export interface ExchangeContext {
   readonly unsent: UnsentAnswers;
   /** Seconds since the listener started, counted by its sweep. This clock is free to read. */
   readonly tick: { seconds: number };
-  /** Whether the listener is closing. Streams that end then end for this reason. */
+  /** Whether the listener is closing, which is then the reason why streams end. */
   isClosing: boolean;
 }
 

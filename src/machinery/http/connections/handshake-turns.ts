@@ -36,8 +36,8 @@ interface Handshake {
  * Divides the handshakes of new connections into turns of the event loop. Node.js would read all connections in one turn, but hundreds of
  * clients reconnect together after an outage, and a hostile client can make each handshake expensive. The clients' addresses take turns.
  *
- * A handshake waits for its first turn when its first bytes have come, because a client of TLS 1.2 can send its chain with them. Only the
- * kernel knows whether the client has sent more, so each handshake is read for a turn, and then not for a while.
+ * A handshake waits for a turn already with its first bytes, because a client of TLS 1.2 can send its chain with them. Only the kernel
+ * knows whether the client has sent more, so each handshake is read for a turn, and then not for a while.
  */
 export class HandshakeTurns {
   /** Steps that begin a handshake, or read one that has begun. Some of the connections may have closed. */

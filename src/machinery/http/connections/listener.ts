@@ -243,8 +243,8 @@ function createHttpsServer(
 
 /**
  * How much a client loses when its connection ends. An idle client loses little, because it can connect again. A busy client loses its
- * answers, but clients without a name, or of a user with more than its share, could hold all places. A handshake under way counts as
- * much as these: otherwise a client that opens connections fast could end every handshake.
+ * answers. Only a busy client without a name, or of a user with more than its share, may be ended, because such clients could hold all
+ * places. A handshake under way counts like these: otherwise a client that opens connections fast could end every handshake.
  */
 function lossOf(socket: Socket, { served, handshakes }: Pick<ListenerParts, "served" | "handshakes">): Loss {
   const connection = served.get(endsOf(socket));

@@ -18,7 +18,7 @@ const handleOf = (socket: Socket): SocketHandle | undefined =>
  */
 export const stopReading = (socket: Socket): void => handleOf(socket)?.readStop();
 
-/** Undoes `stopReading`. Does nothing when Node.js has stopped by itself: it fails if the socket is started before it starts again. */
+/** Undoes `stopReading`. Does nothing if Node.js itself has stopped: it starts again by itself, and fails if that was done before. */
 export function startReading(socket: Socket): void {
   const handle = handleOf(socket);
   if (handle?.reading === true) handle.readStart();

@@ -77,7 +77,7 @@ export class Http1Exchange extends Exchange {
     if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
     if (this.#isLast()) headers["connection"] = "close";
     response.writeHead(status, headers);
-    // Before a body of bytes, Node.js would put the head before the 100 Continue that waits with it for earlier answers.
+    // While earlier answers are not sent, the 100 Continue waits too, and Node.js would put the head of a body of bytes before it.
     if (this.headers["expect"] !== undefined) response.write("", "latin1");
     endWith(response, this.method === "HEAD" ? "" : body);
   }

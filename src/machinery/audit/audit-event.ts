@@ -23,7 +23,7 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: Partial<UserInfo>;
   readonly impersonatedUser?: Partial<UserInfo> | undefined;
-  /** The verb of the constrained mode in which the user is impersonated. Undefined: the mode is not constrained. */
+  /** The verb of the constrained mode in which the user is impersonated. Undefined: no impersonation, or its mode is not constrained. */
   readonly authenticationMetadata?: { readonly impersonationConstraint: string } | undefined;
   readonly sourceIPs?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;

@@ -108,7 +108,7 @@ const maximumBodyBytes = 4 * 1024 * 1024;
 const longestUserAgent = 1024;
 /** Longer than any valid name. The name of a refused request may be as long as a path or a body. */
 const longestName = 2048;
-/** The refusal of a user without any permission may quote a long path. */
+/** The longest recorded message of a 403, which quotes the path also for users who may send nothing. */
 const longestRefusal = 4096;
 
 type Failure = NonNullable<AuditEvent["responseStatus"]>;

@@ -18,7 +18,7 @@ export interface FileTargetOptions extends Pick<
   /** Locked by one of several processes of a server while it writes, and while it removes and compresses backups. */
   readonly lockFile: string;
   readonly tidyLockFile: string;
-  /** A file of this size is moved away, and a new one begun. 0: never. */
+  /** A file that a write would make larger than this is moved away first. 0: never. */
   readonly maximumBytes: number;
   /** 0: no limit. */
   readonly maximumBackups: number;

@@ -202,7 +202,7 @@ export function checkReplaceable(file: string): void {
 /** The final name of a file that is being written. For any other file, its own name. */
 const finishedName = (name: string): string => name.replace(/\.[0-9a-f]{12}\.new$/, "");
 
-/** Whether a name is the temporary name of a file that is being written, or was when its process was killed. `finished`: of this file. */
+/** Whether a name is the temporary name of a file that is being written, or was when its process was killed. `finished`: its final name. */
 export const isUnfinishedFile = (name: string, finished = finishedName(name)): boolean =>
   name !== finished && finishedName(name) === finished;
 

@@ -29,7 +29,7 @@ export class FollowedFiles implements Disposable {
   }
 
   /**
-   * Reads the files now, and throws the errors of this. Returns a function that returns their current value without reading files.
+   * Reads the files now. Throws what `load` throws. Returns a function that returns their current value without reading files.
    */
   follow<T>(setting: FollowedSetting<T>): () => T {
     const value = new FollowedValue(setting, { log: this.#options.log, unusable: this.#unusable });

@@ -24,7 +24,7 @@ const membersLock = "members.lock";
 /** Says who the owner is, for error messages. It is stale after the owner was killed. */
 const ownerFile = "owner.json";
 
-/** Whether a file of a folder is one that ownership of the folder needs, or has left. */
+/** Whether a file of a folder is one of its owner's locks or the owner's description, or a remainder of them. */
 export const isOwnershipFile = (name: string): boolean =>
   [ownerLock, membersLock].includes(name.replace(/-journal$/, "")) ||
   name === ownerFile ||

@@ -6,7 +6,7 @@ import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 const sqliteBusy = 5;
 
-/** Whether Node.js has SQLite, as since 22.13. */
+/** Whether this Node.js has SQLite. Node.js has it since 22.13. */
 export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
 
 /**

@@ -188,7 +188,10 @@ export class Http2Session implements StreamSession {
     this.#refuse(stream, fault);
   }
 
-  /** Ignores a frame of a stream that this side has closed: it may have been under way then. Throws for other streams that are not open. */
+  /**
+   * Ignores a frame of a stream that this side has closed, or has not opened because the connection closes: the frame may have been under
+   * way then. Throws a ConnectionError for other streams.
+   */
   #ignoreClosed(streamId: number): void {
     if (streamId > this.#lastStreamId) {
       if (this.#isClosing && streamId % 2 === 1) return;

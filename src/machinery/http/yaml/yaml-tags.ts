@@ -103,5 +103,5 @@ function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number
 
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
 
-/** Whether a written number is too large for 64 bits (`1e400`), so that Go reads it as a text. Not for `.inf`, which has no digits. */
+/** Whether a written number is too large for a float of 64 bits (`1e400`), which Go reads as a text. Not for `.inf`: it has no digits. */
 export const isOverflow = (value: number, source: string): boolean => !Number.isFinite(value) && /\d/.test(source);

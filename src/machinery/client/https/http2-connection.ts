@@ -19,6 +19,8 @@ const pongMilliseconds = 5000;
 const keepAliveMilliseconds = 30_000;
 /** RFC 9113 section 6.8: a server may say several times that it takes no more requests. Each makes work. */
 const maximumGoAways = 10;
+/** The type of the frame that begins a request (RFC 9113 section 6.2). */
+const headersFrame = 1;
 
 /**
  * One connection of HTTP/2. It carries many requests at the same time, as soon as the server has said how many it accepts. An idle
@@ -85,8 +87,11 @@ export class Http2Connection {
       stream.on("response", ({ ":status": status = 0, ...headers }) =>
         resolve({ status, headers, body: bodyOf(stream) }),
       );
-      stream.on("frameError", () => {
-        reject(headersTooLong());
+      stream.on("frameError", (type, code) => {
+        if (type !== headersFrame) return;
+        // Otherwise the server has said that it takes no more requests, after this one began and before it was sent.
+        const areTooLong = code === constants.NGHTTP2_FRAME_SIZE_ERROR;
+        reject(areTooLong ? headersTooLong() : new RequestNotTaken());
         // The headers of later requests may refer to these headers, which the server does not have (RFC 7541 section 2.2).
         this.retire();
       });

@@ -467,6 +467,17 @@ describe("a transport that shares one connection of HTTP/2", () => {
     assert.equal(await ask(transport, "/"), "/");
   });
 
+  it("sends a request again that it began when the server said that it takes no more", async (context) => {
+    const { transport, sessions } = await start(context, (stream, path) => {
+      answer(stream, path);
+      if (path === "/last") stream.session?.goaway();
+    });
+    const { body } = await transport.send({ method: "GET", path: "/last" });
+    const next = ask(transport, "/next");
+    assert.deepEqual([await readText(body), await next], ["/last", "/next"]);
+    assert.equal(sessions.length, 2);
+  });
+
   async function startWatch(context: TestContext) {
     const scene = await start(context, (stream, path) => {
       if (path.startsWith("/watch")) stream.respond({ ":status": 200 });

@@ -182,10 +182,11 @@ const quoted = (list: readonly string[]): string =>
     .map((one) => JSON.stringify(shortened(one)))
     .join(" ")}]`;
 
-/** Joins errors as Go shows an aggregate: several in brackets, a single one without. */
+/** Joins errors as Go shows an aggregate: each once, several in brackets, and a single one without. */
 function listed(errors: readonly string[]): string {
-  const shown = bounded(errors).map(shortened).join(", ");
-  return errors.length > 1 ? `[${shown}]` : shown;
+  const different = [...new Set(errors)];
+  const shown = bounded(different).map(shortened).join(", ");
+  return different.length > 1 ? `[${shown}]` : shown;
 }
 
 function ruleText(rule: PolicyRule): string {

@@ -101,6 +101,13 @@ describe("the author of a role", () => {
     });
   });
 
+  it("is refused with the name of a missing role once, also where a role and a cluster role of that name are missing", async () => {
+    const objects = holdsReadPods().bind("ns", { kind: "Role", name: "lost" }, toAlice).bindCluster("lost", toAlice);
+    await assert.rejects(guards(objects)(written(role([everything]))), {
+      message: new RegExp(`; resolution errors: \\[roles\\.${group} "lost" not found\\]$`),
+    });
+  });
+
   it("is refused with all roles that do not exist, named as what is written", async () => {
     const objects = holdsReadPods()
       .bind("ns", { kind: "Role", name: "lost" }, toAlice)

@@ -122,8 +122,8 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
 }
 
 /**
- * Removes values from a list; null removes the list itself. As in upstream, entries that are objects are merged as without the
- * directive, and a directive for a member that is not a list is ignored.
+ * Removes values from a list; null removes the list itself. As in upstream, entries that are objects, and a member that is not a list, are
+ * merged as without the directive, and a value of another type is ignored.
  */
 function deleteFromList(merge: ObjectMerge, { merged, key, value }: PatchedMember): void {
   if (value === null) {
@@ -131,7 +131,10 @@ function deleteFromList(merge: ObjectMerge, { merged, key, value }: PatchedMembe
     return;
   }
   const original = memberOf(merged, key);
-  if (!Array.isArray(original) || !Array.isArray(value)) return;
+  if (!Array.isArray(original) || !Array.isArray(value)) {
+    if (jsonTypeName(original) === jsonTypeName(value)) mergeMember(merge, { merged, key, value });
+    return;
+  }
   if ([...original, ...(value as unknown[])].some((item) => typeof item === "object")) {
     setMember(merged, key, mergeList(listMergeOf(merge, { original, key, value: value as unknown[] })));
     return;

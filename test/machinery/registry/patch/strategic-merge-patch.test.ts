@@ -142,11 +142,13 @@ describe("a strategic merge patch", () => {
     });
   });
 
-  it("merges a deletion list of objects, and ignores one that is no list, as upstream", () => {
-    const document = { metadata: { finalizers: ["x"] }, secrets: [{ name: "a" }] };
+  it("merges a deletion list of objects, and what is no list, and ignores a value of another type, as upstream", () => {
+    const document = { metadata: { finalizers: ["x"], labels: { a: "1" } }, secrets: [{ name: "a" }] };
     const merged = patched(document, { "$deleteFromPrimitiveList/secrets": [{ name: "a", kind: "k" }, { name: "b" }] });
     assert.deepEqual(merged.secrets, [{ name: "a", kind: "k" }, { name: "b" }]);
     assert.deepEqual(patched(document, { metadata: { "$deleteFromPrimitiveList/finalizers": "x" } }), document);
+    const labelled = patched(document, { metadata: { "$deleteFromPrimitiveList/labels": { b: "2" } } });
+    assert.deepEqual(labelled.metadata, { finalizers: ["x"], labels: { a: "1", b: "2" } });
   });
 
   it("clears the keys that $retainKeys does not list", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { refusalText } from "../../src/agent/connection/refused-credential.ts";
-import { forbidden } from "../../src/machinery/api/api-error.ts";
-import { newPair } from "./new-pair.ts";
+import { refusalText } from "../../../src/agent/connection/refused-credential.ts";
+import { forbidden } from "../../../src/machinery/api/api-error.ts";
+import { newPair } from "../new-pair.ts";
 
 describe("the node's client certificate", () => {
   const nodes = { group: "", resource: "nodes" };

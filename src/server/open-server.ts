@@ -159,7 +159,7 @@ const pollMilliseconds = 1_000;
 const followOtherPrograms = (store: Store): { stop(): void } =>
   periodically({
     milliseconds: pollMilliseconds,
-    task: () => store.notify(),
+    task: () => store.catchUp(),
     // The store is closing or fails, and requests report that.
     onFailure: () => {},
   });

@@ -3,7 +3,7 @@ import type { Store } from "../../src/machinery/storage/store.ts";
 /** A store that a server may use and close, and that is there afterwards. */
 export const keptStore = (store: Store): Store => ({
   latestRevision: () => store.latestRevision(),
-  notify: () => store.notify(),
+  catchUp: () => store.catchUp(),
   write: (request) => store.write(request),
   writeTogether: (requests) => store.writeTogether(requests),
   range: (request) => store.range(request),

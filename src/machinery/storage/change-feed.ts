@@ -21,7 +21,7 @@ export interface ChangeFeedOptions {
   readonly onChanges?: FeedFollowerOptions["onChanges"];
 }
 
-const untold = (): OutageReport => new OutageReport({ onFailure: () => {}, onRecovery: () => {} });
+const unreported = (): OutageReport => new OutageReport({ onFailure: () => {}, onRecovery: () => {} });
 
 /**
  * Watches the store for all caches of a process. Passes every change to the cache of its prefix. Caches that start in the same
@@ -36,7 +36,7 @@ export class ChangeFeed {
   constructor({
     store,
     replayLength = 10_000,
-    outage = untold(),
+    outage = unreported(),
     sleep = unreferencedSleep,
     onChanges = () => {},
   }: ChangeFeedOptions) {

@@ -109,7 +109,7 @@ export class FeedFollower {
    */
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (revision <= this.revision) return undefined;
-    this.#store.notify();
+    this.#store.catchUp();
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { revision, resolve, reject };

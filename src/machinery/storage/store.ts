@@ -21,7 +21,7 @@ export interface Store {
    * Makes this process's watches look for writes of other processes, up to the last result of `latestRevision`. Call it before
    * waiting for a watch: otherwise the watch may get these writes only after this process's next write.
    */
-  notify(): void;
+  catchUp(): void;
 
   /**
    * Writes by compare-and-swap. Resolves once the write is durable and this process's up-to-date watches have received

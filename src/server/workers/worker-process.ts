@@ -99,7 +99,7 @@ async function serve(config: ServerConfig, { port, log, tell, others }: WorkerPa
 async function catchUp(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();
-    store?.notify();
+    store?.catchUp();
   } catch {
     // The next request reports it.
   }

@@ -25,7 +25,7 @@ const otherPages = 64;
 export class DiskRoom {
   readonly #directory: string;
   /** Whether a commit has failed since the last check: there may be a quota or a limit that the file system does not report. */
-  #isInDoubt = false;
+  #needsTestWrite = false;
 
   /** `directory`: the store's. */
   constructor(directory: string) {
@@ -39,13 +39,13 @@ export class DiskRoom {
     if (free !== undefined && free < needed) {
       throw new NoRoomOnDisk(`a write may take ${kibibytes(needed)} KiB, and ${kibibytes(free)} KiB are free`);
     }
-    if (this.#isInDoubt) this.#try(needed);
-    this.#isInDoubt = false;
+    if (this.#needsTestWrite) this.#try(needed);
+    this.#needsTestWrite = false;
   }
 
   /** Call it after a failed commit: the next commit is refused until the system lets this process write as many bytes to a test file. */
-  doubt(): void {
-    this.#isInDoubt = true;
+  requireTestWrite(): void {
+    this.#needsTestWrite = true;
   }
 
   /** Writes so many bytes to a test file, from the position at which the store's file ends: there a limit of the file size would apply. */

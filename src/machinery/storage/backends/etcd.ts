@@ -24,7 +24,7 @@ import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
-import { EtcdWriter, guardLost, withoutRevision } from "../etcd/etcd-writer.ts";
+import { EtcdWriter, throwGuardLost, withoutRevision } from "../etcd/etcd-writer.ts";
 import {
   explained,
   hasOrderedProgress,
@@ -75,7 +75,7 @@ export class EtcdStore implements Store {
   /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
   /** The newest revision that `latestRevision` has returned. */
-  #toldRevision = 0;
+  #returnedRevision = 0;
   /** The revision that etcd had before it lost its newest writes. Undefined: it has lost none. */
   #lostRevision: number | undefined;
   #progressTimer: NodeJS.Timeout | undefined;
@@ -145,12 +145,12 @@ export class EtcdStore implements Store {
 
   async latestRevision(): Promise<number> {
     const revision = this.#form.storeRevision(await this.#latest.read());
-    this.#toldRevision = Math.max(this.#toldRevision, revision);
+    this.#returnedRevision = Math.max(this.#returnedRevision, revision);
     return revision;
   }
 
-  notify(): void {
-    this.#requestProgressSoon(this.#toldRevision);
+  catchUp(): void {
+    this.#requestProgressSoon(this.#returnedRevision);
   }
 
   async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
@@ -293,7 +293,7 @@ export class EtcdStore implements Store {
     const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
     if (revision === 0) throw new StoreUnavailable(withoutRevision);
     // The server's keys were removed or replaced: the revisions of new objects there do not continue this server's revisions.
-    if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) guardLost(guard);
+    if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) throwGuardLost(guard);
     // Not for kine, whose revision may lag. New writes reuse the lost revisions, so the loss remains when etcd has reached `known` again.
     if (guard !== undefined && revision < known) this.#lostRevision ??= known;
     if (this.#lostRevision !== undefined) throw wentBack(this.#lostRevision);
@@ -302,7 +302,7 @@ export class EtcdStore implements Store {
 
   /** The newest revision that etcd is known to have had. */
   #knownRevision(): number {
-    let known = this.#toldRevision;
+    let known = this.#returnedRevision;
     for (const { position } of this.#watches) known = Math.max(known, position);
     return known;
   }
@@ -334,7 +334,7 @@ export class EtcdStore implements Store {
       if (isTooLarge(error)) throw new ValueTooLarge(error.message, { cause: error });
       if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
       const { guard } = this.#opened;
-      if (guard !== undefined && isWithoutFence(error)) guardLost(guard);
+      if (guard !== undefined && isWithoutFence(error)) throwGuardLost(guard);
       const message = explained(error, call.path);
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
       throw new StoreUnavailable(message, { cause: error });
@@ -398,7 +398,7 @@ export class EtcdStore implements Store {
    */
   async #askForProgress(): Promise<void> {
     const watches = [...this.#watches];
-    if (hasOrderedProgress(this.#client.serverVersion) && watches.every(({ tellsProgress }) => tellsProgress)) {
+    if (hasOrderedProgress(this.#client.serverVersion) && watches.every(({ reportsProgress }) => reportsProgress)) {
       for (const watch of watches) watch.requestProgress();
       return;
     }

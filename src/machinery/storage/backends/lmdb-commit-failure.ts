@@ -52,7 +52,7 @@ interface FailedEnvironment {
  */
 export async function commitFailure(environment: FailedEnvironment, rejection: unknown): Promise<StoreUnavailable> {
   const { directory, room } = environment;
-  room.doubt();
+  room.requireTestWrite();
   let cause = rejection;
   if (rejection instanceof Error && "commitError" in rejection) {
     try {

@@ -54,7 +54,7 @@ interface FoundHead {
 }
 
 export interface LmdbStoreOptions extends LmdbEnvironmentOptions {
-  /** Called after each transaction of this process. The callback can tell other processes to call `notify()`. */
+  /** Called after each transaction of this process. The callback can tell other processes to call `catchUp()`. */
   readonly onWritten?: () => void;
 }
 
@@ -81,7 +81,7 @@ export class LmdbStore implements Store {
     });
     this.#writes = new WriteQueue({
       environment: this.#environment,
-      entryOf: (key, from) => this.#entryAt({ key, from }) ?? lost(key),
+      entryOf: (key, from) => this.#entryAt({ key, from }) ?? throwLost(key),
       onCommitted: async (transactions) => {
         if (transactions.length > 0) options.onWritten?.();
         await this.#deliver(transactions);
@@ -99,7 +99,7 @@ export class LmdbStore implements Store {
     return this.#writes.writingMilliseconds();
   }
 
-  notify(): void {
+  catchUp(): void {
     // A catch-up would deliver the remaining changes all at once.
     if (this.#isDelivering) return;
     const latest = this.latestRevision();
@@ -157,9 +157,9 @@ export class LmdbStore implements Store {
           : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision };
       let entry: Entry | H | undefined;
       try {
-        if (head.revision !== undefined && head.revision !== version) lost(key);
+        if (head.revision !== undefined && head.revision !== version) throwLost(key);
         // Compaction keeps the newest write of a key.
-        entry = read(found) ?? (version <= revision ? lost(key) : undefined);
+        entry = read(found) ?? (version <= revision ? throwLost(key) : undefined);
       } catch (error) {
         if (!showsDamaged || !(error instanceof StoreDamaged)) throw error;
         entry = damagedEntry(found, error);
@@ -282,7 +282,7 @@ export class LmdbStore implements Store {
       this.#isDelivering = false;
     }
     // Other processes may have written in between.
-    if (turnStartedAt > startedAt && !this.#isClosed) this.notify();
+    if (turnStartedAt > startedAt && !this.#isClosed) this.catchUp();
   }
 
   /** Waits for running writes. Later writes are refused. */
@@ -328,10 +328,10 @@ export class LmdbStore implements Store {
     for (let modRevision = from; modRevision > 0;) {
       const shared = recordAt(log, { revision: modRevision, key });
       if (shared === undefined) {
-        if (modRevision > this.#counter("compacted")) lost(key);
+        if (modRevision > this.#counter("compacted")) throwLost(key);
         return undefined; // compaction has removed a delete
       }
-      if (!isOfKey(shared, key)) lost(key);
+      if (!isOfKey(shared, key)) throwLost(key);
       if (modRevision <= revision) {
         const { value, createRevision } = decodeLogRecord(copied(shared));
         return value && { key, value, createRevision, modRevision };
@@ -373,7 +373,7 @@ export class LmdbStore implements Store {
 }
 
 /** Throws StoreDamaged: the log does not have the write that the head of a key names. */
-function lost(key: string): never {
+function throwLost(key: string): never {
   throw new StoreDamaged(`a write of ${key} is missing`);
 }
 

@@ -42,7 +42,7 @@ export class MemoryStore implements Store {
   }
 
   /** Does nothing: no other process can write. */
-  notify(): void {}
+  catchUp(): void {}
 
   compactedRevision(): number {
     return this.#compactedRevision;

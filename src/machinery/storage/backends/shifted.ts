@@ -37,8 +37,8 @@ export class ShiftedStore implements Store {
     return this.#store.sizeBytes?.();
   }
 
-  notify(): void {
-    this.#store.notify();
+  catchUp(): void {
+    this.#store.catchUp();
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {

@@ -77,8 +77,8 @@ export class EncryptedStore implements Store {
     return this.#store.writingMilliseconds?.() ?? 0;
   }
 
-  notify(): void {
-    this.#store.notify();
+  catchUp(): void {
+    this.#store.catchUp();
   }
 
   write(request: WriteRequest): Promise<WriteResult> {

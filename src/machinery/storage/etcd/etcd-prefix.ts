@@ -65,7 +65,7 @@ export class EtcdPrefix {
   async open({ mayBegin }: { readonly mayBegin: boolean }): Promise<OpenedPrefix> {
     await this.#refuseForeign();
     const { root } = this.#keys;
-    const found = (await this.#read()) ?? (await (mayBegin ? this.#begin() : this.#readAgain()));
+    const found = (await this.#read()) ?? (await (mayBegin ? this.#begin() : this.#expectedState()));
     const state = found?.state;
     if (state?.type === "importing") {
       throw new UnusablePrefix(
@@ -139,7 +139,7 @@ export class EtcdPrefix {
   }
 
   /** Reads the state again, which was not there a moment ago. Without any key, returns the state that a server is going to write. */
-  async #readAgain(): Promise<ReadState | undefined> {
+  async #expectedState(): Promise<ReadState | undefined> {
     if ((await this.#firstOf(this.#keys.watchedRange)) !== undefined) return this.#read();
     return { state: { type: "grouped", shift: 0 }, modRevision: 0, importedAt: 0 };
   }

@@ -54,7 +54,7 @@ export class EtcdWatch {
   /** The check, which the next watch continues. Undefined when everything is loaded again before the next watch. */
   check: WatchCheck | undefined;
   /** Whether etcd answers requests for the watch's progress. False after several without an answer: etcd's gRPC proxy ignores them. */
-  tellsProgress = true;
+  reportsProgress = true;
   /** The number of requests for progress since the last message. */
   #unanswered = 0;
   #isClosed = false;
@@ -81,7 +81,7 @@ export class EtcdWatch {
     if (this.#call === undefined) return;
     this.#call.send(encodeProgressRequest());
     this.#unanswered += 1;
-    if (this.#unanswered === maximumUnanswered) this.tellsProgress = false;
+    if (this.#unanswered === maximumUnanswered) this.reportsProgress = false;
   }
 
   /** Stops all callbacks. */
@@ -140,7 +140,7 @@ export class EtcdWatch {
     }
     if (answer.isCreated) return;
     const { events } = answer;
-    if (events.length === 0) this.tellsProgress = true;
+    if (events.length === 0) this.reportsProgress = true;
     // An older change would replace a newer one, and remain until everything is loaded again.
     if (!areInOrder(events)) return this.end(new RevisionCompacted(this.#received));
     this.#receive(events, events.at(-1)?.keyValue.modRevision ?? answer.revision);

@@ -63,7 +63,8 @@ export class EtcdWriter {
     const answer: TransactionAnswer =
       guard === undefined
         ? await this.#send(encodeTransaction(marked), decodeTransaction)
-        : ((await this.#send(encodeGuardedTransaction(marked, guard), decodeGuardedTransaction)) ?? guardLost(guard));
+        : ((await this.#send(encodeGuardedTransaction(marked, guard), decodeGuardedTransaction)) ??
+          throwGuardLost(guard));
     const { isWritten, revision, current } = answer;
     return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
   }
@@ -93,7 +94,7 @@ export class EtcdWriter {
   }
 
   async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
-    return (await this.#send(encodeSwaps(this.#marked(swaps), guard), decodeSwaps)) ?? guardLost(guard);
+    return (await this.#send(encodeSwaps(this.#marked(swaps), guard), decodeSwaps)) ?? throwGuardLost(guard);
   }
 
   #send<Answer>(message: Buffer, decode: (answer: Buffer) => Answer): Promise<Answer> {
@@ -129,7 +130,7 @@ export class EtcdWriter {
 }
 
 /** Throws StoreUnavailable: the guard has changed, because the server's keys were removed or moved away. */
-export function guardLost({ key }: GuardMessage): never {
+export function throwGuardLost({ key }: GuardMessage): never {
   throw new StoreUnavailable(
     `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
   );

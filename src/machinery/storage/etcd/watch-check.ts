@@ -37,11 +37,11 @@ export class WatchCheck {
   #count: number | undefined;
   /** etcd's revision up to which all events are received. */
   #revision: number;
-  /** etcd's revisions of the newest events: of all events after `#toldAfter`. */
-  readonly #told = new Set<number>();
-  #toldAfter: number;
+  /** etcd's revisions of the newest events: of all events after `#completeAfter`. */
+  readonly #receivedRevisions = new Set<number>();
+  #completeAfter: number;
   /** etcd's revisions of the writes of this process that the events have not reached. */
-  readonly #answered = new Set<number>();
+  readonly #ownWrites = new Set<number>();
   /** Resolves at the end of the running check. Undefined: no check is running. */
   #looking: Promise<void> | undefined;
   #hasLost = false;
@@ -51,7 +51,7 @@ export class WatchCheck {
     this.#options = options;
     this.#checkedRevision = options.afterRevision;
     this.#revision = options.afterRevision;
-    this.#toldAfter = options.afterRevision;
+    this.#completeAfter = options.afterRevision;
     this.#timer = setInterval(() => void this.check(), checkMilliseconds).unref();
     this.#look(() => this.#countFirst());
   }
@@ -76,33 +76,33 @@ export class WatchCheck {
     for (const { isDelete, keyValue } of events) {
       const { key, createRevision, modRevision } = keyValue;
       if (modRevision <= this.#revision) continue;
-      this.#told.add(modRevision);
+      this.#receivedRevisions.add(modRevision);
       if (isDelete) this.#written.delete(key);
       else this.#written.set(key, modRevision);
       if (isDelete) this.#growth -= 1;
       else if (createRevision === modRevision) this.#growth += 1;
     }
     this.#revision = Math.max(this.#revision, revision);
-    this.#findUntold();
-    for (const oldest of this.#told) {
-      if (this.#told.size <= revisionsKept) break;
-      this.#told.delete(oldest);
-      this.#toldAfter = oldest;
+    this.#findMissing();
+    for (const oldest of this.#receivedRevisions) {
+      if (this.#receivedRevisions.size <= revisionsKept) break;
+      this.#receivedRevisions.delete(oldest);
+      this.#completeAfter = oldest;
     }
   }
 
   /** Takes etcd's revision of a write of this process. When the events reach that revision without an event of it, the event is lost. */
   addWrite(revision: number): void {
-    if (revision <= this.#toldAfter) return;
-    this.#answered.add(revision);
-    this.#findUntold();
+    if (revision <= this.#completeAfter) return;
+    this.#ownWrites.add(revision);
+    this.#findMissing();
   }
 
-  #findUntold(): void {
-    for (const revision of this.#answered) {
+  #findMissing(): void {
+    for (const revision of this.#ownWrites) {
       if (revision > this.#revision) continue;
-      this.#answered.delete(revision);
-      if (!this.#told.has(revision)) this.#tellLoss();
+      this.#ownWrites.delete(revision);
+      if (!this.#receivedRevisions.has(revision)) this.#reportLoss();
     }
   }
 
@@ -138,15 +138,15 @@ export class WatchCheck {
       count += page.length;
       for (const { key, modRevision } of page) {
         if (modRevision <= since) continue;
-        if (written.get(key) !== modRevision) return this.#tellLoss();
+        if (written.get(key) !== modRevision) return this.#reportLoss();
         found += 1;
       }
     }
-    if (found !== written.size || (expectedCount ?? count) !== count) this.#tellLoss();
+    if (found !== written.size || (expectedCount ?? count) !== count) this.#reportLoss();
     this.#count = count;
   }
 
-  #tellLoss(): void {
+  #reportLoss(): void {
     this.#hasLost = true;
     this.#onLoss?.();
   }

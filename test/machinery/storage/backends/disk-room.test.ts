@@ -30,7 +30,7 @@ const look = (bytes) => {
   }
 };
 look(8 * 2 ** 20);
-room.doubt();
+room.requireTestWrite();
 look(8 * 2 ** 20);
 look(8 * 2 ** 20);
 look(2 ** 20);

@@ -78,7 +78,7 @@ describe("a directory of the LMDB store", () => {
       await nextTurn(); // LMDB's thread has begun
       await stat(directory); // as when a request comes over a connection: this turn of the event loop takes no more answers
       while (store.latestRevision() === before); // until that thread has written
-      store.notify();
+      store.catchUp();
       await write;
       assert.deepEqual(events, ["/a/1,/a/2"], "the log tells of one change after the other");
       watch.stop();
@@ -98,7 +98,7 @@ describe("a directory of the LMDB store", () => {
           if (events.length === 1) {
             setImmediate(() => {
               events.push("others");
-              store.notify();
+              store.catchUp();
             });
           }
           const now = performance.now();

@@ -113,7 +113,7 @@ it("where etcd takes no write that would show a watch's progress, the watch ends
   const ended = Promise.withResolvers<Error>();
   store.watch({ afterRevision: 1, onChanges: () => {}, onEnd: ended.resolve });
   await store.latestRevision();
-  store.notify();
+  store.catchUp();
   assert.match((await ended.promise).message, /^etcd's space quota is used up/);
 });
 
@@ -130,7 +130,7 @@ it("where etcd never tells a watch's progress, as behind its gRPC proxy, a write
   await store.latestRevision();
   t.mock.timers.enable({ apis: ["setTimeout"] });
   store.watch({ afterRevision: 1, onChanges: () => {}, onEnd: () => {} });
-  store.notify();
+  store.catchUp();
   for (let turn = 0; turn < 1_000 && shown.length === 0; turn++) {
     t.mock.timers.tick(10);
     await nextTurn();

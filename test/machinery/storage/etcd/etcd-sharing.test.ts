@@ -42,7 +42,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     });
     const foreign = await put(others, "/a", "1");
     assert.ok((await store.latestRevision()) >= foreign);
-    store.notify();
+    store.catchUp();
     assert.ok((await reached) >= foreign);
   });
 

@@ -74,7 +74,7 @@ describe("an etcd that loses the event of a write", { skip: skipsEtcd }, () => {
     forgetful.losesNextEvents = true;
     await put(store, "/b", "1");
     await store.latestRevision(); // as each read does, and then it asks how far the watch is
-    store.notify();
+    store.catchUp();
     assert.match(String((await ended.promise).cause), /etcd has not told of a change/);
     await store.close();
     await forgetful.stop();

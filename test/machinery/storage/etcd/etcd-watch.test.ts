@@ -167,13 +167,13 @@ describe("a watch of etcd", () => {
     ask(7);
     tell(11);
     ask(7);
-    assert.equal(watch.tellsProgress, true);
+    assert.equal(watch.reportsProgress, true);
     ask(1);
-    assert.equal(watch.tellsProgress, false);
+    assert.equal(watch.reportsProgress, false);
     tell(12);
-    assert.equal(watch.tellsProgress, false);
+    assert.equal(watch.reportsProgress, false);
     tellProgress(12);
-    assert.equal(watch.tellsProgress, true);
+    assert.equal(watch.reportsProgress, true);
   });
 
   it("does not believe a revision that no etcd has, of a change or of a progress report", async () => {

@@ -106,18 +106,18 @@ export class KmsTransformer implements ValueTransformer {
   readonly #failedKeys = new Map<string, DataKey>();
   #writing: WritingKey | undefined;
   #polling: Promise<void> | undefined;
-  #polledAt = -Infinity;
-  #lookedAt = -Infinity;
+  #statusAt = -Infinity;
+  #regularPollAt = -Infinity;
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
   /** Whether the plugin could not be reached to unwrap a key since the last `pollWhenDue`. */
-  #isUnavailable = false;
+  #wasUnreachable = false;
   /**
    * Whether the plugin did not answer in time. Until it answers again, only the retries of failed keys ask it for keys, and readers fail at
    * once: a reader that waits for a key makes the readers of every kind wait.
    */
-  #isSilent = false;
+  #hasTimedOut = false;
   /** The running retry of the failed keys. `hasReadable`: a key works again, and `onReadable` was not called for it yet. */
   #retry: { hasReadable: boolean } | undefined;
 
@@ -147,23 +147,24 @@ export class KmsTransformer implements ValueTransformer {
         object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId || object.keySource !== keySource.derivedAesGcmSeed,
     });
     const key = this.#keys.get(digest) ?? this.#unwrapForReader(object, digest);
-    const firstLook = this.#polledAt === -Infinity ? this.#poll() : undefined;
+    const firstStatus = this.#statusAt === -Infinity ? this.#poll() : undefined;
     const opened = andThen(key, (unwrapped) => this.#open(unwrapped, { object, digest, storageKey }));
-    return firstLook === undefined
+    return firstStatus === undefined
       ? andThen(opened, found)
-      : Promise.all([opened, firstLook]).then(([plain]) => found(plain));
+      : Promise.all([opened, firstStatus]).then(([plain]) => found(plain));
   }
 
   /** Asks the plugin for its status when that is due, and then retries the keys that could not be unwrapped. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const { clock } = this.#options;
-    const isWell = this.#failure === undefined && !this.#isUnavailable;
+    const isWell = this.#failure === undefined && !this.#wasUnreachable;
     // Counted from the last call of this function: health checks and writes ask for the status too, but retry no failed keys.
-    if (millisecondsSince(this.#lookedAt, clock) < (isWell ? healthyPollMilliseconds : failedPollMilliseconds)) return;
-    this.#lookedAt = clock.now();
+    if (millisecondsSince(this.#regularPollAt, clock) < (isWell ? healthyPollMilliseconds : failedPollMilliseconds))
+      return;
+    this.#regularPollAt = clock.now();
     await this.#poll();
     if (this.#failure !== undefined) return;
-    this.#isUnavailable = false;
+    this.#wasUnreachable = false;
     await this.#retryFailedKeys();
   }
 
@@ -183,7 +184,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   async #pollUnlessFailing(): Promise<void> {
-    const isDue = millisecondsSince(this.#polledAt, this.#options.clock) >= failFastMilliseconds;
+    const isDue = millisecondsSince(this.#statusAt, this.#options.clock) >= failFastMilliseconds;
     if (isDue || this.#polling !== undefined) await this.#poll();
   }
 
@@ -268,7 +269,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   #unwrapForReader(key: DataKey, digest: string): Promise<UnwrappedKey> {
-    if (!this.#isSilent) return this.#unwrap(key, digest);
+    if (!this.#hasTimedOut) return this.#unwrap(key, digest);
     this.#keepFailed(key, digest);
     throw this.#unavailable("it did not answer");
   }
@@ -284,7 +285,7 @@ export class KmsTransformer implements ValueTransformer {
       .then(
         (unwrapped) => {
           this.#keys.set(digest, unwrapped);
-          if (this.#failedKeys.delete(digest)) this.#tellReadable();
+          if (this.#failedKeys.delete(digest)) this.#reportReadable();
           return unwrapped;
         },
         (error: unknown) => {
@@ -304,14 +305,14 @@ export class KmsTransformer implements ValueTransformer {
     let key: Buffer;
     try {
       key = await client.decrypt(wrappedKey);
-      this.#isSilent = false;
+      this.#hasTimedOut = false;
     } catch (error) {
-      this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
+      this.#hasTimedOut = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
       const unavailable = this.#unavailable(messageOf(error));
       if (error instanceof GrpcError && isLost.has(error.code)) throw new UndecryptableValue(unavailable.message);
       // The plugin answers, so it may unwrap other keys.
       if (error instanceof GrpcError && !isTransient.has(error.code)) throw unavailable;
-      this.#isUnavailable = true;
+      this.#wasUnreachable = true;
       this.#unwrapFailedAt = clock.now();
       throw unavailable;
     }
@@ -334,20 +335,20 @@ export class KmsTransformer implements ValueTransformer {
         this.#failedKeys.set(digest, key);
       });
       // The remaining keys come first at the next retry. Now they would fail too, and a single bad key must not block them for ever.
-      if (this.#isSilent || failures === maximumRetryFailures) break;
+      if (this.#hasTimedOut || failures === maximumRetryFailures) break;
     }
     this.#retry = undefined;
-    if (retry.hasReadable) this.#tellReadable();
+    if (retry.hasReadable) this.#reportReadable();
   }
 
   /** Reports that a key works again, with which other values may be encrypted. During a retry of all failed keys, only once at its end. */
-  #tellReadable(): void {
+  #reportReadable(): void {
     if (this.#retry === undefined) this.#options.onReadable();
     else this.#retry.hasReadable = true;
   }
 
   #succeeded(): void {
-    this.#polledAt = this.#options.clock.now();
+    this.#statusAt = this.#options.clock.now();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     this.#outage.succeeded();
@@ -358,7 +359,7 @@ export class KmsTransformer implements ValueTransformer {
   #failed(error: unknown): void {
     const isNew = this.#failure === undefined;
     this.#failure = messageOf(error);
-    this.#polledAt = this.#options.clock.now();
+    this.#statusAt = this.#options.clock.now();
     if (isNew) this.#outage.failed(error);
   }
 

@@ -113,14 +113,14 @@ export class FollowedKeyRecords {
           },
           finish: () => {
             this.#stored = loaded;
-            this.#tell();
+            this.#notifyListeners();
           },
         };
       },
       apply: ({ key, value, revision }: Change) => {
         if (value === undefined) this.#stored.delete(key);
         else this.#stored.set(key, { value: value.toString("utf8"), revision });
-        this.#tell();
+        this.#notifyListeners();
       },
       progress: () => {},
       end: () => {},
@@ -136,7 +136,7 @@ export class FollowedKeyRecords {
     this.#listeners.add(listener);
   }
 
-  #tell(): void {
+  #notifyListeners(): void {
     for (const listener of this.#listeners) listener();
   }
 }

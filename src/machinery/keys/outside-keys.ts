@@ -35,14 +35,14 @@ export async function observedSignature<T>(
   sign: () => Promise<T>,
 ): Promise<T> {
   const begun = performance.now();
-  const tell = (outcome: SignatureAttempt["outcome"]): void =>
+  const report = (outcome: SignatureAttempt["outcome"]): void =>
     observer?.onSignature({ ...key, outcome, seconds: (performance.now() - begun) / 1000 });
   try {
     const signed = await sign();
-    tell("signed");
+    report("signed");
     return signed;
   } catch (error) {
-    tell("failed");
+    report("failed");
     throw error;
   }
 }

@@ -15,7 +15,7 @@ export const revocationCleaner = (accounts: NamedResourceType): Controller =>
     name: "revocation-cleaner",
     resource: revocationResource,
     what: "revocations of credentials that no longer exist",
-    isOver({ clock, informers, names }) {
+    isDue({ clock, informers, names }) {
       const serviceAccounts = informers.of(accounts(names));
       return ({ metadata, spec }) => {
         const now = clock.now() - marginMilliseconds;

@@ -61,7 +61,7 @@ export function startElectedControllers(given: ElectedControllersOptions): Elect
     monotonic: monotonicClock,
     schedule: options.schedule,
     log: options.log,
-    isHolderGone: hasProcessEnded,
+    hasHolderEnded: hasProcessEnded,
     onElected: () => terms.start(),
     onDeposed: () => terms.stop(),
   });

@@ -11,7 +11,7 @@ interface HourlyCleanerOptions<T extends ApiObject> {
   /** A resource of the cluster scope. */
   readonly resource: NamedResourceType<T>;
   /** Called when the loop starts. Returns a function that says whether an object is to be deleted. */
-  readonly isOver: (context: ControllerContext) => (object: T) => boolean;
+  readonly isDue: (context: ControllerContext) => (object: T) => boolean;
   /** Which objects are deleted, for people. */
   readonly what: string;
 }
@@ -19,7 +19,7 @@ interface HourlyCleanerOptions<T extends ApiObject> {
 const everything = "everything";
 
 /**
- * A controller that checks all objects of a resource every hour, and deletes the objects for which `isOver` holds in two checks in a row.
+ * A controller that checks all objects of a resource every hour, and deletes the objects for which `isDue` holds in two checks in a row.
  * So a clock that is wrong for a moment deletes nothing.
  */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
@@ -28,25 +28,25 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     const { client, informers } = context;
     const type = options.resource(context.names);
     const objects = informers.of(type);
-    const isOver = options.isOver(context);
-    /** The uids of the objects that were over at the last check. */
-    let overBefore: ReadonlySet<string> = new Set();
+    const isDue = options.isDue(context);
+    /** The uids of the objects that were due at the last check. */
+    let dueBefore: ReadonlySet<string> = new Set();
     const queue = controllerQueue(context, {
       reconcile: async () => {
         queue.addAfter(everything, deletionDelayMilliseconds);
         const work = new LongWork();
-        const over = new Set<string>();
+        const due = new Set<string>();
         let removed = 0;
         for (const object of objects.list()) {
           await work.pause();
-          if (!isOver(object)) continue;
+          if (!isDue(object)) continue;
           const { uid = "" } = object.metadata;
-          over.add(uid);
-          if (!overBefore.has(uid)) continue;
+          due.add(uid);
+          if (!dueBefore.has(uid)) continue;
           await deleteWithUid(client.resource(type), object);
           removed++;
         }
-        overBefore = over;
+        dueBefore = due;
         return `removed ${removed} ${options.what}`;
       },
     });

@@ -32,7 +32,7 @@ export interface LeaderElectionOptions {
    * Whether a holder is known to have ended, so that candidates need not wait until its lease expires. Default:
    * unknown.
    */
-  readonly isHolderGone?: (identity: string) => boolean;
+  readonly hasHolderEnded?: (identity: string) => boolean;
   /** Called whenever this candidate becomes the leader. */
   readonly onElected: () => void;
   /** Called whenever this candidate stops being the leader. It competes again only after this resolves. */
@@ -145,12 +145,12 @@ export class LeaderElection {
   }
 
   #isFree({ metadata, spec }: ElectionLease): boolean {
-    const { identity, isHolderGone, monotonic } = this.#options;
+    const { identity, hasHolderEnded, monotonic } = this.#options;
     const now = monotonic.now();
     const { holderIdentity: holder = "", leaseDurationSeconds: duration = leaseDurationSeconds } = spec;
     const version = metadata.resourceVersion ?? "";
     if (version !== this.#observed.version) this.#observed = { version, at: now };
-    if (holder === "" || holder === identity || isHolderGone?.(holder) === true) return true;
+    if (holder === "" || holder === identity || hasHolderEnded?.(holder) === true) return true;
     return now >= this.#observed.at + duration * 1000;
   }
 

@@ -22,7 +22,7 @@ type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous">
 /** The objects of the cache before it was loaded again, and after. */
 interface Reload<T extends ApiObject> {
   readonly before: Iterable<StoredObject<T>>;
-  readonly now: Iterable<StoredObject<T>>;
+  readonly after: Iterable<StoredObject<T>>;
 }
 
 /**
@@ -118,7 +118,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
       onEnd: (error, before) => {
         if (!(error instanceof RevisionCompacted) || before === undefined) return;
         signal.removeEventListener("abort", stop);
-        this.#add({ before: before.snapshot(this.#range), now: cache.snapshot(this.#range) });
+        this.#add({ before: before.snapshot(this.#range), after: cache.snapshot(this.#range) });
         this.#follow(signal);
       },
     });
@@ -132,14 +132,14 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   /** The changes one by one. Undefined stands for an object that a reload has not changed: the caller may pause there too. */
   *#changesOf(changes: Iterable<Change<T> | Reload<T>>): IterableIterator<Change<T> | undefined> {
     for (const change of changes) {
-      if ("now" in change) yield* this.#changesOfReload(change);
+      if ("after" in change) yield* this.#changesOfReload(change);
       else yield change;
     }
   }
 
-  *#changesOfReload({ before, now }: Reload<T>): IterableIterator<Change<T> | undefined> {
+  *#changesOfReload({ before, after }: Reload<T>): IterableIterator<Change<T> | undefined> {
     let lost = 0;
-    for (const difference of differences(before, now)) {
+    for (const difference of differences(before, after)) {
       if (difference?.previous?.hasText !== false) yield difference;
       else {
         lost += 1;

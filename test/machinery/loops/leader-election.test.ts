@@ -209,7 +209,7 @@ describe("a leader election", () => {
       metadata: { name: "loops" },
       spec: { holderIdentity: "dead", leaseDurationSeconds: 15 },
     };
-    const one = scene.candidate("one", { isHolderGone: (identity) => identity === "dead" });
+    const one = scene.candidate("one", { hasHolderEnded: (identity) => identity === "dead" });
     one.election.start();
     await settle();
     assert.deepEqual(one.events, ["elected"]);

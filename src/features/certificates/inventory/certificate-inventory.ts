@@ -74,7 +74,7 @@ export const certificateRecordCleaner = ({ retentionMilliseconds }: CertificateR
     name: "certificate-record-cleaner",
     resource: issuedCertificateResource,
     what: "records of certificates that expired long ago",
-    isOver:
+    isDue:
       ({ clock }) =>
       ({ spec }) =>
         Date.parse(spec.notAfter) < clock.now() - retentionMilliseconds,

@@ -31,12 +31,12 @@ export class KindQuota<T extends ApiObject> {
   }
 
   /** Throws a 403 when the quota of the object's namespace or user has no room for so many more bytes. */
-  check(object: T, write: Pick<Growth, "key" | "user" | "bytes" | "resource">): Growth | undefined {
+  requireRoom(object: T, write: Pick<Growth, "key" | "user" | "bytes" | "resource">): Growth | undefined {
     const { key, user, bytes, resource } = write;
     if (this.#groupOf === undefined || bytes <= 0) return undefined;
     const { name = "" } = object.metadata;
     const growth = { group: this.#groupOf({ key, object }), key, name, user, resource, kind: this.#kind, bytes };
-    this.#quota.check(growth);
+    this.#quota.requireRoom(growth);
     return growth;
   }
 }
@@ -53,11 +53,11 @@ export function countedSizes<T extends ApiObject>(
 function groupReader<T extends ApiObject>(definition: ResourceDefinition<T>): GroupOf<T> | undefined {
   const groupOfKey = keyReader(definition);
   if (groupOfKey !== undefined) return ({ key }) => groupOfKey(key);
-  const { keptFor } = definition;
-  if (keptFor === undefined) return undefined;
+  const { quotaUserOf } = definition;
+  if (quotaUserOf === undefined) return undefined;
   return (of) => {
     try {
-      return quotaGroupOfUser(keptFor(of.object));
+      return quotaGroupOfUser(quotaUserOf(of.object));
     } catch {
       // A damaged object counts for no user. This must not throw, so that the cache still counts other objects and applies their changes.
       return quotaGroupOfUser("");

@@ -70,7 +70,7 @@ export interface RegistryOptions<T extends ApiObject> {
 }
 
 interface RegistryWrite extends Omit<WriteRequest, "signal"> {
-  /** What `checkRoom` returned. */
+  /** What `requireRoom` returned. */
   readonly growth?: Growth | undefined;
 }
 
@@ -322,8 +322,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /** Throws a 403 when the quota of an object's namespace or user has no room. Call it right before the write, which needs its result. */
-  checkRoom(object: T, write: Pick<Growth, "key" | "user" | "bytes">): Growth | undefined {
-    return this.#quota?.check(object, { ...write, resource: this.resource });
+  requireRoom(object: T, write: Pick<Growth, "key" | "user" | "bytes">): Growth | undefined {
+    return this.#quota?.requireRoom(object, { ...write, resource: this.resource });
   }
 
   /**
@@ -345,7 +345,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       const result = await (transaction === undefined
         ? this.store.write(write)
         : writeInTransaction(transaction, { store: this.store, request: write }));
-      if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
+      if (result.isWritten) this.#notifyOfWrite(admitted, { request, before, revision: result.revision });
       // After a write, the reservation stays until the cache has the change: etcd may answer a write before it sends the event.
       else if (reservation !== undefined) sizes?.release(reservation);
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
@@ -383,7 +383,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return notFoundOrInvalidName(this.resource, name);
   }
 
-  #tellWritten(
+  #notifyOfWrite(
     { username }: Admitted,
     {
       request: { key, value, expectedRevision },

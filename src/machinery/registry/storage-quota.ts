@@ -67,7 +67,7 @@ export class StorageQuota {
   }
 
   /** Throws a 403 for a write that would exceed a limit, as upstream's quotas do. Call it right before the write. */
-  check(growth: Growth): void {
+  requireRoom(growth: Growth): void {
     const { group, key, kind, bytes } = growth;
     const { maximumBytes } = this.#options;
     // Running writes of this key don't count, because only one write of the key succeeds: the store refuses the others, not the quota.

@@ -70,7 +70,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     shortNames: ["issued"],
     schema: issuedCertificateSchema,
     validateName: validateDnsSubdomainName,
-    keptFor: ({ spec }) => spec.username ?? "",
+    quotaUserOf: ({ spec }) => spec.username ?? "",
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: ({ spec }, { previous }) =>
       isSemanticallyEqual(spec, previous.spec)

@@ -23,7 +23,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     shortNames: ["csr"],
     answersStatusOfDeletedCollection: true,
     // Counted by user, because nodes and holders of bootstrap tokens may create any number of requests.
-    keptFor: ({ spec }) => spec.username ?? "",
+    quotaUserOf: ({ spec }) => spec.username ?? "",
     // Only a part: the records of the certificates, which stay longer, share the user's quota.
     quotaShare: 1 / 4,
     schema: certificateSigningRequestSchema,

@@ -53,8 +53,8 @@ export const compareFields = ({ maximumAdded = Infinity, ...compared }: Compared
 
 function comparePair({ schema, before, after, added }: Pair): PartialComparison | undefined {
   if (before === after) return undefined;
-  if (before === undefined) return { added: added.every(schema, after) };
-  if (after === undefined) return { removed: removed.every(schema, before) };
+  if (before === undefined) return { added: added.allPathsOf(schema, after) };
+  if (after === undefined) return { removed: removed.allPathsOf(schema, before) };
   const shape = shapeOf(schema, after);
   if (shape.type === "entries") return compareEntries({ list: shape.list, before, after, added });
   if (shapeOf(schema, before).type !== shape.type) return compareUnlike({ schema, before, after, added });
@@ -80,7 +80,9 @@ function compareMembers({ schema, before, after, added }: Pair): PartialComparis
   }
   for (const name in left) {
     if (Object.hasOwn(right, name)) continue;
-    result = attach(result, fieldElement(name), { removed: removed.every(memberSchemaOf(schema, name), left[name]) });
+    result = attach(result, fieldElement(name), {
+      removed: removed.allPathsOf(memberSchemaOf(schema, name), left[name]),
+    });
   }
   return result;
 }
@@ -122,9 +124,9 @@ function compareDuplicates(schema: Schema, { before, after, added }: DuplicatePa
     return comparePair({ schema, before: before[0], after: after[0], added });
   if (before.length > 1 && after.length > 1) return isSameJson(before, after) ? undefined : { modified: {} };
   if (before.length > 1) {
-    return { removed: {}, ...(after.length > 0 && { added: added.every(schema, after[0]) }) };
+    return { removed: {}, ...(after.length > 0 && { added: added.allPathsOf(schema, after[0]) }) };
   }
-  return { added: {}, ...(before.length > 0 && { removed: removed.every(schema, before[0]) }) };
+  return { added: {}, ...(before.length > 0 && { removed: removed.allPathsOf(schema, before[0]) }) };
 }
 
 /**
@@ -134,7 +136,7 @@ function compareUnlike({ schema, before, after, added }: Pair): PartialCompariso
   const result: PartialComparison = { modified: {} };
   for (const [side, value, reader] of [["removed", before, removed] as const, ["added", after, added] as const]) {
     if (!isJsonObject(value)) continue;
-    const { ".": _, ...children } = reader.every(schema, value);
+    const { ".": _, ...children } = reader.allPathsOf(schema, value);
     if (Object.keys(children).length > 0) result[side] = children;
   }
   return result;

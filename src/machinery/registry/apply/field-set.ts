@@ -164,14 +164,14 @@ export function sorted(set: FieldSet): FieldSet {
  * The longest path of a set, in elements. No kind has fields as deep as this. YAML and indented JSON repeat the indent in each line, so
  * deeper sets would make answers that are a hundred times as long as the request.
  */
-const longestPath = 64;
+const maximumPathElements = 64;
 
 /**
  * Decodes a set that a client wrote: converts elements and members to their canonical form, and skips elements of unknown types. Throws
  * SyntaxError, also for a path that is longer than any field path of a kind.
  */
 export function decodeFieldSet(fields: unknown): FieldSet {
-  const { [ownMark]: _, ...set } = decodeNode(fields, longestPath);
+  const { [ownMark]: _, ...set } = decodeNode(fields, maximumPathElements);
   return set;
 }
 

@@ -13,11 +13,11 @@ import { fieldElement } from "./path-element.ts";
  * maps around them (upstream: ToFieldSet). Throws UntrackableEntry.
  */
 export const fieldsOf = (schema: Schema, object: unknown): FieldSet =>
-  new FieldReader(Infinity).applied(schema, object) ?? emptySet;
+  new FieldReader(Infinity).fieldsOf(schema, object) ?? emptySet;
 
 /** As `fieldsOf`, for fields whose manager is recorded. Throws a 413 for more fields than can be stored. */
 export const recordedFieldsOf = (schema: Schema, object: unknown): FieldSet =>
-  new FieldReader(maximumFields).applied(schema, object) ?? emptySet;
+  new FieldReader(maximumFields).fieldsOf(schema, object) ?? emptySet;
 
 /** The most fields of an object. Each is stored as a value, and as two more in the record of its manager: `{"f:name": {}}`. */
 export const maximumFields = Math.floor(maximumValues / 3);
@@ -32,19 +32,19 @@ export class FieldReader {
   }
 
   /** See `fieldsOf`. Undefined: the value sets no fields. */
-  applied(schema: Schema | undefined, value: unknown): FieldSet | undefined {
+  fieldsOf(schema: Schema | undefined, value: unknown): FieldSet | undefined {
     this.#count();
     const shape = shapeOf(schema, value);
     if (shape.type === "leaf") return emptySet;
     const node: FieldSet = {};
     if (shape.type === "entries") {
       for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
-        node[element] = entries.length > 1 ? {} : withMember(this.applied(shape.list.items, entries[0]));
+        node[element] = entries.length > 1 ? {} : withMember(this.fieldsOf(shape.list.items, entries[0]));
       }
     } else if (isJsonObject(value)) {
       for (const name in value) {
         const member = value[name];
-        const child = this.applied(memberSchemaOf(schema, name), member);
+        const child = this.fieldsOf(memberSchemaOf(schema, name), member);
         const isOwn = member === null || isEmptyObject(member) || !isNamedField(schema, name);
         const field = isOwn ? withMember(child) : child;
         if (field !== undefined) node[fieldElement(name)] = field;
@@ -54,7 +54,7 @@ export class FieldReader {
   }
 
   /** Every path of a value that was added or removed as a whole: its own, and all paths below. Throws UntrackableEntry. */
-  every(schema: Schema | undefined, value: unknown): FieldSet {
+  allPathsOf(schema: Schema | undefined, value: unknown): FieldSet {
     this.#count();
     const shape = shapeOf(schema, value);
     if (shape.type === "leaf") return emptySet;
@@ -63,12 +63,12 @@ export class FieldReader {
     let isBare = true;
     if (shape.type === "entries") {
       for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
-        node[element] = entries.length > 1 ? {} : this.every(shape.list.items, entries[0]);
+        node[element] = entries.length > 1 ? {} : this.allPathsOf(shape.list.items, entries[0]);
         isBare = false;
       }
     } else if (isJsonObject(value)) {
       for (const name in value) {
-        node[fieldElement(name)] = this.every(memberSchemaOf(schema, name), value[name]);
+        node[fieldElement(name)] = this.allPathsOf(memberSchemaOf(schema, name), value[name]);
         isBare = false;
       }
     }

@@ -8,7 +8,7 @@ import type { FieldWrite } from "./track-update.ts";
  * How many shapes are remembered. Clients send thousands of reviews with few shapes. The limit protects the memory from a
  * client that sends many different ones.
  */
-const longestMemory = 1000;
+const maximumShapes = 1000;
 const longestShape = 500;
 
 /**
@@ -25,7 +25,7 @@ export class TrackedReviews {
     let entries = this.#known.get(key);
     if (entries === undefined) {
       entries = atOnce(trackUpdate({ ...write, previous: undefined, next: object })).metadata.managedFields ?? [];
-      if (this.#known.size < longestMemory) this.#known.set(key, entries);
+      if (this.#known.size < maximumShapes) this.#known.set(key, entries);
     }
     if (entries.length === 0) return object;
     const time = timestamp(write.now);

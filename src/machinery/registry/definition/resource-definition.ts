@@ -102,7 +102,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> extends Res
    * Returns the user whose StorageQuota a cluster-scoped object counts against, which must never change. A user's quota is as large as a
    * namespace's. Default: no quota limits the objects.
    */
-  keptFor?(object: T): string;
+  quotaUserOf?(object: T): string;
   /** The part of a namespace's or user's StorageQuota that objects of the kind may take. Default 1: all of it. */
   readonly quotaShare?: number;
 

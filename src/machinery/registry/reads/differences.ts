@@ -14,7 +14,7 @@ export type Difference<T extends ApiObject> =
  */
 export function* differences<T extends ApiObject>(
   before: Iterable<StoredObject<T>>,
-  now: Iterable<StoredObject<T>>,
+  after: Iterable<StoredObject<T>>,
 ): Generator<Difference<T> | undefined, void> {
   const rest = before[Symbol.iterator]();
   const next = (): StoredObject<T> | undefined => {
@@ -22,7 +22,7 @@ export function* differences<T extends ApiObject>(
     return done === true ? undefined : value;
   };
   let previous = next();
-  for (const object of now) {
+  for (const object of after) {
     for (; previous !== undefined && isBefore(previous, object); previous = next())
       yield { object: undefined, previous };
     if (previous?.key !== object.key) {

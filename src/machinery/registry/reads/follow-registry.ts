@@ -49,7 +49,7 @@ export function followRegistry<T extends ApiObject>(
    * Passes on the changes of a reload as events. Returns whether the follower has taken all of them. Continues after an object that can't
    * be read: because of that object `onLoaded` may fail too, and then only these events report the other changes.
    */
-  const tell = (before: CachedObjects<StoredObject<T>>): boolean => {
+  const takeChangesSince = (before: CachedObjects<StoredObject<T>>): boolean => {
     let isAll = true;
     for (const difference of differences(before.snapshot(range), cache.snapshot(range))) {
       if (difference === undefined) continue;
@@ -71,8 +71,8 @@ export function followRegistry<T extends ApiObject>(
       },
       onEnd(error, before) {
         if (!(error instanceof RevisionCompacted)) return;
-        const isAllTold = before !== undefined && tell(before);
-        if (!isCurrent || !isAllTold) reload();
+        const isAllTaken = before !== undefined && takeChangesSince(before);
+        if (!isCurrent || !isAllTaken) reload();
         follow();
       },
     });

@@ -171,7 +171,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     this.#waiting = [];
     this.#skippedRevision = beginsHere || given === 0 ? current : given;
     this.#watchCache(current);
-    await this.#tellEach(existing, (stored) => {
+    await this.#notifyOfEach(existing, (stored) => {
       if (selector.matches(stored)) this.#observer.onChange("ADDED", stored);
     });
     if (beginsHere && sendsInitialEvents === true && !this.#isOver) this.#observer.onInitialEventsEnd(current);
@@ -179,7 +179,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
       const events = this.#waiting;
       this.#waiting = [];
       this.#waitingCharacters = 0;
-      await this.#tellEach(events, (event) => this.#tell(event));
+      await this.#notifyOfEach(events, (event) => this.#notify(event));
     }
     this.#waiting = undefined;
     if (this.#isOver) return;
@@ -205,7 +205,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
 
   #take(event: CacheEvent<StoredObject<T>>): void {
     if (event.revision <= this.#skippedRevision) return;
-    if (this.#waiting === undefined) return this.#tell(event);
+    if (this.#waiting === undefined) return this.#notify(event);
     this.#waitingCharacters += (event.type === "put" ? event.object : event.previous)?.textLength ?? 0;
     const isTooMuch = this.#waitingCharacters > maximumWaitingCharacters;
     if (this.#waiting.push(event) > maximumWaitingEvents || isTooMuch) {
@@ -213,17 +213,17 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     }
   }
 
-  #tell(event: CacheEvent<StoredObject<T>>): void {
+  #notify(event: CacheEvent<StoredObject<T>>): void {
     const change = selectedChange(this.#options.selector, event);
     if (change !== undefined) this.#observer.onChange(change.type, change.object);
   }
 
-  /** Calls `tell` for each value, in turns, so that other requests run in between. */
-  async #tellEach<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
+  /** Calls `notify` for each value, in turns, so that other requests run in between. */
+  async #notifyOfEach<V>(values: Iterable<V>, notify: (value: V) => void): Promise<void> {
     const work = new LongWork(this.#user);
     for (const value of values) {
       if (this.#isOver) return;
-      tell(value);
+      notify(value);
       const pause = this.#observer.untilRead?.() ?? work.pause();
       if (pause !== undefined) await pause;
     }

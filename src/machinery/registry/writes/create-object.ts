@@ -99,7 +99,7 @@ export async function createTracked<T extends ApiObject>(
   const key = storageKey(definition, where);
   if (key === undefined) throw registry.nameTooLong(where);
   const value = registry.encode(created);
-  const growth = registry.checkRoom(created, { key, user: caller.user, bytes: value.length });
+  const growth = registry.requireRoom(created, { key, user: caller.user, bytes: value.length });
   if (caller.isDryRun) {
     await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);

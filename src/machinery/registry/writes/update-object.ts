@@ -256,7 +256,7 @@ async function writeVersion<T extends ApiObject>(
   const bytes = value.length - previous.storedBytes;
   const isBounded =
     change.subresource === "" || updateStrategy(registry, change.subresource).isBounded?.(kept) === true;
-  const growth = isBounded ? registry.checkRoom(kept, { key, user: caller.user, bytes }) : undefined;
+  const growth = isBounded ? registry.requireRoom(kept, { key, user: caller.user, bytes }) : undefined;
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }

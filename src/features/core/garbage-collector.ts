@@ -49,13 +49,13 @@ class GarbageCollector {
     for (const resource of this.#resources) {
       this.#informers.of(resource).addHandler({
         fields: ["ownerReferences", "deletionTimestamp"],
-        onAdd: (object) => this.#look({ resource, object }),
+        onAdd: (object) => this.#keepAndQueue({ resource, object }),
         onUpdate: (object, previous) => {
           // The informer may have missed the deletion of an object of the same name.
           if (previous.metadata.uid !== object.metadata.uid) this.#forget(previous);
-          // Most updates are heartbeats of nodes. Their Leases have an owner, and `#look` would request it from the server.
+          // Most updates are heartbeats of nodes. Their Leases have an owner, and the queue would request it from the server.
           else if (isSameJson(ownershipOf(object), ownershipOf(previous))) return this.#keep({ resource, object });
-          this.#look({ resource, object });
+          this.#keepAndQueue({ resource, object });
           // The object may no longer block the deletion of these owners.
           for (const owner of ownersOf(previous)) this.#queue.add(owner.uid);
         },
@@ -65,7 +65,7 @@ class GarbageCollector {
     return { queue: this.#queue };
   }
 
-  #look(node: GraphNode): void {
+  #keepAndQueue(node: GraphNode): void {
     this.#keep(node);
     this.#queueNode(node);
   }
@@ -103,7 +103,7 @@ class GarbageCollector {
   async #collect(node: GraphNode): Promise<string> {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
-    const states = await askEach(owners, (owner) => this.#stateOf(owner, node));
+    const states = await requestEach(owners, (owner) => this.#stateOf(owner, node));
     const { uid = "", name = "", resourceVersion = "", finalizers = [] } = node.object.metadata;
     const kept = owners.filter((_, index) => states[index] === "alive");
     if (kept.length === owners.length) return "nothing to do: all owners are alive";
@@ -149,7 +149,7 @@ class GarbageCollector {
 
   async #orphanDependents(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    await askEach([...this.#graph.dependentsOf(uid)], (dependent) => {
+    await requestEach([...this.#graph.dependentsOf(uid)], (dependent) => {
       const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
       return this.#patch(dependent, { ownerReferences });
     });
@@ -203,14 +203,14 @@ function policyOf(finalizers: readonly string[]): "Background" | "Foreground" | 
 const maximumAtOnce = 16;
 
 /**
- * Asks for all items, with bounded concurrency. An object may have thousands of owners and dependents, and as many requests at once would
- * be refused and would delay everything else.
+ * Makes a request for each item, with bounded concurrency. An object may have thousands of owners and dependents, and as many requests at
+ * once would be refused and would delay everything else.
  */
-async function askEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+async function requestEach<T, R>(items: readonly T[], request: (item: T) => Promise<R>): Promise<R[]> {
   const work = new LongWork();
   const answers: R[] = [];
   for (let start = 0; start < items.length; start += maximumAtOnce) {
-    answers.push(...(await Promise.all(items.slice(start, start + maximumAtOnce).map(ask))));
+    answers.push(...(await Promise.all(items.slice(start, start + maximumAtOnce).map(request))));
     const pause = work.pause();
     if (pause !== undefined) await pause;
   }

@@ -58,13 +58,13 @@ export class HeldRules {
    * permission is held for all names. Make one such function for each wanted rule: it remembers which names each held list leaves out.
    */
   missingNames(names: readonly string[]): (permission: Permission) => MissingNames {
-    const leftOutOfAll = remembered((held: ReadonlySet<string>) => this.#leftOut(names, held));
+    const missingFrom = remembered((held: ReadonlySet<string>) => this.#leftOut(names, held));
     return (permission) => {
       const granted = this.#grantedNames(permission);
       if (granted === "every") return "none";
       if (names.length === 0) return "every";
       const [first, ...others] = granted;
-      let missing = first === undefined ? names : leftOutOfAll(first);
+      let missing = first === undefined ? names : missingFrom(first);
       for (const held of others) missing = this.#leftOut(missing, held);
       return missing.length === 0 ? "none" : missing;
     };

@@ -16,7 +16,7 @@ export interface ResolvedRules {
 }
 
 /** The rules of a user's roles. */
-interface HeldRules {
+interface GatheredRules {
   readonly rules: readonly PolicyRule[];
   /** Roles that bindings of the user name, but that do not exist. */
   readonly missing: readonly RoleRef[];
@@ -89,12 +89,12 @@ export class RuleResolver {
    * The rules of a user in a namespace, up to a bound. Each role counts once. The work is divided into turns of the event loop for users
    * with many or large roles.
    */
-  async heldBy(user: UserInfo, namespace: string): Promise<HeldRules> {
+  async heldBy(user: UserInfo, namespace: string): Promise<GatheredRules> {
     await this.prepare(namespace);
     return new LongWork(user).all(this.#gather(this.grants(user, namespace)));
   }
 
-  *#gather(grants: readonly Grant[]): Generator<undefined, HeldRules> {
+  *#gather(grants: readonly Grant[]): Generator<undefined, GatheredRules> {
     const rules: (readonly PolicyRule[])[] = [];
     const missing: RoleRef[] = [];
     const seen = new Set<string>();

@@ -28,7 +28,7 @@ export interface Grant {
  * they were added. Only the first grant of a role counts, because the others allow nothing more, and anyone who may write bindings can
  * create thousands.
  */
-type Holding = Grant | Map<string, Grant[]>;
+type SubjectGrants = Grant | Map<string, Grant[]>;
 
 interface IndexedBinding {
   readonly bound: BoundRole;
@@ -40,8 +40,8 @@ interface IndexedBinding {
 /** The bindings of one namespace, by their subjects. Each subject takes about 100 bytes. */
 export class SubjectIndex {
   readonly #bindings = new Map<string, IndexedBinding>();
-  readonly #users = new Map<string, Holding>();
-  readonly #groups = new Map<string, Holding>();
+  readonly #users = new Map<string, SubjectGrants>();
+  readonly #groups = new Map<string, SubjectGrants>();
 
   get isEmpty(): boolean {
     return this.#bindings.size === 0;
@@ -53,11 +53,11 @@ export class SubjectIndex {
    */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
-    let ofLast = addFirstOfEachRole(found, this.#users.get(user.username));
+    let ofLastSubject = addFirstOfEachRole(found, this.#users.get(user.username));
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
-    for (const group of groups) ofLast = addFirstOfEachRole(found, this.#groups.get(group)) || ofLast;
+    for (const group of groups) ofLastSubject = addFirstOfEachRole(found, this.#groups.get(group)) || ofLastSubject;
     // The grants of one user or group have each role once.
-    return found.length > fewGrants && found.length > ofLast ? firstOfEachRole(found) : found;
+    return found.length > fewGrants && found.length > ofLastSubject ? firstOfEachRole(found) : found;
   }
 
   /** Replaces a binding. Undefined: the binding was deleted. */
@@ -76,21 +76,21 @@ export class SubjectIndex {
     for (const subject of subjectsOf(binding)) {
       const { kind, name } = subject;
       if (kind === "Group") {
-        if (hold(this.#groups, { name, grant: { ...toUser, kind, group: name } })) groups.push(name);
+        if (addGrant(this.#groups, { name, grant: { ...toUser, kind, group: name } })) groups.push(name);
         continue;
       }
       const username = kind === "User" ? name : accountUsername(subject);
       if (username === undefined) continue;
       const grant = kind === "User" ? toUser : toAccount;
-      if (hold(this.#users, { name: username, grant })) users.push(username);
+      if (addGrant(this.#users, { name: username, grant })) users.push(username);
     }
     this.#bindings.set(bound.name, { bound, users, groups });
   }
 
   #remove({ bound, users, groups }: IndexedBinding): void {
     this.#bindings.delete(bound.name);
-    for (const name of users) release(this.#users, { name, bound });
-    for (const name of groups) release(this.#groups, { name, bound });
+    for (const name of users) removeGrant(this.#users, { name, bound });
+    for (const name of groups) removeGrant(this.#groups, { name, bound });
   }
 }
 
@@ -102,19 +102,19 @@ function accountUsername({ kind, name, namespace = "" }: Subject): string | unde
 }
 
 /** Adds a grant to a subject. Returns false when the subject already has a grant of this binding: a binding may name a subject twice. */
-function hold(
-  holdings: Map<string, Holding>,
+function addGrant(
+  bySubject: Map<string, SubjectGrants>,
   { name, grant }: { readonly name: string; readonly grant: Grant },
 ): boolean {
-  const held = holdings.get(name);
-  if (held === undefined) {
-    holdings.set(name, grant);
+  const granted = bySubject.get(name);
+  if (granted === undefined) {
+    bySubject.set(name, grant);
     return true;
   }
-  if (held instanceof Map) return addByRole(held, grant);
-  if (held.binding === grant.binding) return false;
-  const byRole = new Map([[held.binding.roleKey, [held]]]);
-  holdings.set(name, byRole);
+  if (granted instanceof Map) return addByRole(granted, grant);
+  if (granted.binding === grant.binding) return false;
+  const byRole = new Map([[granted.binding.roleKey, [granted]]]);
+  bySubject.set(name, byRole);
   return addByRole(byRole, grant);
 }
 
@@ -127,38 +127,38 @@ function addByRole(byRole: Map<string, Grant[]>, grant: Grant): boolean {
   return true;
 }
 
-function release(
-  holdings: Map<string, Holding>,
+function removeGrant(
+  bySubject: Map<string, SubjectGrants>,
   { name, bound }: { readonly name: string; readonly bound: BoundRole },
 ): void {
-  const held = holdings.get(name);
-  if (!(held instanceof Map)) {
-    holdings.delete(name);
+  const granted = bySubject.get(name);
+  if (!(granted instanceof Map)) {
+    bySubject.delete(name);
     return;
   }
-  const ofRole = held.get(bound.roleKey) ?? [];
+  const ofRole = granted.get(bound.roleKey) ?? [];
   // In place: a hundred thousand bindings may grant the same role to the same subject.
   const index = ofRole.findIndex(({ binding }) => binding === bound);
   if (index !== -1) ofRole.splice(index, 1);
-  if (ofRole.length === 0) held.delete(bound.roleKey);
+  if (ofRole.length === 0) granted.delete(bound.roleKey);
   // Not a map of one grant: it would take more memory than the stored bindings, whose limit also limits this index.
-  const [grants] = held.size === 1 ? held.values() : [];
+  const [grants] = granted.size === 1 ? granted.values() : [];
   const [last, another] = grants ?? [];
-  if (last !== undefined && another === undefined) holdings.set(name, last);
+  if (last !== undefined && another === undefined) bySubject.set(name, last);
 }
 
 /** Adds the first grant of each role to `found`. Returns the number of added grants. */
-function addFirstOfEachRole(found: Grant[], held: Holding | undefined): number {
-  if (held === undefined) return 0;
-  if (!(held instanceof Map)) {
-    found.push(held);
+function addFirstOfEachRole(found: Grant[], granted: SubjectGrants | undefined): number {
+  if (granted === undefined) return 0;
+  if (!(granted instanceof Map)) {
+    found.push(granted);
     return 1;
   }
-  held.forEach((grants) => {
+  granted.forEach((grants) => {
     const first = grants[0]; // a pattern would make an iterator
     if (first !== undefined) found.push(first);
   });
-  return held.size;
+  return granted.size;
 }
 
 /** Up to so many grants, checking a role twice costs less than finding the duplicates. */

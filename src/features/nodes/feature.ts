@@ -76,7 +76,7 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
       bootstrapToken: bootstrapRule({
         names,
         findSecret: (name) => stores.findCurrent(secretResource, { namespace: names.namespaces.system, name }),
-        isThereNode: async (name) => (await stores.findCurrent(nodeResource, { namespace: "", name })) !== undefined,
+        nodeExists: async (name) => (await stores.findCurrent(nodeResource, { namespace: "", name })) !== undefined,
         joinsNodes,
         client,
       }),

@@ -86,16 +86,17 @@ class NodeLifecycle {
     const { name = "" } = node.metadata;
     this.#noteMark(node);
     const [ready, before] = [readyConditionOf(node), readyConditionOf(previous)];
-    if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
+    if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown")
+      this.#noteHeartbeat(name);
     if (ready?.status !== before?.status || taintsByCondition(this.#names, node) !== undefined) this.#queue.add(name);
   }
 
   #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
     if (metadata.namespace !== this.#names.namespaces.nodeLease || spec.renewTime === previous.spec.renewTime) return;
-    this.#hear(metadata.name ?? "");
+    this.#noteHeartbeat(metadata.name ?? "");
   }
 
-  #hear(name: string): void {
+  #noteHeartbeat(name: string): void {
     const isLost = (this.#renewedAt.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#monotonic.now();
     this.#renewedAt.set(name, this.#monotonic.now());
     if (isLost || this.#marked.has(name)) this.#queue.add(name);
@@ -114,12 +115,12 @@ class NodeLifecycle {
     this.#renewedAt.set(name, last);
     const wait = last + this.#settings.graceMilliseconds - this.#monotonic.now();
     const isMarked = lostSince(this.#names, node) !== undefined;
-    if (wait <= 0) return isMarked ? this.#collect(node) : this.#lose(node);
+    if (wait <= 0) return isMarked ? this.#deleteWhenDue(node) : this.#markLost(node);
     this.#queue.addAfter(name, wait);
-    return isMarked ? this.#find(node) : "nothing to do: the node was heard of";
+    return isMarked ? this.#unmarkLost(node) : "nothing to do: the node was heard of";
   }
 
-  async #lose(node: Node): Promise<string> {
+  async #markLost(node: Node): Promise<string> {
     const { name = "" } = node.metadata;
     const { renewTime } = this.#leases.get(`${this.#names.namespaces.nodeLease}/${name}`)?.spec ?? {};
     const condition = lostCondition(node, { lastSeen: renewTime, now: this.#clock.now() });
@@ -131,7 +132,7 @@ class NodeLifecycle {
     return "marked the node as lost";
   }
 
-  async #find(node: Node): Promise<string> {
+  async #unmarkLost(node: Node): Promise<string> {
     const { name = "" } = node.metadata;
     const condition = foundCondition(node, this.#clock.now());
     const back = condition === undefined ? node : await this.#patchCondition(node, condition);
@@ -142,7 +143,7 @@ class NodeLifecycle {
     return "took the marks of a lost node away";
   }
 
-  async #collect(node: Node): Promise<string> {
+  async #deleteWhenDue(node: Node): Promise<string> {
     const { name = "" } = node.metadata;
     const { retentionMilliseconds } = this.#settings;
     if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";

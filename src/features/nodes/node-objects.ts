@@ -9,9 +9,9 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { podResource } from "./resources.ts";
 
 /** The resources that a Pod makes readable for its node, by the kind of the reference. */
-const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
+const referencedResources = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
 
-interface OpenedObject {
+interface ReferencedObject {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
@@ -22,25 +22,25 @@ interface OpenedObject {
  */
 export function nodeObjects(names: Names, stores: Stores): NodeObjects {
   const pods = stores.of(podResource);
-  const openedByNode = new Map<string, OpenedObjects>();
+  const referencedByNode = new Map<string, ReferencedObjects>();
 
   const put = (pod: Pod): void => {
     const { nodeName } = pod.spec;
     if (nodeName === undefined) return;
-    let objects = openedByNode.get(nodeName);
-    if (objects === undefined) openedByNode.set(nodeName, (objects = new OpenedObjects()));
-    for (const object of openedBy(pod, names)) objects.add(object);
+    let objects = referencedByNode.get(nodeName);
+    if (objects === undefined) referencedByNode.set(nodeName, (objects = new ReferencedObjects()));
+    for (const object of referencedBy(pod, names)) objects.add(object);
   };
   const remove = (pod: Pod): void => {
     const { nodeName = "" } = pod.spec;
-    const objects = openedByNode.get(nodeName);
+    const objects = referencedByNode.get(nodeName);
     if (objects === undefined) return;
-    for (const object of openedBy(pod, names)) objects.remove(object);
-    if (objects.isEmpty) openedByNode.delete(nodeName);
+    for (const object of referencedBy(pod, names)) objects.remove(object);
+    if (objects.isEmpty) referencedByNode.delete(nodeName);
   };
   followRegistry(pods, {
     onLoaded() {
-      openedByNode.clear();
+      referencedByNode.clear();
       for (const { object } of readableObjects(pods)) put(object);
     },
     onEvent(event) {
@@ -53,7 +53,7 @@ export function nodeObjects(names: Names, stores: Stores): NodeObjects {
     isRelated: (node, object) =>
       object.resource === "pods"
         ? pods.peek(object)?.object.spec.nodeName === node
-        : openedByNode.get(node)?.has(object) === true,
+        : referencedByNode.get(node)?.has(object) === true,
   };
 }
 
@@ -61,34 +61,34 @@ export function nodeObjects(names: Names, stores: Stores): NodeObjects {
  * The objects that a Pod makes readable for its node. None for a mirror Pod: its node creates it and could name any
  * object. Admission already refuses references in mirror Pods; this is a second check (upstream: `Graph.AddPod`).
  */
-function openedBy(pod: Pod, names: Names): OpenedObject[] {
+function referencedBy(pod: Pod, names: Names): ReferencedObject[] {
   if (isMirrorPod(pod, names)) return [];
   const { namespace = "" } = pod.metadata;
   return podReferences(pod).flatMap(({ kind, name }) =>
-    name !== "" && Object.hasOwn(opened, kind)
-      ? [{ resource: opened[kind as keyof typeof opened], namespace, name }] // the key was checked
+    name !== "" && Object.hasOwn(referencedResources, kind)
+      ? [{ resource: referencedResources[kind as keyof typeof referencedResources], namespace, name }] // the key was checked
       : [],
   );
 }
 
 /** Counts the references to each object, which stays readable until the last reference is removed. */
-class OpenedObjects {
+class ReferencedObjects {
   readonly #counts = new Map<string, number>();
 
   get isEmpty(): boolean {
     return this.#counts.size === 0;
   }
 
-  has(object: OpenedObject): boolean {
+  has(object: ReferencedObject): boolean {
     return this.#counts.has(keyOf(object));
   }
 
-  add(object: OpenedObject): void {
+  add(object: ReferencedObject): void {
     const key = keyOf(object);
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
-  remove(object: OpenedObject): void {
+  remove(object: ReferencedObject): void {
     const key = keyOf(object);
     const count = this.#counts.get(key) ?? 0;
     if (count > 1) this.#counts.set(key, count - 1);
@@ -97,4 +97,4 @@ class OpenedObjects {
 }
 
 /** A unique key, because resources and namespaces have no slash. */
-const keyOf = ({ resource, namespace, name }: OpenedObject): string => `${resource}/${namespace}/${name}`;
+const keyOf = ({ resource, namespace, name }: ReferencedObject): string => `${resource}/${namespace}/${name}`;

@@ -10,7 +10,7 @@ export interface BootstrapBinding {
   readonly isForOneUse: boolean;
   readonly mayReplaceNode: boolean;
   /** The SHA-256 of the public key that has used the token, and the node that the key requested. */
-  readonly spentBy: { readonly key: string; readonly node: string } | undefined;
+  readonly usedBy: { readonly key: string; readonly node: string } | undefined;
 }
 
 /** Keys of the Secret's data. */
@@ -18,18 +18,18 @@ export const bindingKeys = {
   nodeNames: "node-names",
   isForOneUse: "one-use",
   mayReplaceNode: "allow-existing-node",
-  spentByKey: "used-by-key",
-  spentByNode: "used-by-node",
+  usedByKey: "used-by-key",
+  usedByNode: "used-by-node",
 } as const;
 
 export function bootstrapBinding({ data }: Secret): BootstrapBinding {
   const value = textsOf(data);
-  const spentByKey = value(bindingKeys.spentByKey) ?? "";
+  const usedByKey = value(bindingKeys.usedByKey) ?? "";
   return {
     nodeNames: value(bindingKeys.nodeNames),
     isForOneUse: value(bindingKeys.isForOneUse) === "true",
     mayReplaceNode: value(bindingKeys.mayReplaceNode) === "true",
-    spentBy: spentByKey === "" ? undefined : { key: spentByKey, node: value(bindingKeys.spentByNode) ?? "" },
+    usedBy: usedByKey === "" ? undefined : { key: usedByKey, node: value(bindingKeys.usedByNode) ?? "" },
   };
 }
 
@@ -51,13 +51,13 @@ export interface BootstrapQuestion {
   readonly key: string;
   /** Whether the signer issues the client certificates of nodes. */
   readonly isJoining: boolean;
-  readonly isThereNode: boolean;
+  readonly nodeExists: boolean;
 }
 
 /** Why a token does not allow a request, or undefined when it does. */
 export function bindingFault(
-  { nodeNames, isForOneUse, mayReplaceNode, spentBy }: BootstrapBinding,
-  { commonName, key, isJoining, isThereNode }: BootstrapQuestion,
+  { nodeNames, isForOneUse, mayReplaceNode, usedBy }: BootstrapBinding,
+  { commonName, key, isJoining, nodeExists }: BootstrapQuestion,
 ): string | undefined {
   const node = nodeNameOf(commonName);
   const isBound = nodeNames !== undefined || isForOneUse;
@@ -69,10 +69,10 @@ export function bindingFault(
   if (nodeNames !== undefined && !matchesNodePattern(nodeNames, node)) {
     return `this bootstrap token is for ${JSON.stringify(nodeNames)}, not for ${quoted}`;
   }
-  if (isForOneUse && spentBy !== undefined && (spentBy.key !== key || spentBy.node !== node)) {
+  if (isForOneUse && usedBy !== undefined && (usedBy.key !== key || usedBy.node !== node)) {
     return "this bootstrap token is for one use, and another key has used it; make a new one";
   }
-  if (isThereNode && !mayReplaceNode) {
+  if (nodeExists && !mayReplaceNode) {
     return (
       `there is a Node ${quoted} already: delete it if its machine is gone, or make a token with ` +
       "signet bootstrap-token create --allow-existing-node"

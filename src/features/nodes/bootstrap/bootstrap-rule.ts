@@ -19,7 +19,7 @@ export interface BootstrapRuleOptions {
   readonly names: Names;
   /** Finds a Secret in the system namespace. */
   findSecret(name: string): MaybePromise<Secret | undefined>;
-  isThereNode(name: string): Promise<boolean>;
+  nodeExists(name: string): Promise<boolean>;
   /** Whether a signer, by its name in either spelling, issues the client certificates with which machines authenticate as nodes. */
   joinsNodes(signerName: string): boolean;
   /** A client that writes as the server itself. */
@@ -34,7 +34,7 @@ export interface BootstrapRuleOptions {
 export function bootstrapRule({
   names,
   findSecret,
-  isThereNode,
+  nodeExists,
   joinsNodes,
   client,
 }: BootstrapRuleOptions): AdmissionRule {
@@ -59,14 +59,14 @@ export function bootstrapRule({
       commonName,
       key,
       isJoining: joinsNodes(signerName),
-      isThereNode: node !== undefined && (await isThereNode(node)),
+      nodeExists: node !== undefined && (await nodeExists(node)),
     });
     if (fault !== undefined) throw admissionForbidden(attributes, fault);
-    if (!binding.isForOneUse || binding.spentBy !== undefined || attributes.isDryRun || node === undefined) return;
-    const spent = { [bindingKeys.spentByKey]: encodedText(key), [bindingKeys.spentByNode]: encodedText(node) };
+    if (!binding.isForOneUse || binding.usedBy !== undefined || attributes.isDryRun || node === undefined) return;
+    const used = { [bindingKeys.usedByKey]: encodedText(key), [bindingKeys.usedByNode]: encodedText(node) };
     await client()
       .resource(secretResource(names), system)
-      .update({ ...secret, data: { ...secret.data, ...spent } });
+      .update({ ...secret, data: { ...secret.data, ...used } });
   };
 
   return {

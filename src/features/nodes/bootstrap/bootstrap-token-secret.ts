@@ -100,7 +100,7 @@ export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
     groups: (value("auth-extra-groups") ?? "").split(",").filter((group) => group !== ""),
     description: value("description"),
     nodeNames: value(bindingKeys.nodeNames),
-    usedBy: value(bindingKeys.spentByNode),
+    usedBy: value(bindingKeys.usedByNode),
   };
 }
 

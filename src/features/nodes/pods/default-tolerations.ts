@@ -12,13 +12,13 @@ export function withDefaultTolerations(spec: Pod["spec"], names: Names): Pod["sp
   const { tolerations = [] } = spec;
   const missing = ["not-ready", "unreachable"]
     .map((state) => names.subdomainKey("node", state))
-    .filter((taint) => !tolerations.some((one) => isAbout(one, { taint, names })))
+    .filter((taint) => !tolerations.some((one) => appliesTo(one, { taint, names })))
     .map((key) => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: defaultSeconds }));
   return missing.length === 0 ? spec : { ...spec, tolerations: [...tolerations, ...missing] };
 }
 
 /** Whether a toleration applies to a taint with this key, in either spelling, and the effect NoExecute. */
-const isAbout = (
+const appliesTo = (
   { key = "", effect = "" }: Toleration,
   { taint, names }: { readonly taint: string; readonly names: Names },
 ): boolean => (key === "" || names.ownKey(key) === taint) && (effect === "" || effect === "NoExecute");

@@ -26,17 +26,20 @@ export function podState(pod: Pod): PodState {
   const isReadySidecar = ({ name, started, ready }: ContainerStatus): boolean =>
     sidecars.has(name) && started === true && ready;
 
-  const stop = initContainerStatuses.findIndex((one) => !isThrough(one, sidecars));
-  const begun = stop === -1 ? initContainerStatuses : initContainerStatuses.slice(0, stop + 1);
-  const stopped = initContainerStatuses[stop];
-  const readySidecars = begun.filter((one) => isReadySidecar(one) && one.state.terminated?.exitCode !== 0);
+  const blockingIndex = initContainerStatuses.findIndex((one) => !isThrough(one, sidecars));
+  const reached = blockingIndex === -1 ? initContainerStatuses : initContainerStatuses.slice(0, blockingIndex + 1);
+  const blocking = initContainerStatuses[blockingIndex];
+  const readySidecars = reached.filter((one) => isReadySidecar(one) && one.state.terminated?.exitCode !== 0);
   const isInitialized = conditions.some(({ type, status: is }) => type === "Initialized" && is === "True");
-  const areShown = stopped === undefined || isInitialized;
-  const running = areShown ? containerStatuses.filter(isRunning) : [];
-  const counted = areShown ? [...begun.filter(({ name }) => sidecars.has(name)), ...containerStatuses] : begun;
-  const initReason = stopped && `Init:${initStop(stopped) ?? `${stop}/${(spec.initContainers ?? []).length}`}`;
+  const countsMainContainers = blocking === undefined || isInitialized;
+  const running = countsMainContainers ? containerStatuses.filter(isRunning) : [];
+  const counted = countsMainContainers
+    ? [...reached.filter(({ name }) => sidecars.has(name)), ...containerStatuses]
+    : reached;
+  const initReason =
+    blocking && `Init:${initStop(blocking) ?? `${blockingIndex}/${(spec.initContainers ?? []).length}`}`;
   const general = isGated(conditions) ? "SchedulingGated" : (status.reason ?? phase);
-  const stopReasons = areShown ? containerStatuses.map(stopReason) : [];
+  const stopReasons = countsMainContainers ? containerStatuses.map(stopReason) : [];
   const failure = containerStatuses.findIndex(hasFailed);
   const reason = stopReasons.find((one) => one !== undefined) ?? initReason ?? general;
   return {

@@ -11,7 +11,7 @@ const asked: BootstrapQuestion = {
   commonName: "system:node:n1",
   key: "first-key",
   isJoining: true,
-  isThereNode: false,
+  nodeExists: false,
 };
 
 /** Why a token with these texts in its Secret is not good for a request. */
@@ -68,9 +68,9 @@ describe("what a bootstrap token is bound to", () => {
   });
 
   it("is no node that there is already, unless its Secret allows that", () => {
-    assert.match(faultOf({}, { isThereNode: true }), /^there is a Node "n1" already: /);
-    assert.match(faultOf({ "allow-existing-node": "yes" }, { isThereNode: true }), /^there is a Node "n1" already: /);
-    assert.equal(faultOf({ "allow-existing-node": "true" }, { isThereNode: true }), "");
+    assert.match(faultOf({}, { nodeExists: true }), /^there is a Node "n1" already: /);
+    assert.match(faultOf({ "allow-existing-node": "yes" }, { nodeExists: true }), /^there is a Node "n1" already: /);
+    assert.equal(faultOf({ "allow-existing-node": "true" }, { nodeExists: true }), "");
   });
 });
 

@@ -55,17 +55,17 @@ export class RevokedCredentials {
     }
     const issuedAt = credential.issuedAtSeconds === undefined ? -Infinity : credential.issuedAtSeconds * 1000;
     const isRevoked =
-      (credential.id !== undefined && this.#tokens.has(credential.id.toWellFormed(), issuedAt)) ||
-      this.#accounts.has(user.username, issuedAt) ||
-      this.#accounts.has(everyAccount, issuedAt);
+      (credential.id !== undefined && this.#tokens.isBeforeLatest(credential.id.toWellFormed(), issuedAt)) ||
+      this.#accounts.isBeforeLatest(user.username, issuedAt) ||
+      this.#accounts.isBeforeLatest(everyAccount, issuedAt);
     return isRevoked ? "the token has been revoked" : undefined;
   }
 
   revokesCertificate({ fingerprint, serialNumber, issuer, subject, notBefore }: CertificateIdentity): boolean {
     return (
-      this.#fingerprints.has(fingerprint, notBefore) ||
-      this.#serials.has(serialKey(serialNumber, issuer), notBefore) ||
-      this.#subjects.has(subject, notBefore)
+      this.#fingerprints.isBeforeLatest(fingerprint, notBefore) ||
+      this.#serials.isBeforeLatest(serialKey(serialNumber, issuer), notBefore) ||
+      this.#subjects.isBeforeLatest(subject, notBefore)
     );
   }
 
@@ -99,7 +99,7 @@ class LatestTimes {
   }
 
   /** Whether a time is before the latest time of a key. */
-  has(key: string, time: number): boolean {
+  isBeforeLatest(key: string, time: number): boolean {
     const latest = this.#latest.get(key);
     return latest !== undefined && time < latest;
   }

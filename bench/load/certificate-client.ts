@@ -13,7 +13,7 @@ interface Request {
 }
 
 /**
- * More than the texts that the server remembers (`pki/recent-texts.ts`), so that it reads and checks each anew. They are made
+ * More than the texts that the server remembers (`pki/recently-parsed.ts`), so that it reads and checks each anew. They are made
  * beforehand: what a client's own keys cost is not the server's.
  */
 const keyCount = 1000;

@@ -43,7 +43,7 @@ export function verifyChain(input: ChainInput): ChainResult {
     checked: new Map(),
     reason: undefined,
   };
-  const chain = isAmong(roots, leaf) ? acceptable([leaf], search) : extend([leaf], search);
+  const chain = isAmong(roots, leaf) ? ifAcceptable([leaf], search) : extend([leaf], search);
   if (chain !== undefined) return { isValid: true, chain };
   return { isValid: false, reason: search.reason ?? "x509: certificate signed by unknown authority" };
 }
@@ -79,14 +79,14 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
       continue;
     }
     const longer = [...chain, issuer];
-    const found = isAmong(search.input.roots, issuer) ? signed(longer, search) : extend(longer, search);
+    const found = isAmong(search.input.roots, issuer) ? ifSigned(longer, search) : extend(longer, search);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 /** Checks the signatures of a chain that leads to a root by its names, and then the rest. */
-function signed(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
+function ifSigned(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   for (let at = chain.length - 1; at > 0; at--) {
     const [child, issuer] = chain.slice(at - 1, at + 1);
     const fault = child && issuer && checkedSignature({ child, issuer }, search);
@@ -94,7 +94,7 @@ function signed(chain: readonly Certificate[], search: Search): readonly Certifi
     search.reason = fault;
     return undefined;
   }
-  return acceptable(chain, search);
+  return ifAcceptable(chain, search);
 }
 
 /** The fault of a signature. Each pair of child and issuer is checked only once, because several chains may contain it. */
@@ -172,7 +172,7 @@ function nameFault(chain: readonly Certificate[]): string | undefined {
  * Returns the chain if its extended key usages and names are allowed. A CA that lists extended key usages passes on only those. Names are
  * compared last, when the chain is known to reach a root, so strangers cannot make the server do many comparisons.
  */
-function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
+function ifAcceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   const required = extendedKeyUsages[search.input.requiredUsage];
   const allows = ({ extendedKeyUsages: usages }: Certificate): boolean =>
     required === extendedKeyUsages.any ||

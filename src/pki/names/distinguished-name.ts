@@ -3,7 +3,7 @@ import { soleSequence, tags } from "../der/der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "../der/der-writer.ts";
 import { attributeTypes } from "../der/object-identifiers.ts";
 import { PkiError } from "../pki-error.ts";
-import { RecentTexts } from "../recent-texts.ts";
+import { RecentlyParsed } from "../recently-parsed.ts";
 
 interface NameAttribute {
   /** Dotted object identifier. */
@@ -71,7 +71,7 @@ const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shor
 /** The most attributes. Real names have at most about ten, so more are an attack. */
 const maximumAttributes = 1000;
 
-const recent = new RecentTexts<DistinguishedName>(256);
+const recent = new RecentlyParsed<DistinguishedName>(256);
 
 /**
  * Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. The last names are remembered, because a CA's name is in each

@@ -14,7 +14,7 @@ import { signatureAlgorithmOf } from "../keys/signature-algorithm.ts";
 import type { SignatureAlgorithm } from "../keys/signature-algorithm.ts";
 import { noSubjectAltNames, parseSubjectAltNames } from "../names/subject-alt-names.ts";
 import type { SubjectAltNames } from "../names/subject-alt-names.ts";
-import { RecentTexts } from "../recent-texts.ts";
+import { RecentlyParsed } from "../recently-parsed.ts";
 import { extensionValue, maximumExtensions, parseExtensions } from "../certificates/extension.ts";
 import type { Extension } from "../certificates/extension.ts";
 
@@ -162,7 +162,7 @@ const signedDataOf = (request: CertificateRequest): SignedData => ({
   sha1: "allowed",
 });
 
-const recent = new RecentTexts<CertificateRequest>(256);
+const recent = new RecentlyParsed<CertificateRequest>(256);
 
 /**
  * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Throws PkiError. The last results are remembered, because

@@ -4,7 +4,7 @@ import { parseCertificate } from "../../../pki/certificates/certificate.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { eachPemBlock } from "../../../pki/pem.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
-import { RecentTexts } from "../../../pki/recent-texts.ts";
+import { RecentlyParsed } from "../../../pki/recently-parsed.ts";
 import { validateCertificatesPem } from "../../../pki/certificates/validate-certificates-pem.ts";
 
 /** The parsed `status.certificate` of a request. */
@@ -24,10 +24,10 @@ interface ForeignText {
 }
 
 /** More texts than changes wait for the controllers while certificates are issued: these controllers are the last readers of the texts. */
-const issuedHere = new RecentTexts<RecordedText>(1500);
+const issuedHere = new RecentlyParsed<RecordedText>(1500);
 
 /** The inventory and the cleaner read each certificate shortly after one another. */
-const issuedElsewhere = new RecentTexts<ForeignText>(256);
+const issuedElsewhere = new RecentlyParsed<ForeignText>(256);
 
 /** Reads a request's `status.certificate`: PEM in base64. */
 export function readIssuedText(base64: string): IssuedText {

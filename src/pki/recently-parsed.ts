@@ -2,7 +2,7 @@
 const longestText = 8192;
 
 /** The results of parsing the last texts. The steps that process a certificate parse the same text one after the other. */
-export class RecentTexts<T extends object> {
+export class RecentlyParsed<T extends object> {
   readonly #maximumTexts: number;
   readonly #known = new Map<string, T>();
   #lastLong: { readonly text: string; readonly read: T } | undefined;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { RecentTexts } from "../../src/pki/recent-texts.ts";
+import { RecentlyParsed } from "../../src/pki/recently-parsed.ts";
 
-describe("RecentTexts", () => {
+describe("RecentlyParsed", () => {
   it("remembers the last short texts", () => {
-    const recent = new RecentTexts<{ readonly of: string }>(2);
+    const recent = new RecentlyParsed<{ readonly of: string }>(2);
     for (const text of ["first", "second", "third"]) recent.add(text, { of: text });
     assert.deepEqual(
       ["first", "second", "third"].map((text) => recent.get(text)?.of),
@@ -13,7 +13,7 @@ describe("RecentTexts", () => {
   });
 
   it("remembers the last long text, and no other one", () => {
-    const recent = new RecentTexts<{ readonly of: string }>(2);
+    const recent = new RecentlyParsed<{ readonly of: string }>(2);
     const [first, second] = ["a".repeat(10_000), "b".repeat(10_000)];
     recent.add("short", { of: "short" });
     recent.add(first, { of: "first" });

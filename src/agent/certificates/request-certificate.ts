@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { certificateRequestState, isUndecided, newSigningRequest } from "../../features/certificates/resources.ts";
+import { certificateRequestState, isUnfinished, newSigningRequest } from "../../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { Clock, Sleep } from "../../machinery/api/clock.ts";
 import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";
@@ -67,7 +67,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   const kept = keptKey === undefined ? undefined : await requests.find(name);
   const first = kept ?? (await requests.create(request));
   if (kept === undefined) onCreated(name);
-  else if (isUndecided(kept)) onWaiting(kept);
+  else if (isUnfinished(kept)) onWaiting(kept);
   let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
   for await (const found of statesOf(first, { requests, sleep, signal })) {
     // The server deletes requests that are not decided within a day.

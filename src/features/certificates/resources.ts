@@ -30,5 +30,5 @@ export { signerOfBundle } from "./bundles/bundle-names.ts";
 export { latestRecall } from "./bundles/recall.ts";
 export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
 export { newSigningRequest } from "./requests/new-signing-request.ts";
-export { certificateRequestState, isUndecided } from "./requests/certificate-request-state.ts";
+export { certificateRequestState, isUnfinished } from "./requests/certificate-request-state.ts";
 export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

@@ -1,4 +1,4 @@
-import { isUndecided } from "../../features/certificates/requests/certificate-request-state.ts";
+import { isUnfinished } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
 import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
@@ -32,7 +32,7 @@ export class FollowedCertificates {
   waiting(): Promise<ReadonlyMap<string, number>> {
     const { stores, signerLabel } = this.#options;
     this.#waiting ??= new SignerNumbers(stores.of(certificateSigningRequestResource), (request) =>
-      isUndecided(request) ? 1 : undefined,
+      isUnfinished(request) ? 1 : undefined,
     );
     return this.#waiting.combined(signerLabel, (count = 0) => count + 1);
   }

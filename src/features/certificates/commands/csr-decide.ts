@@ -40,7 +40,7 @@ export const approveCertificateRequests = (): Command =>
           forEachName(given.map(requestName), async (name) => {
             const request = await requestsOf(connection).get(name);
             refuseDecided(request, "Denied");
-            if (flags.yes !== true) await refuseUnlessMeant(connection, request);
+            if (flags.yes !== true) await confirmDespiteWarnings(connection, request);
             const approved = await decide(connection, { request, flags, type: "Approved" });
             const shown =
               flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
@@ -116,7 +116,7 @@ function show({ names }: ServerConnection, { request, flags, text, given }: Show
   printObject(request, { flags, type: certificateSigningRequestResource(names), text: () => text });
 }
 
-async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
+async function confirmDespiteWarnings(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
   const { warnings } = await reportFor(connection, request);
   if (warnings.length === 0) return;
   for (const warning of warnings) console.error(`warning: ${printable(warning)}`);

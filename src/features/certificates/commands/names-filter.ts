@@ -10,17 +10,17 @@ export const subjectFilterHelp =
   "only those whose subject or names contain this text, such as CN=web or web.example.com";
 
 /** Whether one of the names contains a text, ignoring case. True without a text. */
-const hold = (names: readonly string[], text: string | undefined): boolean =>
+const anyContains = (names: readonly string[], text: string | undefined): boolean =>
   text === undefined || names.some((name) => name.toLowerCase().includes(text.toLowerCase()));
 
 /** Whether the subject or a name of an issued certificate contains a text. */
 export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
-  hold([spec.subject ?? "", ...allSubjectAltNames(spec)], text);
+  anyContains([spec.subject ?? "", ...allSubjectAltNames(spec)], text);
 
 /** Whether the subject or a name in a request contains a text. True without a text. False for a request that cannot be read. */
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
   const request = orPkiError(() => parseRequestField(spec.request ?? ""));
   if (request instanceof PkiError) return false;
-  return hold([formatDistinguishedName(request.subject), ...allSubjectAltNames(request.subjectAltNames)], text);
+  return anyContains([formatDistinguishedName(request.subject), ...allSubjectAltNames(request.subjectAltNames)], text);
 }

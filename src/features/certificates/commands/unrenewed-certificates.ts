@@ -32,8 +32,8 @@ export function unrenewedCertificates(
   const newest = new Map<string, IssuedCertificate>();
   for (const record of records) {
     if (recallOf(record) === 0 || revoked.find(recordFacts(record)) !== undefined) continue;
-    const owner = ownerOf(record, names);
-    if (issuedAt(record) >= issuedAt(newest.get(owner))) newest.set(owner, record);
+    const key = renewalKeyOf(record, names);
+    if (issuedAt(record) >= issuedAt(newest.get(key))) newest.set(key, record);
   }
   const unreplaced = new Set(newest.values());
   return records.filter(
@@ -50,7 +50,7 @@ const issuedAt = (record: IssuedCertificate | undefined): number =>
  * types or for different usages. For certificates of nodes, the requester does not count, because a node requests its first with a
  * bootstrap token.
  */
-function ownerOf({ spec }: IssuedCertificate, names: Names): string {
+function renewalKeyOf({ spec }: IssuedCertificate, names: Names): string {
   const { username, subject, dnsNames, ipAddresses, emailAddresses, uris } = spec;
   const signerName = ownSignerName(names, spec.signerName);
   const requester = joinsNodes(names, signerName) ? "" : username;

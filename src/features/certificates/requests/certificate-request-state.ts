@@ -28,7 +28,7 @@ export const conditionOf = (
 ): CertificateSigningRequestCondition | undefined => status.conditions?.find(({ type }) => type === wanted);
 
 /** Whether a request is neither issued nor denied nor failed. */
-export const isUndecided = (request: CertificateSigningRequest): boolean =>
+export const isUnfinished = (request: CertificateSigningRequest): boolean =>
   ["pending", "approved"].includes(certificateRequestState(request));
 
 /** The state of a request as kubectl shows it, such as `Approved,Issued`. */

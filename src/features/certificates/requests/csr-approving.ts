@@ -18,7 +18,7 @@ const firstPauseMilliseconds = 200;
 const longestPauseMilliseconds = 60_000;
 
 /** The time until the permissions of a requester are checked again, in milliseconds: as long as the request has waited so far. */
-function pauseMilliseconds({ metadata }: CertificateSigningRequest, now: number): number {
+function pauseBeforeRetry({ metadata }: CertificateSigningRequest, now: number): number {
   const waited = now - Date.parse(metadata.creationTimestamp ?? "");
   return Math.min(longestPauseMilliseconds, Math.max(firstPauseMilliseconds, waited || 0));
 }
@@ -56,7 +56,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
           await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
           return `approved: the requester may create certificatesigningrequests/${subresource}`;
         }
-        queue.addAfter(request.metadata.name ?? "", pauseMilliseconds(request, clock.now()));
+        queue.addAfter(request.metadata.name ?? "", pauseBeforeRetry(request, clock.now()));
         return `waits for a person or a permission: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
       },
     });

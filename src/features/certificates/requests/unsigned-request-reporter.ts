@@ -5,7 +5,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource } from "../../core/index.ts";
 import type { Event } from "../../core/index.ts";
-import { conditionOf, isUndecided } from "./certificate-request-state.ts";
+import { conditionOf, isUnfinished } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { missingSigner } from "./missing-signer.ts";
 import type { SigningHere } from "./missing-signer.ts";
@@ -33,7 +33,7 @@ export const unsignedRequestReporter = (options: SigningHere): Controller => ({
 
     const queue = requestQueue(context, {
       reconcile: async (request) => {
-        if (!isUndecided(request)) return "nothing to do: the request is decided or signed";
+        if (!isUnfinished(request)) return "nothing to do: the request is decided or signed";
         const { name = "", uid = "" } = request.metadata;
         const missing = missingSigner(request.spec.signerName, { names, ...options });
         if (missing === undefined) return "nothing to do: a signer runs here";
@@ -57,7 +57,7 @@ export const unsignedRequestReporter = (options: SigningHere): Controller => ({
       },
     });
     const add = (request: CertificateSigningRequest): void => {
-      if (!isUndecided(request)) return;
+      if (!isUnfinished(request)) return;
       const missing = missingSigner(request.spec.signerName, { names, ...options });
       if (missing !== undefined) queue.add(request.metadata.name ?? "");
     };

@@ -79,7 +79,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     ].flatMap(({ signerName, authority }) =>
       authority === undefined ? [] : withOtherGenerations(authority).map((one) => ({ signerName, authority: one })),
     );
-  const answer = await openAnswers({ ...options, authorities });
+  const answer = await openAnswerStatus({ ...options, authorities });
   return {
     routes: new Map([[revocationPath, { methods: "any", handle: answer }]]),
     listPublisher: revocationListPublisher({
@@ -135,7 +135,14 @@ interface AnswerOptions extends Pick<CertificateStatusOptions, "names" | "clock"
 }
 
 /** Returns the function that answers requests for revocation lists and OCSP, after it has read the stored lists. */
-async function openAnswers({ names, clock, log, stores, authorities, client }: AnswerOptions): Promise<AnswerStatus> {
+async function openAnswerStatus({
+  names,
+  clock,
+  log,
+  stores,
+  authorities,
+  client,
+}: AnswerOptions): Promise<AnswerStatus> {
   const badList = rateLimitedReport<{ name: string; fault: unknown }>(({ name, fault }, count) =>
     log.error(
       { name, err: fault, count },

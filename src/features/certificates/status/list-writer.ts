@@ -46,7 +46,7 @@ export interface ListToWrite {
 }
 
 /** The properties of a stored list that the writer compares. */
-interface KnownList {
+interface ComparedList {
   readonly entries: Buffer;
   readonly distributionPoints: readonly string[];
   readonly thisUpdate: number;
@@ -56,14 +56,14 @@ interface KnownList {
   readonly number: number;
 }
 
-type WantedList = Pick<KnownList, "entries" | "distributionPoints"> & { readonly now: number };
-type NewList = Pick<KnownList, "number" | "issuer"> & { readonly der: Buffer };
+type WantedList = Pick<ComparedList, "entries" | "distributionPoints"> & { readonly now: number };
+type NewList = Pick<ComparedList, "number" | "issuer"> & { readonly der: Buffer };
 
 /** Signs lists and stores them. Does not read again lists that it has stored itself. */
 export class ListWriter {
   readonly #options: ListWriterOptions;
   readonly #namespace: string;
-  readonly #written = new Map<string, KnownList & { readonly version: string }>();
+  readonly #written = new Map<string, ComparedList & { readonly version: string }>();
 
   constructor(options: ListWriterOptions) {
     this.#options = options;
@@ -81,7 +81,7 @@ export class ListWriter {
     const issuer = authority.certificate.der;
     const distributionPoints = shard === undefined ? [] : this.#distributionPoints(listAddress(id, shard), previous);
     const wanted = { entries, distributionPoints, now };
-    if (previous !== undefined && previous.issuer.equals(issuer) && this.#isGood(previous, wanted)) return false;
+    if (previous !== undefined && previous.issuer.equals(issuer) && this.#isCurrent(previous, wanted)) return false;
     if (entries.length > maximumListBytes) {
       const fault = "the revocation list would be too large, so it is not published";
       log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, fault);
@@ -94,7 +94,7 @@ export class ListWriter {
     const list = { entries, number, distributionPoints, thisUpdate, nextUpdate };
     const der = await signRevocationList(list, authority);
     const version = await this.#store(name, { list: { number, der, issuer }, before });
-    if (shard === undefined && previous !== undefined) this.#tellOfOtherName(previous, authority.certificate);
+    if (shard === undefined && previous !== undefined) this.#logSharedKey(previous, authority.certificate);
     this.#written.set(name, { ...list, issuer, version });
     return true;
   }
@@ -103,7 +103,7 @@ export class ListWriter {
    * The URLs under which certificates name a part of a list. Verifiers refuse a part without the URL in the certificate, so the URLs of
    * earlier settings stay. Only URLs of this part are kept, because nobody has checked who stored the list that had them.
    */
-  #distributionPoints(address: string, previous: KnownList | undefined): readonly string[] {
+  #distributionPoints(address: string, previous: ComparedList | undefined): readonly string[] {
     const path = revocationPath + address;
     const urls = this.#options.urls().map((url) => url + path);
     const isOwn = (url: string): boolean => url.endsWith(path) && url.length <= longestDistributionPoint;
@@ -115,7 +115,7 @@ export class ListWriter {
     return this.#options.configMaps.get(`${this.#namespace}/${name}`);
   }
 
-  async #stored(name: string): Promise<KnownList | undefined> {
+  async #stored(name: string): Promise<ComparedList | undefined> {
     const find = (one: string): ConfigMap | undefined => this.#find(one);
     const written = this.#written.get(name);
     if (written !== undefined && written.version === storedListVersion(name, find)) return written;
@@ -130,7 +130,7 @@ export class ListWriter {
    * Logs that an earlier CA with another name had the same key. The URLs in certificates contain the id of the key, and the list at a URL
    * names one issuer, so it cannot serve both names.
    */
-  #tellOfOtherName(previous: KnownList, { rawSubject, subject }: Certificate): void {
+  #logSharedKey(previous: ComparedList, { rawSubject, subject }: Certificate): void {
     const earlier = orPkiError(() => parseCertificate(previous.issuer));
     if (earlier instanceof PkiError || earlier.rawSubject.equals(rawSubject)) return;
     const names = { ca: formatDistinguishedName(subject), before: formatDistinguishedName(earlier.subject) };
@@ -141,7 +141,7 @@ export class ListWriter {
     );
   }
 
-  #isGood(list: KnownList, { entries, distributionPoints, now }: WantedList): boolean {
+  #isCurrent(list: ComparedList, { entries, distributionPoints, now }: WantedList): boolean {
     const { refreshMilliseconds, settings } = this.#options;
     const ageMilliseconds = now - backdateMilliseconds - list.thisUpdate;
     // A negative age: the clock was set back, and verifiers might refuse the list as not valid yet.

@@ -34,11 +34,11 @@ export interface OcspAnswersOptions {
 /** How long clients may cache an answer. They learn of a revocation at most this much later. */
 const validityMilliseconds = 3_600_000;
 const reuseMilliseconds = validityMilliseconds / 2;
-const maximumKeptAnswers = 10_000;
+const maximumCachedAnswers = 10_000;
 /** The most signatures of a process in a second, whatever strangers ask. Each takes about 50 µs. */
 const signaturesPerSecond = 1000;
 /**
- * The signatures that are reserved for answers that are kept. Strangers can request other answers without limit, and must not prevent
+ * The signatures that are reserved for answers that are cached. Strangers can request other answers without limit, and must not prevent
  * these.
  */
 const reservedSignatures = signaturesPerSecond / 2;
@@ -47,7 +47,7 @@ const pollMilliseconds = 1000;
 /** The nonce lengths of RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
 const repeatedNonceOctets = { minimum: 16, maximum: 32 };
 
-interface Kept {
+interface CachedAnswer {
   readonly result: OcspResult & { readonly expiresAt: number };
   readonly status: CertificateStatus;
 }
@@ -56,7 +56,7 @@ interface Kept {
 export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
   /** By CertID. It identifies the CA by name and key, so a renewed certificate of the same CA changes nothing. */
-  readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
+  readonly #cached = new RecentlyUsed<CachedAnswer>({ maximumEntries: maximumCachedAnswers });
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   readonly #signatures: TokenBucket;
 
@@ -91,14 +91,14 @@ export class OcspAnswers {
     await this.#options.statuses.ready();
     const statuses = await this.#statusesOf(certificateIds, answering.authority.certificate);
 
-    const key = keptAs(certificateIds, statuses);
-    const kept = key === undefined ? undefined : this.#keptAnswer(key, { status: statuses[0], now });
+    const key = cacheKeyOf(certificateIds, statuses);
+    const cached = key === undefined ? undefined : this.#cachedAnswer(key, { status: statuses[0], now });
     const signatures = this.#signatures.available();
-    const hasPlenty = signatures > reservedSignatures;
+    const isUnderLoad = signatures <= reservedSignatures;
     // Under load, answers have no nonce: clients that require one ask again, and all others still get an answer.
-    const repeated = hasPlenty ? repeatable(nonce) : undefined;
-    if (kept !== undefined && repeated === undefined) return kept;
-    if (key === undefined ? !hasPlenty : signatures < 1) return failed("tryLater");
+    const repeated = isUnderLoad ? undefined : allowedNonce(nonce);
+    if (cached !== undefined && repeated === undefined) return cached;
+    if (key === undefined ? isUnderLoad : signatures < 1) return failed("tryLater");
     this.#signatures.take();
 
     const responder = await this.#options.responders.of(answering);
@@ -114,7 +114,7 @@ export class OcspAnswers {
     const der = signOcspResponse({ responses, ...times }, responder);
     const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };
     const [status] = statuses;
-    if (key !== undefined && status !== undefined) this.#kept.set(key, { result, status });
+    if (key !== undefined && status !== undefined) this.#cached.set(key, { result, status });
     return result;
   }
 
@@ -149,14 +149,14 @@ export class OcspAnswers {
     return this.#refreshed.authorities;
   }
 
-  /** The kept answer, if it is recent and its status is still true. */
-  #keptAnswer(
+  /** The cached answer, if it is recent and its status is still true. */
+  #cachedAnswer(
     key: string,
     present: { readonly status: CertificateStatus | undefined; readonly now: number },
-  ): Kept["result"] | undefined {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return undefined;
-    const { result, status } = kept;
+  ): CachedAnswer["result"] | undefined {
+    const cached = this.#cached.get(key);
+    if (cached === undefined) return undefined;
+    const { result, status } = cached;
     const ageMilliseconds = present.now - result.signedAt;
     const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && present.now < result.expiresAt;
     return isYoung && isSame(status, present.status) ? result : undefined;
@@ -186,10 +186,10 @@ function isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, iss
 }
 
 /**
- * The key under which an answer is kept. Undefined for questions whose answers are not kept: about several certificates, or about a serial
- * number that was never issued. With these, strangers could fill the memory.
+ * The key under which an answer is cached. Undefined for questions whose answers are not cached: about several certificates, or about a
+ * serial number that was never issued. With these, strangers could fill the memory.
  */
-function keptAs(
+function cacheKeyOf(
   [first, ...others]: readonly CertificateId[],
   [status]: readonly CertificateStatus[],
 ): string | undefined {
@@ -198,7 +198,7 @@ function keptAs(
 }
 
 /** The nonce of a question, if its length is allowed in answers. */
-const repeatable = (nonce: Buffer | undefined): Buffer | undefined =>
+const allowedNonce = (nonce: Buffer | undefined): Buffer | undefined =>
   nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum
     ? nonce
     : undefined;

@@ -106,7 +106,7 @@ class ServiceAccountTokenSecrets {
       await ignoreCodes([404, 409], inNamespace.delete(name, { uid, resourceVersion }));
       return "removed the secret: its account is gone";
     }
-    const filled = await this.#filled(secret, account);
+    const filled = await this.#withMissingData(secret, account);
     if (filled === undefined) return "nothing to do: the secret is filled";
     if (secret.immutable === true) return "nothing to do: the secret is immutable";
     await inNamespace.update(filled);
@@ -142,7 +142,7 @@ class ServiceAccountTokenSecrets {
   }
 
   /** The secret with everything that it should contain. Undefined when nothing is missing. */
-  async #filled(secret: Secret, account: ServiceAccount): Promise<Secret | undefined> {
+  async #withMissingData(secret: Secret, account: ServiceAccount): Promise<Secret | undefined> {
     const { metadata, data = {} } = secret;
     const wanted = {
       "ca.crt": base64(this.#options.caCertificates()),

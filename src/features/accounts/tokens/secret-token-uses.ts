@@ -46,8 +46,8 @@ export class SecretTokenUses {
     this.#queue = new WorkQueue({
       concurrency: 1,
       // Caught, so that the queue does not try again: the next use of the token does.
-      reconcile: (key) => this.#write(key).catch((error: unknown) => this.#tell(key, error)),
-      onError: (key, error) => this.#tell(key, error),
+      reconcile: (key) => this.#write(key).catch((error: unknown) => this.#logFailure(key, error)),
+      onError: (key, error) => this.#logFailure(key, error),
     });
   }
 
@@ -96,7 +96,7 @@ export class SecretTokenUses {
     await ignoreCodes([404, 409], client().resource(secretResource(names), namespace).patch(name, { body }));
   }
 
-  #tell(key: string, error: unknown): void {
+  #logFailure(key: string, error: unknown): void {
     const [namespace, name] = key.split("\n");
     this.#options.log.error(
       { namespace, secret: name, error: messageOf(error) },

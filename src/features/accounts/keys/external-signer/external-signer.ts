@@ -62,8 +62,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     ),
   );
   /** The time of the last timeout, in milliseconds since the epoch. */
-  #silentAt = -Infinity;
-  #isSilent = false;
+  #timedOutAt = -Infinity;
+  #hasTimedOut = false;
   #isProbing = false;
 
   private constructor(keys: SignerKeys, options: ExternalSignerOptions) {
@@ -129,22 +129,22 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #tryToSign(payload: object): Promise<string> {
-    const isPausing = this.#isProbing || millisecondsSince(this.#silentAt, this.#options.clock) < pauseMilliseconds;
-    if (this.#isSilent && isPausing) throw notNow();
-    const isProbe = this.#isSilent;
+    const isPausing = this.#isProbing || millisecondsSince(this.#timedOutAt, this.#options.clock) < pauseMilliseconds;
+    if (this.#hasTimedOut && isPausing) throw notNow();
+    const isProbe = this.#hasTimedOut;
     if (isProbe) this.#isProbing = true;
     const { observer } = this.#options;
     try {
       const token = await this.#sign(encodePayload(payload));
       observer?.onSignerSigned("OK");
-      this.#isSilent = false;
+      this.#hasTimedOut = false;
       this.#signing.succeeded();
       return token;
     } catch (error) {
       observer?.onSignerSigned(error instanceof GrpcError ? grpcStatusName(error) : refusedAnswer);
       if (error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded) {
-        this.#isSilent = true;
-        this.#silentAt = this.#options.clock.now();
+        this.#hasTimedOut = true;
+        this.#timedOutAt = this.#options.clock.now();
       }
       this.#signing.failed(error);
       throw notNow();

@@ -41,20 +41,20 @@ export function compilePolicy(spec: PolicySpec): {
     if (compiled !== undefined) variables.set(variable.name, compiled);
   }
   const matchConditions = (spec.matchConditions ?? []).flatMap(({ expression }, index) =>
-    compiler.compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: boolean }),
+    compiler.compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: booleanTypes }),
   );
   const validations = (spec.validations ?? []).flatMap((validation, index) => {
     const field = `spec.validations[${index}]`;
     const { message = "", reason = "Invalid", messageExpression = "" } = validation;
-    const wanted = { field: `${field}.messageExpression`, accepted: text, hasAuthorizer: false };
+    const wanted = { field: `${field}.messageExpression`, accepted: textTypes, hasAuthorizer: false };
     const said = messageExpression.trim() === "" ? [] : compiler.compile(messageExpression, wanted);
     return compiler
-      .compile(validation.expression, { field: `${field}.expression`, accepted: boolean })
+      .compile(validation.expression, { field: `${field}.expression`, accepted: booleanTypes })
       .map((expression) => ({ expression, message, messageExpression: said[0], reason }));
   });
   const auditAnnotations = (spec.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) =>
     compiler
-      .compile(valueExpression, { field: `spec.auditAnnotations[${index}].valueExpression`, accepted: textOrNull })
+      .compile(valueExpression, { field: `spec.auditAnnotations[${index}].valueExpression`, accepted: textOrNullTypes })
       .map((expression) => ({ key, expression })),
   );
   return { policy: { matchConditions, variables, validations, auditAnnotations }, faults: compiler.faults };
@@ -139,6 +139,6 @@ interface Wanted extends Partial<Pick<EnvironmentOptions, "hasAuthorizer">> {
 /**
  * The types that results may have. As in upstream, `dyn` is not allowed: the value of a field must be compared, or converted to a string.
  */
-const boolean = ["bool"];
-const text = ["string"];
-const textOrNull = ["string", "null"];
+const booleanTypes = ["bool"];
+const textTypes = ["string"];
+const textOrNullTypes = ["string", "null"];

@@ -61,14 +61,14 @@ interface ReadyPolicy {
  * Called after each evaluation with its steps. Throws an ApiError when the write needs too many steps. Returns a pause to be awaited before
  * the next evaluation, if one is due.
  */
-type Spend = (steps: number) => Promise<void> | undefined;
+type SpendSteps = (steps: number) => Promise<void> | undefined;
 
 interface EvaluationOptions {
   readonly policy: ReadyPolicy;
   readonly binding: ReadyBinding;
   readonly matched: ServedAs;
   readonly params: ApiObject | null;
-  readonly spend: Spend;
+  readonly spendSteps: SpendSteps;
 }
 
 interface Denial {
@@ -105,14 +105,14 @@ export class PolicyDecisions {
     const denials: Denial[] = [];
     const work = new LongWork(attributes.user);
     let steps = 0;
-    const spend: Spend = (more) => {
+    const spendSteps: SpendSteps = (more) => {
       steps += more;
       if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
       return work.pause();
     };
     for (const inForce of known.inForce()) {
       const policy = this.#readyPolicy(inForce.policy);
-      denials.push(...(await this.#decideOne(written, { policy, inForce, spend })));
+      denials.push(...(await this.#decideOne(written, { policy, inForce, spendSteps })));
     }
     const [first] = denials;
     if (first !== undefined) throw refusal(attributes, first);
@@ -123,8 +123,8 @@ export class PolicyDecisions {
     {
       policy,
       inForce,
-      spend,
-    }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce; readonly spend: Spend },
+      spendSteps,
+    }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce; readonly spendSteps: SpendSteps },
   ): Promise<readonly Denial[]> {
     const matched = policy.matches(written.write);
     if (matched === undefined) return [];
@@ -138,7 +138,7 @@ export class PolicyDecisions {
       const { paramRef } = binding.spec;
       try {
         for (const params of collectParams(source.registry, { paramRef, namespace })) {
-          const found = await this.#evaluate(written, { policy, binding, matched, params, spend });
+          const found = await this.#evaluate(written, { policy, binding, matched, params, spendSteps });
           denials.push(...found.denials);
           for (const [key, value] of Object.entries(found.annotations)) {
             annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
@@ -159,7 +159,7 @@ export class PolicyDecisions {
   /** Evaluates a policy with one of its params, and performs the binding's actions for each failure. */
   async #evaluate(
     written: WrittenObjects,
-    { policy, binding, matched, params, spend }: EvaluationOptions,
+    { policy, binding, matched, params, spendSteps }: EvaluationOptions,
   ): Promise<{ readonly denials: readonly Denial[]; readonly annotations: PolicyResult["annotations"] }> {
     const started = performance.now();
     const input = written.inputFor(matched, params);
@@ -168,17 +168,17 @@ export class PolicyDecisions {
       evaluatePolicy(policy.compiled, { input, failurePolicy }),
     );
     const seconds = (performance.now() - started) / 1000;
-    await spend(steps);
+    await spendSteps(steps);
     const checked = { policy: policy.name, binding: binding.name, seconds };
     for (const error of ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
     const denials = failures
-      .filter((failure) => this.#act(failure, { policy, binding, written, seconds }))
+      .filter((failure) => this.#enforce(failure, { policy, binding, written, seconds }))
       .map((failure) => ({ policy: policy.name, binding: binding.name, failure }));
     return { denials, annotations };
   }
 
   /** Performs the actions of the binding. Returns whether they refuse the write. */
-  #act(
+  #enforce(
     failure: PolicyFailure,
     {
       policy,

@@ -47,7 +47,7 @@ export interface AuthorizersSource {
 }
 
 /** The opened authorizers of one version of the files. */
-interface Generation {
+interface OpenedVersion {
   readonly authorizers: readonly OpenedAuthorizer[];
   readonly webhooks: readonly OpenedWebhook[];
 }
@@ -65,9 +65,9 @@ export function followAuthorizers(
 ): ConnectedAuthorization {
   const { followed, observer } = connection;
   const { flag, file } = source;
-  const current = followed.follow<Generation>({
+  const current = followed.follow<OpenedVersion>({
     setting: flag,
-    files: (generation) => [...new Set([file, ...(generation?.webhooks.flatMap(({ files }) => files) ?? [])])],
+    files: (opened) => [...new Set([file, ...(opened?.webhooks.flatMap(({ files }) => files) ?? [])])],
     load(previous) {
       try {
         return openAuthorizers(source, connection);
@@ -84,7 +84,7 @@ export function followAuthorizers(
 }
 
 /** Opens all authorizers. If one of them cannot be opened, closes the others and throws UsageError. */
-function openAuthorizers({ flag, read }: AuthorizersSource, options: AuthorizationConnection): Generation {
+function openAuthorizers({ flag, read }: AuthorizersSource, options: AuthorizationConnection): OpenedVersion {
   const webhooks: OpenedWebhook[] = [];
   const authorizers = read().map((one): OpenedAuthorizer => {
     if (one.type !== "Webhook") return one;

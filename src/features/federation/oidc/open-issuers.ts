@@ -49,7 +49,7 @@ export interface OpenedIssuers {
 }
 
 /** The opened issuers of one version of the configuration. */
-interface Generation {
+interface OpenedVersion {
   /** The URLs of the issuers. */
   readonly issuers: readonly string[];
   readonly keys: ReadonlyMap<string, IssuerKeys>;
@@ -68,13 +68,13 @@ export function openIssuers(
 ): OpenedIssuers {
   const { log, followed } = options;
   const file = settings.type === "file" ? settings.file : settings.authorityFile;
-  const current = followed.follow<Generation>({
+  const current = followed.follow<OpenedVersion>({
     setting: settings.type === "file" ? flag : "oidc-ca-file",
     files: () => (file === undefined ? [] : [file]),
     load(previous) {
       const parsed =
         settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
-      const next = nextGeneration(parsed, { ...options, previous: previous?.keys ?? new Map() });
+      const next = openVersion(parsed, { ...options, previous: previous?.keys ?? new Map() });
       fetchMissing(next);
       return next;
     },
@@ -99,7 +99,7 @@ export function openIssuers(
   };
 }
 
-function fetchMissing({ keys }: Generation): void {
+function fetchMissing({ keys }: OpenedVersion): void {
   for (const one of keys.values()) one.current();
 }
 
@@ -145,15 +145,15 @@ function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssue
 
 const unreferenced = (milliseconds: number): Promise<void> => delay(milliseconds, undefined, { ref: false });
 
-interface NextGenerationOptions extends OpenIssuersOptions {
+interface OpenVersionOptions extends OpenIssuersOptions {
   /** The keys of the previous configuration's issuers, by their sources. */
   readonly previous: ReadonlyMap<string, IssuerKeys>;
 }
 
-function nextGeneration(
+function openVersion(
   { trusted, anonymous }: ParsedConfiguration,
-  { previous, names, clock, log, apiAudiences, fetch = fetchDocument, pause = unreferenced }: NextGenerationOptions,
-): Generation {
+  { previous, names, clock, log, apiAudiences, fetch = fetchDocument, pause = unreferenced }: OpenVersionOptions,
+): OpenedVersion {
   const keys = new Map<string, IssuerKeys>();
   const issuers = trusted.map(({ issuer, mapping }) => {
     const source = sourceOf(issuer);
@@ -169,10 +169,7 @@ function nextGeneration(
 }
 
 /** The previous keys of an issuer of which only the CAs were changed. */
-const sameAddress = (
-  { url, discoveryUrl }: Issuer,
-  previous: NextGenerationOptions["previous"],
-): IssuerKeys | undefined =>
+const sameAddress = ({ url, discoveryUrl }: Issuer, previous: OpenVersionOptions["previous"]): IssuerKeys | undefined =>
   [...previous.values()].find(({ issuer }) => issuer.url === url && issuer.discoveryUrl === discoveryUrl);
 
 /** The settings on which an issuer's keys depend, as one text. */

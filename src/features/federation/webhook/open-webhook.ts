@@ -27,7 +27,7 @@ interface OpenWebhookOptions {
 }
 
 /** The opened webhook of one version of the kubeconfig. */
-interface Generation {
+interface OpenedVersion {
   readonly webhook: string;
   /** The kubeconfig and the files that it names. */
   readonly files: readonly string[];
@@ -43,20 +43,20 @@ export function openWebhook(
   settings: WebhookSettings,
   options: OpenWebhookOptions,
 ): { readonly verify: VerifyToken; close(): void } {
-  const current = options.followed.follow<Generation>({
+  const current = options.followed.follow<OpenedVersion>({
     setting: flag,
-    files: (generation) => generation?.files ?? [settings.file],
-    load: () => openGeneration(settings, options),
-    retirement: { milliseconds: closingMilliseconds, close: (generation) => generation.close() },
+    files: (opened) => opened?.files ?? [settings.file],
+    load: () => openVersion(settings, options),
+    retirement: { milliseconds: closingMilliseconds, close: (opened) => opened.close() },
     describe: ({ webhook }) => ({ webhook }),
   });
   return { verify: (token, audiences) => current().verify(token, audiences), close: () => current().close() };
 }
 
-function openGeneration(
+function openVersion(
   { file, cacheMilliseconds, version }: WebhookSettings,
   { log, ...options }: OpenWebhookOptions,
-): Generation {
+): OpenedVersion {
   const { transport: connection, files } = readSettingsKubeconfig(flag, { file, isFollowed: true });
   const transport = httpsTransport({ ...connection, timeoutMilliseconds });
   const webhook = connection.server;

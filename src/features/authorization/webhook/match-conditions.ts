@@ -67,7 +67,7 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
   const conditions = expressions.map(compile);
   return (spec) => {
     const budget = new CostBudget(maximumSteps);
-    const request = readable(spec);
+    const request = withEmptyFields(spec);
     let result: ConditionResult = "matches";
     for (const condition of conditions) {
       try {
@@ -84,7 +84,7 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
 }
 
 /** The request that conditions read. Empty fields are included, as in upstream. */
-function readable({ resourceAttributes, nonResourceAttributes, extra, ...user }: WebhookReviewSpec): unknown {
+function withEmptyFields({ resourceAttributes, nonResourceAttributes, extra, ...user }: WebhookReviewSpec): unknown {
   const resource = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   return {
     ...user,

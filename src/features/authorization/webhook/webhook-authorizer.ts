@@ -43,7 +43,7 @@ export interface WebhookAuthorizerOptions extends Pick<
 }
 
 const maximumKept = 8192;
-const nextOne: Decision = { decision: "noOpinion", reason: "" };
+const noOpinion: Decision = { decision: "noOpinion", reason: "" };
 
 /**
  * Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). When it does not answer, `settings.onFailure` is the decision.
@@ -93,7 +93,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     const matched = condition?.(spec) ?? "matches";
     if (matched === "excluded") {
       observer.onExcluded(name);
-      return nextOne;
+      return noOpinion;
     }
     if (matched === "error") {
       observer.onConditionError(name);

@@ -121,20 +121,20 @@ export class IssuerKeys {
 
   async #fetchNext(): Promise<void> {
     const early = shortestMilliseconds - millisecondsSince(this.#attemptedAt, this.#options.clock);
-    await (early > 0 && this.#mayFetch ? this.#options.pause(early) : undefined);
+    await (early > 0 && this.#isPauseOver ? this.#options.pause(early) : undefined);
     this.#nextAttempt = undefined;
     await this.#fetchNow();
   }
 
-  /** Whether an attempt is allowed: the pause after the last failure is over. */
-  get #mayFetch(): boolean {
+  /** Whether the pause after the last failure is over. False after `close`. */
+  get #isPauseOver(): boolean {
     const sinceAttempt = millisecondsSince(this.#attemptedAt, this.#options.clock);
     return sinceAttempt >= this.#retryMilliseconds && !this.#closing.signal.aborted;
   }
 
   #fetchNow(): Promise<void> {
     if (this.#attempt !== undefined) return this.#attempt;
-    if (!this.#mayFetch) return Promise.resolve();
+    if (!this.#isPauseOver) return Promise.resolve();
     const { clock } = this.#options;
     this.#attemptedAt = clock.now();
     this.#attempt = this.#fetch()

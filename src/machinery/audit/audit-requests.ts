@@ -206,7 +206,7 @@ class RecordedRequest implements AuditedRequest {
     }
     if (info === undefined || info.kind === "path" || info.verb === "watch") return;
     const { annotate, bodies } = this.#options;
-    const isWanted = this.#level === "RequestResponse" && !this.#mayQuote(response.status);
+    const isWanted = this.#level === "RequestResponse" && !this.#mayQuoteBody(response.status);
     if (!isWanted && annotate === undefined) return;
     const { body } = response;
     if (isWholeBody(body) && body.length > maximumBodyBytes) {
@@ -236,7 +236,7 @@ class RecordedRequest implements AuditedRequest {
    * Whether the message of a failure may quote the body, so that only its reason is recorded: a 400 quotes a body that cannot be read, and
    * other failures may quote a body with a secret. A GET has no body, and its 400 quotes only the API's own parameters.
    */
-  #mayQuote(status: number): boolean {
+  #mayQuoteBody(status: number): boolean {
     if (status === 400) return this.#received.request.method !== "GET";
     return status > 400 && this.#bodyRule.type !== "whole" && status !== 403 && status !== 404;
   }
@@ -246,12 +246,12 @@ class RecordedRequest implements AuditedRequest {
     if (status < 400) return { metadata: {}, code: status };
     const { request, user } = this.#received;
     const answered = audited?.error && statusOf(audited.error);
-    const isQuoting = this.#mayQuote(status);
+    const mayQuoteBody = this.#mayQuoteBody(status);
     const message = isPanic
       ? "APIServer panic'd"
       : user === undefined && status === 401
         ? `Authentication failed, attempted: ${attemptedCredentials(request)}`
-        : isQuoting
+        : mayQuoteBody
           ? undefined
           : answered?.message;
     const isLong = status === 403 && message !== undefined && message.length > longestRefusal;
@@ -260,7 +260,7 @@ class RecordedRequest implements AuditedRequest {
       status: "Failure",
       message: isLong ? truncated(message, longestRefusal) : message,
       reason: answered?.reason,
-      details: isQuoting || isLong ? undefined : answered?.details,
+      details: mayQuoteBody || isLong ? undefined : answered?.details,
       code: status,
     };
   }

@@ -39,14 +39,14 @@ export interface EventQueueOptions {
 interface Waiting {
   readonly line: string;
   /** Called, perhaps more than once, when the line is delivered or lost, or the caller need not wait. Undefined: no caller waits. */
-  readonly ended: ((error?: unknown) => void) | undefined;
+  readonly release: ((error?: unknown) => void) | undefined;
   /** Whether the line must not be delivered after its caller was told that it is lost, so that a failed delivery is not tried again. */
   readonly isStrict: boolean;
   /** Whether the line reports what has already happened, so that it is delivered also after its caller has stopped waiting. */
   readonly hasHappened: boolean;
 }
 
-const isReleasable = ({ ended, isStrict }: Waiting): boolean => ended !== undefined && !isStrict;
+const isReleasable = ({ release, isStrict }: Waiting): boolean => release !== undefined && !isStrict;
 
 /** The limit for the bytes of all waiting lines. */
 const maximumBytes = 16 * 1024 * 1024;
@@ -85,7 +85,7 @@ export class EventQueue {
 
   /** Adds a line without a line break. The line is lost when too many wait. */
   add(line: string): void {
-    this.#push({ line, ended: undefined, isStrict: false, hasHappened: true });
+    this.#push({ line, release: undefined, isStrict: false, hasHappened: true });
   }
 
   /**
@@ -97,10 +97,10 @@ export class EventQueue {
       this.add(line);
       return undefined;
     }
-    let end = (): void => {};
-    const ended = new Promise<void>((resolve) => (end = resolve));
-    const isTaken = this.#push({ line, ended: () => end(), isStrict: false, hasHappened: true });
-    return isTaken ? ended : undefined;
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const isTaken = this.#push({ line, release: () => release(), isStrict: false, hasHappened: true });
+    return isTaken ? released : undefined;
   }
 
   /**
@@ -111,8 +111,8 @@ export class EventQueue {
     let cancel = (): void => {};
     try {
       await new Promise<void>((resolve, reject) => {
-        const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
-        const one: Waiting = { line, ended, isStrict: true, hasHappened };
+        const release = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+        const one: Waiting = { line, release, isStrict: true, hasHappened };
         if (!this.#push(one)) throw new Error("too many wait already");
         cancel = this.#options.schedule(() => this.#giveUp(one), strictMilliseconds);
       });
@@ -170,7 +170,7 @@ export class EventQueue {
     this.#waiting.push(one);
     this.#bytes += bytes;
     if (this.#running !== undefined) return true;
-    if (this.#waiting.length >= batchEvents || one.ended !== undefined) void this.#run();
+    if (this.#waiting.length >= batchEvents || one.release !== undefined) void this.#run();
     else this.#cancelTimer ??= schedule(() => void this.#run(), waitMilliseconds);
     return true;
   }
@@ -200,7 +200,7 @@ export class EventQueue {
     try {
       await this.#deliverBatch(batch);
       this.#remove(batch);
-      for (const { ended } of batch) ended?.();
+      for (const { release } of batch) release?.();
       if (!this.#isFailing && this.#lostSinceFailure === 0) return true;
       this.#isFailing = false;
       onRecovered(this.#lostSinceFailure);
@@ -242,13 +242,13 @@ export class EventQueue {
 
   /** Ends the wait of all callers whose lines will be delivered later. */
   #releaseCallers(): void {
-    for (const one of this.#waiting) if (isReleasable(one)) one.ended?.();
+    for (const one of this.#waiting) if (isReleasable(one)) one.release?.();
   }
 
   #giveUp(one: Waiting): void {
     const error = new Error(`it takes longer than ${strictMilliseconds / 1000} s`);
     const place = this.#waiting.indexOf(one);
-    if (one.hasHappened || place < this.#inDelivery) one.ended?.(error);
+    if (one.hasHappened || place < this.#inDelivery) one.release?.(error);
     else {
       this.#waiting.splice(place, 1);
       this.#bytes -= Buffer.byteLength(one.line);
@@ -278,7 +278,7 @@ export class EventQueue {
   #lose(batch: readonly Waiting[], error: unknown): void {
     this.lost += batch.length;
     this.#lostSinceFailure += batch.length;
-    for (const { ended } of batch) ended?.(error);
+    for (const { release } of batch) release?.(error);
   }
 
   /** Waits until the limit allows a delivery (a token bucket, as in upstream). */

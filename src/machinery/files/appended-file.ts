@@ -14,8 +14,10 @@ export interface LineLinks {
   continueAfter(lastLine: string): boolean;
   /** Returns the lines with their links, as they are written. */
   link(lines: readonly string[]): readonly string[];
-  /** Says whether the linked lines were written. Lost lines are linked again by the next call of `link`. */
-  settle(outcome: "written" | "lost"): void;
+  /** Call it when the linked lines were written. */
+  commit(): void;
+  /** Call it when the linked lines were lost. The next lines are linked to the line before the lost ones. */
+  rollBack(): void;
 }
 
 export interface AppendedFileOptions {
@@ -76,7 +78,7 @@ export class AppendedFile {
           offset += (await writeBytes(this.#fd, bytes, offset, bytes.length - offset)).bytesWritten;
         }
       } catch (error) {
-        this.#takeBack(size);
+        this.#undoWrite(size);
         throw error;
       }
       this.#written(size + bytes.length);
@@ -147,7 +149,7 @@ export class AppendedFile {
     try {
       for (let offset = 0; offset < bytes.length;) offset += writeSync(this.#fd, bytes, offset);
     } catch (error) {
-      this.#takeBack(size);
+      this.#undoWrite(size);
       throw error;
     }
     this.#written(size + bytes.length);
@@ -155,11 +157,11 @@ export class AppendedFile {
 
   #written(size: number): void {
     this.#endedAt = size;
-    this.#options.links?.settle("written");
+    this.#options.links?.commit();
   }
 
-  #takeBack(size: number): void {
-    this.#options.links?.settle("lost");
+  #undoWrite(size: number): void {
+    this.#options.links?.rollBack();
     try {
       ftruncateSync(this.#fd, size);
     } catch {

@@ -28,7 +28,7 @@ import { fileFailureReason, linkFailureReason, UnusableFile } from "./unusable-f
  */
 export function writeNewPrivateFile(file: string, contents: string | Uint8Array): boolean {
   try {
-    writeReplacement(file, { contents, mode: 0o600, commit: (replacement) => replacement.commitUnlessThere() });
+    writeReplacement(file, { contents, mode: 0o600, commit: (replacement) => replacement.commitIfAbsent() });
     return true;
   } catch (error) {
     if (error instanceof UnusableFile && errorCode(error.cause) === "EEXIST") return false;
@@ -90,7 +90,7 @@ export interface Replacement {
   /** Replaces the old file by the new one. Throws the system's error, and then keeps the old file. */
   commit(): void;
   /** Gives the new file its name. Throws the system's error, EEXIST if the name exists. */
-  commitUnlessThere(): void;
+  commitIfAbsent(): void;
   /** Removes what was written so far, if the system lets it. */
   discard(): void;
 }
@@ -105,7 +105,7 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    giveTo(descriptor, ownership);
+    setOwnership(descriptor, ownership);
   } catch (error) {
     closeSync(descriptor);
     removeIfPossible(temporary);
@@ -129,7 +129,7 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
     temporary,
     write: (contents) => writeFileSync(descriptor, contents),
     commit: () => commit(() => renameSync(temporary, file)),
-    commitUnlessThere: () => commit(() => moveUnlessThere(temporary, file)),
+    commitIfAbsent: () => commit(() => moveIfAbsent(temporary, file)),
     discard() {
       closeSync(descriptor);
       removeIfPossible(temporary);
@@ -138,7 +138,7 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
 }
 
 /** Moves a file to a name that must not exist. `rename` would replace a file that another process has just created. */
-function moveUnlessThere(from: string, to: string): void {
+function moveIfAbsent(from: string, to: string): void {
   try {
     linkSync(from, to);
     removeFile(from);
@@ -150,7 +150,7 @@ function moveUnlessThere(from: string, to: string): void {
 }
 
 /** Sets mode, owner and group of an open file. Throws the system's error, and with `isOwnershipKept` an Error if they were not kept. */
-export function giveTo(descriptor: number, ownership: FileOwnership): void {
+export function setOwnership(descriptor: number, ownership: FileOwnership): void {
   const { mode, isOwnershipKept = false, uid, gid } = ownership;
   try {
     if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);

@@ -19,7 +19,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
   // Not with chmod, because users who can write to the parent folder could replace the new folder by a link before.
   const umask = process.umask(0);
   try {
-    for (const folder of missing) makeUnlessThere(folder, mode);
+    for (const folder of missing) makeIfAbsent(folder, mode);
   } finally {
     process.umask(umask);
   }
@@ -28,7 +28,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
 const isMissing = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path;
 
-function makeUnlessThere(folder: string, mode: number): void {
+function makeIfAbsent(folder: string, mode: number): void {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { parseJsonObject } from "../api/json-object.ts";
 import type { JsonObject } from "../api/json-object.ts";
-import { giveTo, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
+import { setOwnership, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -119,7 +119,7 @@ function checkFileSystem(folder: string): void {
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
     try {
-      giveTo(descriptor, { mode: 0o600, isOwnershipKept: true });
+      setOwnership(descriptor, { mode: 0o600, isOwnershipKept: true });
     } finally {
       removeFile(ballast); // remove it while it is open: closing frees the space, even after a kill
     }

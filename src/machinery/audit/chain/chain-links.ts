@@ -90,10 +90,10 @@ export class ChainLinks implements LineLinks {
     return linked;
   }
 
-  settle(outcome: "written" | "lost"): void {
+  commit(): void {
     const next = this.#next;
     this.#next = undefined;
-    if (outcome === "lost" || next === undefined) return;
+    if (next === undefined) return;
     if (!this.#isResumed) this.#options.writers.join();
     this.#isResumed = true;
     this.#state = { ...next, checkpoint: undefined };
@@ -108,6 +108,10 @@ export class ChainLinks implements LineLinks {
       // The lines are already written, and an error would make the caller write them again.
       onNotKept(error);
     }
+  }
+
+  rollBack(): void {
+    this.#next = undefined;
   }
 
   close(): void {

@@ -56,7 +56,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
     },
   );
   const room = new ConnectionRoom({ limits });
-  server.on("connection", (socket: Socket) => void room.takes(socket));
+  server.on("connection", (socket: Socket) => void room.admit(socket));
   boundKeyUpdates(server, log);
   server.keepAliveTimeout = 30_000;
   // A client may end its handshake at any time.

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { unmappedAddress } from "../../api/unmapped-address.ts";
 import { addressPath } from "../../scheduling/share-path.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
-import { endsOf } from "./ends-of.ts";
+import { endpointsOf } from "./endpoints-of.ts";
 
 /** The sharer for requests and bytes from an address while their user is not known. */
 export const pathOfAddress = (address: string): SharePath => addressPath(addressKey(address));
@@ -10,7 +10,7 @@ export const pathOfAddress = (address: string): SharePath => addressPath(address
 /** The sharer for one connection. All connections of an address are one sharer, and share among themselves. */
 export const pathOfConnection = (socket: Socket): SharePath => [
   ...pathOfAddress(socket.remoteAddress ?? ""),
-  `connection/${endsOf(socket)}`,
+  `connection/${endpointsOf(socket)}`,
 ];
 
 /** An address in the system's notation, or the /64 of an IPv6 address. */

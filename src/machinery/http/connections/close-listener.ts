@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Schedule } from "../../api/clock.ts";
 import type { Http2Session } from "../../http2/http2-session.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { endsOf } from "./ends-of.ts";
+import { endpointsOf } from "./endpoints-of.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 export interface ClosingListener {
@@ -36,7 +36,7 @@ export async function closeListener(
   { graceMilliseconds }: { readonly graceMilliseconds: number },
 ): Promise<void> {
   const { server, context, sessions, sockets, schedule } = listener;
-  let wereBusy = busyEnds(listener);
+  let wereBusy = busyEndpoints(listener);
   context.isClosing = true;
   for (const session of sessions.keys()) session.close();
   for (const exchange of context.open) if (exchange.isStream) exchange.end();
@@ -46,11 +46,11 @@ export async function closeListener(
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
   let cancelIdle = (): void => {};
   const endIdle = (): void => {
-    const areBusy = busyEnds(listener);
+    const areBusy = busyEndpoints(listener);
     for (const socket of sockets) {
-      const ends = endsOf(socket);
+      const endpoints = endpointsOf(socket);
       // A client that was busy may not have received its last answer yet.
-      if (!areBusy.has(ends) && !wereBusy.has(ends)) socket.destroy();
+      if (!areBusy.has(endpoints) && !wereBusy.has(endpoints)) socket.destroy();
     }
     wereBusy = areBusy;
     if (sockets.size > 0) endIdleLater();
@@ -72,11 +72,14 @@ export async function closeListener(
   server.close(); // ends the timers of the HTTP server
 }
 
-/** The ends of the connections whose clients wait for an answer, have not received all of it, or may still read it from their kernel. */
-function busyEnds({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
+/**
+ * The endpoints of the connections whose clients wait for an answer, have not received all of it, or may still read it from their
+ * kernel.
+ */
+function busyEndpoints({ connections, sessions, context }: ClosingListener): ReadonlySet<string> {
   const busy = [...connections.values()].filter(({ isBusy }) => isBusy);
   const reading = [...sessions.values()].filter(
     ({ activeAtSecond }) => context.tick.seconds - activeAtSecond < readingSeconds,
   );
-  return new Set([...busy, ...reading].map(({ ends }) => ends));
+  return new Set([...busy, ...reading].map(({ endpoints }) => endpoints));
 }

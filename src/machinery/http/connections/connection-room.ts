@@ -23,7 +23,7 @@ interface ConnectionRoomOptions {
 }
 
 /** How many connections are examined to choose the one that ends. The choice for the next new connection continues after them. */
-const looksForRoom = 100;
+const maximumExamined = 100;
 
 /**
  * Limits the open connections, also those that never complete their TLS handshake. At the limit for all or for one address, a new
@@ -45,7 +45,7 @@ export class ConnectionRoom {
   }
 
   /** Keeps a place for a connection until it is closed. Returns false when no place is free and none can be freed. */
-  takes(socket: Socket): boolean {
+  admit(socket: Socket): boolean {
     const { limits, onEnded } = this.#options;
     const address = addressOf(socket);
     const ofAddress = this.#byAddress.get(address) ?? new Set();
@@ -66,9 +66,9 @@ export class ConnectionRoom {
   /** Ends one of these connections. Returns false when none may be ended. */
   #endOne(sockets: Set<Socket>): boolean {
     const found = new Map<Loss, Socket>();
-    let looks = 0;
+    let examined = 0;
     for (const socket of sockets) {
-      if (looks++ === looksForRoom) break;
+      if (examined++ === maximumExamined) break;
       const loss = this.#options.lossOf?.(socket) ?? "nothing";
       if (!found.has(loss)) found.set(loss, socket);
       if (loss === "nothing") break;

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { systemSchedule } from "../../api/clock.ts";
 import { RoundRobinQueue } from "../../scheduling/round-robin-queue.ts";
 import { pathOfAddress } from "./client-address.ts";
-import { endsOf } from "./ends-of.ts";
+import { endpointsOf } from "./endpoints-of.ts";
 import { startReading, stopReading } from "./socket-reading.ts";
 
 /** How many handshakes begin in a turn. The first half of a handshake takes a quarter of a millisecond. */
@@ -28,7 +28,7 @@ const partOfTimeTaken = 1 / 8;
 interface Handshake {
   /** The socket below TLS. */
   readonly socket: Socket;
-  readonly ends: string;
+  readonly endpoints: string;
   readonly begunAtMilliseconds: number;
 }
 
@@ -70,33 +70,33 @@ export class HandshakeTurns {
 
   /** Whether the handshake of a connection has begun and not ended. `socket`: the socket below TLS. */
   hasBegun(socket: Socket): boolean {
-    return socket.readableLength > 0 || this.#underWay.has(endsOf(socket));
+    return socket.readableLength > 0 || this.#underWay.has(endpointsOf(socket));
   }
 
   /** Call it when the handshake of a connection has ended: its bytes are then read at once. `socket`: the TLS one, or the one below it. */
   hasEnded(socket: Socket): void {
-    const handshake = this.#underWay.get(endsOf(socket));
+    const handshake = this.#underWay.get(endpointsOf(socket));
     if (handshake === undefined) return;
     this.#remove(handshake);
     startReading(handshake.socket);
   }
 
   #begin(socket: Socket): void {
-    const ends = endsOf(socket);
-    const handshake = { socket, ends, begunAtMilliseconds: performance.now() };
-    this.#underWay.set(ends, handshake);
+    const endpoints = endpointsOf(socket);
+    const handshake = { socket, endpoints, begunAtMilliseconds: performance.now() };
+    this.#underWay.set(endpoints, handshake);
     socket.once("close", () => this.#remove(handshake));
     // Node.js reads the first bytes, and begins to read the connection, after the code that runs now.
     process.nextTick(() => this.#readLater(handshake));
   }
 
   #isUnderWay(handshake: Handshake): boolean {
-    return this.#underWay.get(handshake.ends) === handshake;
+    return this.#underWay.get(handshake.endpoints) === handshake;
   }
 
   #remove(handshake: Handshake): void {
     this.#read.delete(handshake);
-    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.ends);
+    if (this.#isUnderWay(handshake)) this.#underWay.delete(handshake.endpoints);
   }
 
   #readLater(handshake: Handshake): void {

@@ -20,7 +20,7 @@ import type { ConnectionLimits, Loss } from "./connection-room.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { closeListener } from "./close-listener.ts";
-import { endsOf } from "./ends-of.ts";
+import { endpointsOf } from "./endpoints-of.ts";
 import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { HandshakeTurns } from "./handshake-turns.ts";
 import { serveHttp1 } from "./http1/http1-requests.ts";
@@ -247,7 +247,7 @@ function createHttpsServer(
  * places. A handshake under way counts like these: otherwise a client that opens connections fast could end every handshake.
  */
 function lossOf(socket: Socket, { served, handshakes }: Pick<ListenerParts, "served" | "handshakes">): Loss {
-  const connection = served.get(endsOf(socket));
+  const connection = served.get(endpointsOf(socket));
   if (connection === undefined) return handshakes.hasBegun(socket) ? "much" : "nothing";
   if (!connection.isBusy) return connection.isInShare ? "little" : "nothing";
   return connection.isInShare ? "everything" : "much";
@@ -278,7 +278,7 @@ function boundConnections({ server, room, log, handshakes }: ListenerParts): voi
   );
   const startTls = takeListener(server, "connection");
   server.on("connection", (socket: Socket) => {
-    if (room.takes(socket)) return handshakes.add(socket, () => startTls(socket));
+    if (room.admit(socket)) return handshakes.add(socket, () => startTls(socket));
     refused(socket.remoteAddress);
     // Close it before the handshake, which would cost more than the connection.
     socket.destroy();
@@ -293,12 +293,12 @@ function serveBothProtocols(parts: ListenerParts): void {
   server.on("secureConnection", (socket: TLSSocket) => {
     handshakes.hasEnded(socket);
     const connection = new TlsConnection(socket, { nowSecond: context.tick.seconds, shares });
-    const { ends } = connection;
+    const { endpoints } = connection;
     connections.set(socket, connection);
-    served.set(ends, connection);
+    served.set(endpoints, connection);
     socket.on("close", () => {
       connections.delete(socket);
-      if (served.get(ends) === connection) served.delete(ends);
+      if (served.get(endpoints) === connection) served.delete(endpoints);
     });
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") {

@@ -60,7 +60,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
-    room.takes(socket);
+    room.admit(socket);
     const connection: WaitingConnection = { waiting: undefined };
     connections.set(socket, connection);
     const parse = takeListener(socket, "data");

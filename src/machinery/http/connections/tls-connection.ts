@@ -4,7 +4,7 @@ import type { Connection } from "../../api/http-message.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { sharePath } from "../../scheduling/share-path.ts";
 import type { ConnectionShares } from "./connection-shares.ts";
-import { endsOf } from "./ends-of.ts";
+import { endpointsOf } from "./endpoints-of.ts";
 import type { WaitingRequests } from "./waiting-requests.ts";
 
 /** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
@@ -55,8 +55,8 @@ export class TlsConnection implements Connection {
     this.#socket.once("close", release);
   }
 
-  get ends(): string {
-    return endsOf(this.#socket);
+  get endpoints(): string {
+    return endpointsOf(this.#socket);
   }
 
   /** Closes the connection immediately, without waiting for the client. */

@@ -17,7 +17,7 @@ describe("room for connections", () => {
   it("ends the oldest for each new one, also of several that come before any of them has closed", () => {
     const room = new ConnectionRoom({ limits: { connections: 2, connectionsPerAddress: 2 } });
     const sockets = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"].map(connectionOf);
-    for (const socket of sockets) assert.ok(room.takes(socket));
+    for (const socket of sockets) assert.ok(room.admit(socket));
     assert.deepEqual(destroyed(sockets), [true, true, true, false, false]);
     assert.deepEqual([...room.sockets], sockets.slice(3));
     room.clear();
@@ -29,10 +29,10 @@ describe("room for connections", () => {
     const other = connectionOf("10.0.0.2");
     const [one, two, three, four] = Array.from({ length: 4 }, () => connectionOf("10.0.0.1"));
     assert.ok(one !== undefined && two !== undefined && three !== undefined && four !== undefined);
-    for (const socket of [other, one, two, three]) assert.ok(room.takes(socket));
+    for (const socket of [other, one, two, three]) assert.ok(room.admit(socket));
     assert.deepEqual(destroyed([other, one, two, three]), [false, true, false, false]);
     two.emit("close");
-    assert.ok(room.takes(four));
+    assert.ok(room.admit(four));
     assert.deepEqual(destroyed([other, two, three, four]), [false, false, false, false]);
   });
 
@@ -45,13 +45,13 @@ describe("room for connections", () => {
     const sockets = (["everything", "much", "little", "nothing"] as const).map((loss) => {
       const socket = connectionOf("10.0.0.1");
       losses.set(socket, loss);
-      assert.ok(room.takes(socket));
+      assert.ok(room.admit(socket));
       return socket;
     });
     const ended = [3, 2, 1].map((index) => {
       const socket = connectionOf("10.0.0.1");
       losses.set(socket, "everything");
-      assert.ok(room.takes(socket));
+      assert.ok(room.admit(socket));
       return [index, destroyed(sockets), taken.at(-1) === socket];
     });
     assert.deepEqual(ended, [
@@ -59,7 +59,7 @@ describe("room for connections", () => {
       [2, [false, false, true, true], true],
       [1, [false, true, true, true], true],
     ]);
-    assert.equal(room.takes(connectionOf("10.0.0.1")), false);
+    assert.equal(room.admit(connectionOf("10.0.0.1")), false);
     assert.equal(room.sockets.size, 4);
   });
 
@@ -67,11 +67,11 @@ describe("room for connections", () => {
     const lasting = new Set(Array.from({ length: 150 }, () => connectionOf("10.0.0.1")));
     const lossOf = (socket: Socket): Loss => (lasting.has(socket) ? "everything" : "nothing");
     const room = new ConnectionRoom({ limits: { connections: 151, connectionsPerAddress: 151 }, lossOf });
-    for (const socket of lasting) room.takes(socket);
+    for (const socket of lasting) room.admit(socket);
     const idle = connectionOf("10.0.0.1");
-    room.takes(idle);
-    assert.equal(room.takes(connectionOf("10.0.0.1")), false);
-    assert.equal(room.takes(connectionOf("10.0.0.1")), true);
+    room.admit(idle);
+    assert.equal(room.admit(connectionOf("10.0.0.1")), false);
+    assert.equal(room.admit(connectionOf("10.0.0.1")), true);
     assert.ok(idle.destroyed);
   });
 });

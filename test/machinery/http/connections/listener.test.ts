@@ -1145,12 +1145,12 @@ describe("the listener", () => {
     it("closes no handshake under way sooner than an older connection of a client without a name", (t) =>
       withUsers({ connections: 2 }, async (port) => {
         const nameless = await open(port, "/anonymous");
-        const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+        const admit = t.mock.method(ConnectionRoom.prototype, "admit");
         const client = connectTcp({ host: "127.0.0.1", port });
         client.write(Buffer.of(22)); // the first byte of a handshake (RFC 8446 section 5.1)
         await once(client, "connect");
-        while (takes.mock.callCount() === 0) await turn();
-        const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
+        while (admit.mock.callCount() === 0) await turn();
+        const ofServer = admit.mock.calls[0]?.arguments[0] ?? assert.fail();
         while (ofServer.bytesRead === 0) await turn();
         const closing = Promise.race([once(nameless, "close"), once(ofServer, "close")]);
         const [, stream] = await Promise.all([closing, open(port, "/ann")]);
@@ -1161,7 +1161,7 @@ describe("the listener", () => {
   });
 
   it("closes an idle HTTP/2 connection also when the client does not close its side", async (t) => {
-    const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+    const admit = t.mock.method(ConnectionRoom.prototype, "admit");
     await withListener({ limits: { idleSeconds: 2 } }, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
       const stubborn = await openTls(port, { socket, ALPNProtocols: ["h2"] });
@@ -1171,7 +1171,7 @@ describe("the listener", () => {
       const ended = once(stubborn.resume(), "end");
       for (let second = 0; second < 2; second++) listener.sweep();
       await ended;
-      const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
+      const ofServer = admit.mock.calls[0]?.arguments[0] ?? assert.fail();
       for (let second = 2; second < 6; second++) listener.sweep();
       await turn();
       assert.equal(ofServer.destroyed, false);
@@ -1182,7 +1182,7 @@ describe("the listener", () => {
   });
 
   it("closes a connection that it has refused, also when the client does not close its side", async (t) => {
-    const takes = t.mock.method(ConnectionRoom.prototype, "takes");
+    const admit = t.mock.method(ConnectionRoom.prototype, "admit");
     await withListener({}, async (port, listener) => {
       const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
       const stubborn = await openTls(port, { socket });
@@ -1190,7 +1190,7 @@ describe("the listener", () => {
       const ended = once(stubborn.resume(), "end");
       stubborn.write("no request\r\n\r\n");
       await ended;
-      const ofServer = takes.mock.calls[0]?.arguments[0] ?? assert.fail();
+      const ofServer = admit.mock.calls[0]?.arguments[0] ?? assert.fail();
       for (let second = 0; second < 3; second++) listener.sweep();
       await turn();
       assert.equal(ofServer.destroyed, false);

@@ -1,8 +1,0 @@
-import type { Socket } from "node:net";
-
-/**
- * The addresses of both ends of an open connection. The socket below TLS and the TLS socket have the same ends. The server's address tells
- * two connections of the same client address and port apart.
- */
-export const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
-  `${remoteAddress} ${remotePort} ${localAddress}`;

@@ -1,5 +1,5 @@
 /** `signet/pki`: keys, X.509 certificates and requests, as functions without a server. Faults are PkiError. */
-import { atOnce } from "../machinery/api/at-once.ts";
+import { runToEnd } from "../machinery/api/run-to-end.ts";
 import { findAnchorFaults } from "../pki/certificates/trust-anchors.ts";
 
 export {
@@ -41,4 +41,4 @@ export { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
  * Returns what is wrong with the anchors of a ClusterTrustBundle, in upstream's words. Empty when each anchor is a CA certificate in PEM
  * and occurs once.
  */
-export const validateTrustAnchors = (pem: string): string[] => atOnce(findAnchorFaults(pem));
+export const validateTrustAnchors = (pem: string): string[] => runToEnd(findAnchorFaults(pem));

@@ -17,7 +17,7 @@ import {
 import { createCertificateRequestPem } from "../../src/pki/requests/create-certificate-request.ts";
 import { encodeBitString, encodeSequence } from "../../src/pki/der/der-writer.ts";
 import { DerReader, tags } from "../../src/pki/der/der.ts";
-import { atOnce } from "../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../src/machinery/api/run-to-end.ts";
 import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
@@ -25,8 +25,8 @@ import { signData, signatureSchemeOf } from "../../src/pki/keys/sign.ts";
 import { findAnchorFaults } from "../../src/pki/certificates/trust-anchors.ts";
 import { validateCertificatesPem } from "../../src/pki/certificates/validate-certificates-pem.ts";
 
-const anchorFaults = (pem: string): string[] => atOnce(findAnchorFaults(pem));
-const certificatesFault = (pem: string | Uint8Array): string | undefined => atOnce(validateCertificatesPem(pem));
+const anchorFaults = (pem: string): string[] => runToEnd(findAnchorFaults(pem));
+const certificatesFault = (pem: string | Uint8Array): string | undefined => runToEnd(validateCertificatesPem(pem));
 
 /**
  * Mutated requests and bundles: nothing may crash, and nothing that OpenSSL calls invalid may be accepted.

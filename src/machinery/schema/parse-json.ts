@@ -1,7 +1,7 @@
 import { quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
 import { isUtf8 } from "node:buffer";
 import { isJsonObject } from "../api/json-object.ts";
-import { atOnce } from "../api/at-once.ts";
+import { runToEnd } from "../api/run-to-end.ts";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { endOfString } from "./end-of-value.ts";
 import { checkValueCount, maximumValues } from "./value-limit.ts";
@@ -25,7 +25,7 @@ interface JsonParsing extends Pick<JsonReading, "replacesRepeated"> {
  * merged. Limits: nesting to `maximumJsonDepth`, the number of values (413) as in `checkValueCount`.
  * Throws a JsonSyntaxError in the words of Go's encoding/json.
  */
-export const parseJson = (text: string): ParsedJson => atOnce(parseJsonInSteps(text));
+export const parseJson = (text: string): ParsedJson => runToEnd(parseJsonInSteps(text));
 
 /** Like `parseJson`, with other limits, and with repeated objects that are not merged. Yields between its steps. */
 export function* parseJsonInSteps(
@@ -42,7 +42,7 @@ export function* parseJsonInSteps(
 /**
  * Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte.
  */
-export const parseJsonBytes = (bytes: Buffer): ParsedJson => atOnce(parseJsonBytesInSteps(bytes, decodeUtf8(bytes)));
+export const parseJsonBytes = (bytes: Buffer): ParsedJson => runToEnd(parseJsonBytesInSteps(bytes, decodeUtf8(bytes)));
 
 /** Like `parseJsonBytes`, given the `text` that `decodeUtf8` returns for the bytes. Yields between its steps. */
 export function* parseJsonBytesInSteps(bytes: Buffer, text: string): Generator<undefined, ParsedJson> {
@@ -140,7 +140,7 @@ const lowerE = 0x65;
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (!text.includes("\\") || !hasMisreadKey(value)) return value;
-  return atOnce(new JsonReader(text, { replacesRepeated: true }).read()).value;
+  return runToEnd(new JsonReader(text, { replacesRepeated: true }).read()).value;
 }
 
 /**

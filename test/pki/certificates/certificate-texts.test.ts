@@ -4,7 +4,7 @@ import { createCertificateAuthority, signCertificate } from "../../../src/pki/ce
 import { parseCertificate, parseCertificates, serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
 import { encodeElement } from "../../../src/pki/der/der-writer.ts";
 import { DerReader } from "../../../src/pki/der/der.ts";
-import { atOnce } from "../../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../../src/machinery/api/run-to-end.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
 import { decodePemBlocks, encodePem } from "../../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
@@ -12,8 +12,8 @@ import { parseCertificatesPem } from "../../../src/pki/certificates/certificates
 import { findAnchorFaults } from "../../../src/pki/certificates/trust-anchors.ts";
 import { validateCertificatesPem } from "../../../src/pki/certificates/validate-certificates-pem.ts";
 
-const anchorFaults = (pem: string): string[] => atOnce(findAnchorFaults(pem));
-const certificatesFault = (pem: string | Uint8Array): string | undefined => atOnce(validateCertificatesPem(pem));
+const anchorFaults = (pem: string): string[] => runToEnd(findAnchorFaults(pem));
+const certificatesFault = (pem: string | Uint8Array): string | undefined => runToEnd(validateCertificatesPem(pem));
 
 const authorityOf = (commonName: string): ReturnType<typeof createCertificateAuthority> =>
   createCertificateAuthority({

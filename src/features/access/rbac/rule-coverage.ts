@@ -1,4 +1,4 @@
-import { atOnce } from "../../../machinery/api/at-once.ts";
+import { runToEnd } from "../../../machinery/api/run-to-end.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
 import { HeldRules, sizesOf } from "./held-rules.ts";
@@ -49,7 +49,7 @@ export function* compareRules(
 
 /** The permissions of `wanted` that `held` does not cover. */
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
-  atOnce(compareRules(held, wanted)).uncovered;
+  runToEnd(compareRules(held, wanted)).uncovered;
 
 function* addMissing(
   missing: PolicyRule[],

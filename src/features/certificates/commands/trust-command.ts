@@ -17,7 +17,7 @@ import {
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import { atOnce } from "../../../machinery/api/at-once.ts";
+import { runToEnd } from "../../../machinery/api/run-to-end.ts";
 import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { fingerprintOf } from "../../../pki/certificates/certificate.ts";
@@ -127,7 +127,7 @@ const create = (): Command =>
       .option("--signer <name>", "the signer that the anchors belong to; default: none")
       .action(async (name: string, flags: CreateFlags) => {
         const trustBundle = await readInputFile({ flag: "from-file", file: flags.fromFile });
-        const faults = atOnce(findAnchorFaults(trustBundle));
+        const faults = runToEnd(findAnchorFaults(trustBundle));
         if (faults.length > 0) {
           const advice = "name a file with CA certificates in PEM alone";
           throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}; ${advice}`);

@@ -1,4 +1,4 @@
-import { atOnce } from "../../api/at-once.ts";
+import { runToEnd } from "../../api/run-to-end.ts";
 import { splitExemplar } from "./exemplar.ts";
 
 /** How the values of a series in several processes are combined. */
@@ -20,7 +20,7 @@ const sum: AggregatorOf = () => "sum";
 
 /** Merges the metrics of the processes of one server, which are texts in Prometheus' format. Default: all values are added up. */
 export const mergeMetrics = (texts: readonly string[], aggregatorOf: AggregatorOf = sum): string =>
-  atOnce(mergeMetricsInSteps(texts, { aggregatorOf, isWanted: undefined }));
+  runToEnd(mergeMetricsInSteps(texts, { aggregatorOf, isWanted: undefined }));
 
 interface Merging {
   readonly aggregatorOf: AggregatorOf;
@@ -41,10 +41,10 @@ export function* mergeMetricsInSteps(
 /** The counters of a process, which stay valid after its end. Without exemplars. */
 export function countersOf(text: string): string {
   const families = new Map<string, Family>();
-  atOnce(addText(families, { text, aggregatorOf: sum }));
+  runToEnd(addText(families, { text, aggregatorOf: sum }));
   const counters = [...families.values()].filter(({ comments }) => !comments.some((line) => line.endsWith(" gauge")));
   for (const { exemplars } of counters) exemplars.clear();
-  return atOnce(textOf(counters));
+  return runToEnd(textOf(counters));
 }
 
 function* textOf(families: Iterable<Family>): Generator<undefined, string> {

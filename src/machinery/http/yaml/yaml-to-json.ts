@@ -1,6 +1,6 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from "yaml";
-import { atOnce } from "../../api/at-once.ts";
+import { runToEnd } from "../../api/run-to-end.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { inTurns } from "../../scheduling/request-turn.ts";
 import { isTooDeep, maximumValues, tooManyValues } from "../../schema/value-limit.ts";
@@ -36,7 +36,7 @@ const mergedMemberLength = 128;
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a YamlFault, or a 413 for too much.
  */
-export const yamlToJson = (text: string): string => (isJson(text) ? text : atOnce(convert(withLineFeeds(text))));
+export const yamlToJson = (text: string): string => (isJson(text) ? text : runToEnd(convert(withLineFeeds(text))));
 
 /** The same for the text of a request that is not JSON (`isJson`). A long text is converted in turns, between which other requests run. */
 export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(withLineFeeds(text)));

@@ -1,5 +1,5 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { atOnce } from "../../api/at-once.ts";
+import { runToEnd } from "../../api/run-to-end.ts";
 import { isJsonObject, memberOf, parseJsonObject } from "../../api/json-object.ts";
 import { maximumAnnotationBytes } from "../../api/label-validation.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -27,7 +27,7 @@ export function lastAppliedFields(schema: ObjectSchema, live: Readonly<JsonObjec
   const text = annotationsOf(live)[annotation];
   const lastApplied = typeof text === "string" ? parseJsonObject(text) : undefined;
   if (lastApplied === undefined || memberOf(lastApplied, "apiVersion") !== live["apiVersion"]) return emptySet;
-  if (atOnce(configurationFaults(schema, lastApplied)).length > 0) return emptySet;
+  if (runToEnd(configurationFaults(schema, lastApplied)).length > 0) return emptySet;
   const { added, modified, removed } = compareFields({ schema, before: lastApplied, after: live });
   return [modified, added, removed].reduce(difference, fieldsOf(schema, lastApplied));
 }

@@ -1,6 +1,6 @@
 import { timestamp } from "../../api/clock.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
-import { atOnce } from "../../api/at-once.ts";
+import { runToEnd } from "../../api/run-to-end.ts";
 import { trackUpdate } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
 
@@ -20,11 +20,11 @@ export class TrackedReviews {
 
   track(write: FieldWrite, object: ApiObject): ApiObject {
     const shape = shapeOf(object);
-    if (shape === undefined) return atOnce(trackUpdate({ ...write, previous: undefined, next: object }));
+    if (shape === undefined) return runToEnd(trackUpdate({ ...write, previous: undefined, next: object }));
     const key = `${write.manager}\n${write.apiVersion}\n${write.subresource}\n${shape}`;
     let entries = this.#known.get(key);
     if (entries === undefined) {
-      entries = atOnce(trackUpdate({ ...write, previous: undefined, next: object })).metadata.managedFields ?? [];
+      entries = runToEnd(trackUpdate({ ...write, previous: undefined, next: object })).metadata.managedFields ?? [];
       if (this.#known.size < maximumShapes) this.#known.set(key, entries);
     }
     if (entries.length === 0) return object;

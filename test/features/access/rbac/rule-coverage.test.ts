@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { array, assert as check, constantFrom, oneof, property, record } from "fast-check";
-import { atOnce } from "../../../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../../../src/machinery/api/run-to-end.ts";
 import type { PolicyRule } from "../../../../src/features/access/rbac/policy-rule.ts";
 import { compareRules, uncoveredRules } from "../../../../src/features/access/rbac/rule-coverage.ts";
 import { matchesPath } from "../../../../src/features/access/rbac/path-patterns.ts";
 import { ruleAllows } from "../../../../src/features/access/rbac/rbac-authorizer.ts";
 import { asks, readPods } from "./rbac-scene.ts";
 
-const compared = (...rules: Parameters<typeof compareRules>) => atOnce(compareRules(...rules));
+const compared = (...rules: Parameters<typeof compareRules>) => runToEnd(compareRules(...rules));
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
 describe("the rules that a user holds", () => {

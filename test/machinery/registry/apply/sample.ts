@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
-import { atOnce } from "../../../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../../../src/machinery/api/run-to-end.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
@@ -54,7 +54,7 @@ const decoded = (value: unknown): ApiObject => compiled.decode(value).value;
 
 /** An update by a client that sends what it read with these fields instead. */
 export const updated = (previous: ApiObject | undefined, fields: ApiObject, writer: Writer): ApiObject =>
-  atOnce(
+  runToEnd(
     trackUpdate({
       compiled,
       apiVersion: "v1",
@@ -72,7 +72,7 @@ const managedFieldsOf = ({ metadata }: ApiObject): Pick<ApiObject["metadata"], "
 
 export const applied = (live: ApiObject | undefined, configuration: ApiObject, writer: Writer): ApiObject =>
   decoded(
-    atOnce(
+    runToEnd(
       applyConfiguration({
         compiled,
         apiVersion: "v1",

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { TrackedReviews } from "../../../../src/machinery/registry/apply/tracked-reviews.ts";
-import { atOnce } from "../../../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../../../src/machinery/api/run-to-end.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { subjectAccessReviews } from "../../../../src/features/access/reviews/subject-access-reviews.ts";
 import { tokenRequestSchema } from "../../../../src/features/accounts/token-request-schema.ts";
@@ -47,7 +47,7 @@ test("a review's cached managedFields equal those that are computed without the 
       const object = compiled.decode({ ...body, apiVersion: "v1", kind: "SubjectAccessReview" }).value;
       assert.deepEqual(
         reviews.track({ ...write, manager }, object),
-        atOnce(trackUpdate({ ...write, manager, previous: undefined, next: object })),
+        runToEnd(trackUpdate({ ...write, manager, previous: undefined, next: object })),
       );
     }),
     { numRuns: 2000 },
@@ -63,7 +63,7 @@ test("a token request owns its audiences when they are an empty list, and not wh
   const tracked = [{ audiences: ["a"] }, { audiences: [] }, {}, { audiences: [] }].map((spec) => {
     const { value } = write.compiled.decode({ apiVersion: "v1", kind: "TokenRequest", spec });
     const all = { ...write, apiVersion: "v1", subresource: "token", now: 0 };
-    assert.deepEqual(reviews.track(all, value), atOnce(trackUpdate({ ...all, previous: undefined, next: value })));
+    assert.deepEqual(reviews.track(all, value), runToEnd(trackUpdate({ ...all, previous: undefined, next: value })));
     return JSON.stringify(reviews.track(all, value)).includes("f:audiences");
   });
   assert.deepEqual(tracked, [true, true, false, true]);

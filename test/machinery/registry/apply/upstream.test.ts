@@ -6,7 +6,7 @@ import { kubernetesNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-fields.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
-import { atOnce } from "../../../../src/machinery/api/at-once.ts";
+import { runToEnd } from "../../../../src/machinery/api/run-to-end.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { certificateSigningRequests } from "../../../../src/features/certificates/requests/certificate-signing-requests.ts";
 import { serviceAccounts } from "../../../../src/features/accounts/service-accounts.ts";
@@ -54,9 +54,10 @@ function answer(
     now: (firstSecond + second) * 1000,
   };
   if (step.op === "update") {
-    return atOnce(trackUpdate({ ...write, previous: live, next: compiled.decode(object).value }));
+    return runToEnd(trackUpdate({ ...write, previous: live, next: compiled.decode(object).value }));
   }
-  return compiled.decode(atOnce(applyConfiguration({ ...write, live, configuration: object, isForced: force }))).value;
+  return compiled.decode(runToEnd(applyConfiguration({ ...write, live, configuration: object, isForced: force })))
+    .value;
 }
 
 /** As JSON without the nulls that Go's encoder writes for some absent values. */

@@ -23,7 +23,7 @@ const configMapSchema = struct("v1.ConfigMap", "Configuration that other objects
     mapOf(string),
     "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and must not be in binaryData.",
   ),
-  binaryData: omitEmpty(3, mapOf(bytes), "Bytes by key, in base64.", { tellsEmpty: true }),
+  binaryData: omitEmpty(3, mapOf(bytes), "Bytes by key, in base64.", { distinguishesEmpty: true }),
 });
 
 export type ConfigMap = Infer<typeof configMapSchema>;

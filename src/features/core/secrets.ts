@@ -27,7 +27,7 @@ const secretSchema = struct("v1.Secret", "Confidential data, such as a password,
   ...objectFields,
   immutable: pointer(5, boolean, "Once true, neither the data nor this field can be changed again."),
   data: omitEmpty(2, mapOf(bytes), "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`.", {
-    tellsEmpty: true,
+    distinguishesEmpty: true,
   }),
   stringData: omitEmpty(
     4,

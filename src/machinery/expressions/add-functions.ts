@@ -8,7 +8,7 @@ export type CelFunctions = Readonly<Record<string, (...given: never[]) => unknow
  * The name under which a function is registered in the library. Calls in expressions get the same suffix, so no call reaches a function of
  * the library itself: those count characters differently from CEL, and some have no limit on their work.
  */
-export const ownName = (name: string): string => `${name}_`;
+export const suffixedName = (name: string): string => `${name}_`;
 
 /**
  * Adds functions. Each call spends the steps that it takes to read its arguments once. A function that does more work spends steps for it
@@ -17,7 +17,7 @@ export const ownName = (name: string): string => `${name}_`;
 export function addFunctions(environment: Environment, functions: CelFunctions): void {
   for (const [signature, body] of Object.entries(functions)) {
     environment.registerFunction(
-      signature.replace(/\w+(?=\()/, ownName),
+      signature.replace(/\w+(?=\()/, suffixedName),
       (...given: never[]) => {
         spendSteps(stepsToRead(given));
         return body(...given);

@@ -32,7 +32,7 @@ export function meter(root: unknown): void {
     if (typeof next !== "object" || next === null || seen.has(next)) continue;
     seen.add(next);
     if (!isLibraryNode(next)) {
-      if (isPlain(next)) waiting.push(...Object.values(next));
+      if (isListOrRecord(next)) waiting.push(...Object.values(next));
       continue;
     }
     waiting.push(next.args, next.meta.alternate, next.meta.macro);
@@ -48,17 +48,26 @@ const isLibraryNode = (value: object): value is LibraryNode =>
   "op" in value && "args" in value && "meta" in value && "evaluate" in value;
 
 /** Whether a value is a list of arguments, or the record of a macro. */
-const isPlain = (value: object): boolean => Array.isArray(value) || isPlainObject(value);
+const isListOrRecord = (value: object): boolean => Array.isArray(value) || isPlainObject(value);
 
 /** Operators that only pass on the values of their parts, which have spent steps for them already. */
-const passing: ReadonlySet<string> = new Set(["?:", "||", "&&", "accuValue", "accuInc", "accuPush", "!_", "-_"]);
-const comparing: ReadonlySet<string> = new Set(["==", "!=", "in"]);
+const passThroughOperators: ReadonlySet<string> = new Set([
+  "?:",
+  "||",
+  "&&",
+  "accuValue",
+  "accuInc",
+  "accuPush",
+  "!_",
+  "-_",
+]);
+const comparisonOperators: ReadonlySet<string> = new Set(["==", "!=", "in"]);
 
 function meterNode(node: LibraryNode): void {
   const { op, meta } = node;
-  const countsResult = !passing.has(op);
+  const countsResult = !passThroughOperators.has(op);
   const { handle } = node;
-  if (handle !== undefined && comparing.has(op)) {
+  if (handle !== undefined && comparisonOperators.has(op)) {
     node.handle = (...given) => {
       const [left, right, ...rest] = given;
       if (op !== "in") spendComparison(left, right);

@@ -1,6 +1,6 @@
 import { Optional } from "@marcbachmann/cel-js";
 import type { ASTNode } from "@marcbachmann/cel-js";
-import { ownName } from "./add-functions.ts";
+import { suffixedName } from "./add-functions.ts";
 import { readDuration, readTimestamp } from "./functions/time-text.ts";
 import { libraryMacro } from "./library-macro.ts";
 import type { Checker, LibraryType as Type, Scope } from "./library-macro.ts";
@@ -92,7 +92,7 @@ function prepareNode(node: ASTNode): void {
   const [name] = node.args;
   const { meta } = libraryNode(node);
   if (meta.macro === undefined && meta.alternate === undefined) {
-    if (!libraryFunctions.has(name)) node.args[0] = ownName(name);
+    if (!libraryFunctions.has(name)) node.args[0] = suffixedName(name);
   } else if (name === "bind") {
     throw new Error("undeclared reference to 'cel'");
   } else if (name === "has" && node.op === "call") {
@@ -187,14 +187,14 @@ function refuseBadLiteral(node: ASTNode): void {
   if (node.op !== "call") return;
   const [name, [argument]] = node.args;
   if (argument?.op !== "value" || typeof argument.args !== "string") return;
-  if (name === ownName("duration")) readDuration(argument.args);
-  if (name === ownName("timestamp")) readTimestamp(argument.args);
+  if (name === suffixedName("duration")) readDuration(argument.args);
+  if (name === suffixedName("timestamp")) readTimestamp(argument.args);
 }
 
 const sizeOfPattern = (pattern: ASTNode | undefined): number =>
   pattern?.op === "value" ? patternSize(String(pattern.args)) : 0;
 
-const patternFunctions: ReadonlySet<string> = new Set(["matches", "find", "findAll"].map(ownName));
+const patternFunctions: ReadonlySet<string> = new Set(["matches", "find", "findAll"].map(suffixedName));
 
 /** The regular expression of a call that takes one. */
 export function patternOf(node: ASTNode): ASTNode | undefined {

@@ -44,13 +44,13 @@ interface FieldDecoder {
   readonly decode: Decoder;
   /** Returns the final value of the field; undefined when the field is absent. */
   finalValue(value: unknown): unknown;
-  readonly tellsEmpty: boolean;
+  readonly distinguishesEmpty: boolean;
 }
 
 function objectDecoder(schema: ObjectSchema): Decoder {
   const fields = Object.entries(schema.fields).map(([name, field]) => fieldDecoder(name, field));
   const indexes = new Map(fields.map(({ name }, index) => [name, index]));
-  const telling = fields.filter(({ tellsEmpty }) => tellsEmpty);
+  const distinguishing = fields.filter(({ distinguishesEmpty }) => distinguishesEmpty);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
     if (!isJsonObject(value)) return context.saveMismatch(value, { schema });
@@ -77,12 +77,12 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       const final = fields[index]?.finalValue(values[index]);
       if (final !== undefined) object[fields[index]?.name ?? ""] = final;
     }
-    if (telling.length === 0) return object;
+    if (distinguishing.length === 0) return object;
     const isLeftOut = ({ name }: FieldDecoder): boolean =>
       values[indexes.get(name) ?? -1] !== undefined && object[name] === undefined;
     return withSentEmpty(
       object,
-      telling.filter((field) => isLeftOut(field)).map(({ name }) => name),
+      distinguishing.filter((field) => isLeftOut(field)).map(({ name }) => name),
     );
   };
 }
@@ -103,7 +103,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
   return {
     name,
     decode,
-    tellsEmpty: field.tellsEmpty === true,
+    distinguishesEmpty: field.distinguishesEmpty === true,
     finalValue: (value) => {
       if (value === undefined || value === null) return withoutValue();
       if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;

@@ -133,7 +133,7 @@ export interface Field {
   /**
    * Whether a rule calls `wasSentEmpty` for the field: until an object is stored, Go distinguishes an empty map, or empty bytes, from none.
    */
-  readonly tellsEmpty?: boolean;
+  readonly distinguishesEmpty?: boolean;
   /** OpenAPI lists the field as required. This does not validate: the kind's `validate` does. */
   readonly isRequired?: boolean;
 }

@@ -26,7 +26,7 @@ export const atomicStruct = <const F extends Readonly<Record<string, Field>>>(
   fields: F,
 ): ObjectSchema<FieldsOf<F>> => object({ goType, description, isAtomic: true, fields });
 
-type Rest = Pick<Field, "default" | "refersTo" | "tellsEmpty" | "isRequired" | "isServerSet" | "embeddedIn">;
+type Rest = Pick<Field, "default" | "refersTo" | "distinguishesEmpty" | "isRequired" | "isServerSet" | "embeddedIn">;
 
 export interface FieldOf<S extends Schema, P extends Presence> extends Field {
   readonly schema: S;

@@ -103,7 +103,7 @@ const status = struct("v1.CertificateSigningRequestStatus", "The decision and th
     bytes,
     "The certificate, then the intermediates to present with it: PEM blocks of type CERTIFICATE without headers, in base64. " +
       "There may be text before and after the blocks. Set by the signer through `status`, once; never for a denied request.",
-    { tellsEmpty: true },
+    { distinguishesEmpty: true },
   ),
 });
 

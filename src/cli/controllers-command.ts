@@ -5,7 +5,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { flagOption } from "../machinery/command-line/flag-options.ts";
 import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/settings/controller-settings.ts";
 import type { RemoteControllerConfig } from "../server/settings/controller-settings.ts";
-import { givenSettings, settingsReader, withGiven } from "./server-settings.ts";
+import { givenSettings, settingsReader, namingOrigin } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
 export interface RemoteControllerOptions {
@@ -26,7 +26,7 @@ export function controllers(
     const given = givenSettings(self, remoteControllerFlags);
     const config = parseRemoteControllerConfig(given);
     const readSettings = settingsReader(self, { known: remoteControllerFlags, parse: parseRemoteControllerConfig });
-    await withGiven(given, async () => run(config, { connection, readSettings }));
+    await namingOrigin(given, async () => run(config, { connection, readSettings }));
   });
   return withExamples(command, [
     "Run only the signing controller",

@@ -22,14 +22,14 @@ export async function runCommandLine(argv: readonly string[], program: Command):
         unknownCommand(error, command) ??
         unknownFlag(error, command) ??
         valueOfSwitch(error, command) ??
-        verbFirst(error, program) ??
+        correctedWordOrder(error, program) ??
         error
       );
     });
   }
   reportOutputFailures();
   try {
-    await program.parseAsync(askedFor(argv, program));
+    await program.parseAsync(commandLineToParse(argv, program));
   } catch (error) {
     for (const failure of error instanceof SeveralFailures ? error.failures : [error]) {
       const { exitCode, message } = failureReport(failure, commandPath);
@@ -73,15 +73,15 @@ function valueOfSwitch({ code, exitCode, message }: CommanderError, command: Com
 }
 
 /** A longer list of suggestions would not help. */
-const mostMeant = 3;
+const maximumSuggestions = 3;
 
 /** Corrects kubectl's order of words, as in `get csr`, and a verb alone, as in `approve`: here the verb follows the noun. */
-function verbFirst({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
+function correctedWordOrder({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
   const [verb, noun] = program.args;
   const groups = program.commands.filter(({ commands }) => commands.some((command) => command.name() === verb));
   const named = groups.filter((group) => group.name() === noun);
   const meant = (named.length > 0 ? named : groups).map((group) => `signet ${group.name()} ${verb}`);
-  if (code !== "commander.unknownCommand" || meant.length === 0 || meant.length > mostMeant) return undefined;
+  if (code !== "commander.unknownCommand" || meant.length === 0 || meant.length > maximumSuggestions) return undefined;
   return new CommanderError(exitCode, code, `unknown command '${verb}' (did you mean ${meant.join(" or ")}?)`);
 }
 
@@ -89,7 +89,7 @@ function verbFirst({ code, exitCode }: CommanderError, program: Command): Comman
  * The command line to parse. `help csr create` becomes `csr create --help`, because commander would show the help of `csr`. For the help of
  * an unknown command, it is that command itself, so that commander refuses it.
  */
-function askedFor(argv: readonly string[], program: Command): string[] {
+function commandLineToParse(argv: readonly string[], program: Command): string[] {
   const [runtime = "", file = "", first, ...more] = argv;
   const names = more.filter((one) => !one.startsWith("-"));
   if (first !== "help" || names.length === 0) return [...argv];

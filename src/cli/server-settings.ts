@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import {
   environmentFlags,
   resolveFlags,
-  sayingOrigin,
+  withOrigin,
   UsageError,
   warnOfMisspelledVariables,
 } from "../machinery/command-line/flag.ts";
@@ -30,12 +30,12 @@ const headingOf = (name: string): string | undefined =>
 
 /**
  * Runs a command with its settings: flags take precedence over environment variables, and these over the file. Rejects with UsageError for
- * wrong settings, as `withGiven` does, also when `run` finds the fault.
+ * wrong settings, as `namingOrigin` does, also when `run` finds the fault.
  */
 export async function withServerConfig(command: Command, run: (config: ServerConfig) => Promise<void>): Promise<void> {
   const given = givenSettings(command, serveFlags);
   const config = parseServerConfig(given);
-  await withGiven(given, () => run(config));
+  await namingOrigin(given, () => run(config));
 }
 
 /** The action of a command that works with the server's settings. */
@@ -52,12 +52,12 @@ export const argumentConfigAction = <Flags = unknown>(
     withServerConfig(self, (config) => act(config, { argument, flags })),
   );
 
-/** Runs code that may find faults of given settings late, such as faults in files. Rejects with the error of `sayingOrigin`. */
-export async function withGiven(given: GivenFlags, run: () => Promise<void>): Promise<void> {
+/** Runs code that may find faults of given settings late, such as faults in files. Rejects with the error of `withOrigin`. */
+export async function namingOrigin(given: GivenFlags, run: () => Promise<void>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    throw sayingOrigin(error, given);
+    throw withOrigin(error, given);
   }
 }
 

@@ -104,7 +104,7 @@ export function resolveFlags<F extends Flags>(
   return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares
 }
 
-/** Makes settings of given values. `make` checks them further. Throws UsageError, as `sayingOrigin` does. */
+/** Makes settings of given values. `make` checks them further. Throws UsageError, as `withOrigin` does. */
 export function settingsOf<F extends Flags, T>(
   flags: F,
   { given, make }: { readonly given: GivenFlags; readonly make: (values: FlagValues<F>) => T },
@@ -113,7 +113,7 @@ export function settingsOf<F extends Flags, T>(
   try {
     return make(values);
   } catch (error) {
-    throw sayingOrigin(error, given);
+    throw withOrigin(error, given);
   }
 }
 
@@ -121,7 +121,7 @@ export function settingsOf<F extends Flags, T>(
  * The error to throw when given values cannot be used. The message of a UsageError names flags. If such a flag is not on the command line,
  * the message then also says what sets it. Any other error stays as it is.
  */
-export function sayingOrigin(error: unknown, given: GivenFlags): unknown {
+export function withOrigin(error: unknown, given: GivenFlags): unknown {
   if (!(error instanceof UsageError)) return error;
   const unquoted = error.message.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""); // a value may look like a flag
   const named = new Set(Array.from(unquoted.matchAll(/--([a-z][a-z0-9-]*)/g), ([, name = ""]) => name));

@@ -21,7 +21,7 @@ export function keepHeapSmall(): void {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${pollMilliseconds}`);
   setFlagsFromString(`--memory-reducer-delay-ms=${pollMilliseconds}`);
   let last: EventLoopUtilization | undefined;
-  const rest = new RestAfterWork({
+  const idlePeriods = new IdlePeriods({
     // At each of its checks, V8 reads this flag: whether memory is now more important than speed.
     begin: () => setFlagsFromString("--optimize-for-size"),
     end: () => setFlagsFromString("--no-optimize-for-size"),
@@ -30,7 +30,7 @@ export function keepHeapSmall(): void {
     milliseconds: pollMilliseconds,
     task() {
       const now = performance.eventLoopUtilization();
-      rest.sample(performance.eventLoopUtilization(now, last).utilization);
+      idlePeriods.sample(performance.eventLoopUtilization(now, last).utilization);
       last = now;
     },
     onFailure: () => {},
@@ -39,42 +39,42 @@ export function keepHeapSmall(): void {
 
 /** A server that does only its periodic work is far below this utilization. */
 const idleUtilization = 0.05;
-const samplesUntilRest = 3;
+const samplesUntilIdle = 3;
 /** Long enough for a reducer that V8 started before these settings, which first checks after half a minute. */
-const samplesOfRest = 20;
+const samplesOfIdlePeriod = 20;
 
-interface Rest {
+interface IdlePeriod {
   begin(): void;
   end(): void;
 }
 
-/** Begins one rest after each period of work, once that has been over for some samples, and ends it after some more samples. */
-export class RestAfterWork {
-  readonly #rest: Rest;
+/** Begins one idle period after each period of work, once that has been over for some samples, and ends it after some more samples. */
+export class IdlePeriods {
+  readonly #period: IdlePeriod;
   #hasWorked = true;
   #idleSamples = 0;
 
-  constructor(rest: Rest) {
-    this.#rest = rest;
+  constructor(period: IdlePeriod) {
+    this.#period = period;
   }
 
   /** Takes a sample: the share of the time since the last sample in which the event loop was busy. */
   sample(utilization: number): void {
     if (utilization > idleUtilization) {
-      if (this.#isResting) this.#rest.end();
+      if (this.#isInPeriod) this.#period.end();
       this.#hasWorked = true;
       this.#idleSamples = 0;
       return;
     }
     this.#idleSamples += 1;
     if (!this.#hasWorked) return;
-    if (this.#idleSamples === samplesUntilRest) this.#rest.begin();
-    if (this.#idleSamples !== samplesUntilRest + samplesOfRest) return;
-    this.#rest.end();
+    if (this.#idleSamples === samplesUntilIdle) this.#period.begin();
+    if (this.#idleSamples !== samplesUntilIdle + samplesOfIdlePeriod) return;
+    this.#period.end();
     this.#hasWorked = false;
   }
 
-  get #isResting(): boolean {
-    return this.#hasWorked && this.#idleSamples >= samplesUntilRest;
+  get #isInPeriod(): boolean {
+    return this.#hasWorked && this.#idleSamples >= samplesUntilIdle;
   }
 }

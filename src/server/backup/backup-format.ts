@@ -112,7 +112,7 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   for await (const line of lines) {
     if (isEnded) throw new DamagedBackup("there is more after its end");
     const fields = parseJsonObject(line);
-    if (fields === undefined) throw foreign();
+    if (fields === undefined) throw notABackup();
     if (Object.hasOwn(fields, "end")) {
       if (tally.end() !== `${line}\n`)
         throw new DamagedBackup("its checksum is wrong: it was changed after it was made");
@@ -139,7 +139,7 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
 }
 
 function headerOf({ format, version, profile, revision, withoutKeys, signet, time }: JsonObject): BackupItem {
-  if (format !== "signet-backup") throw foreign();
+  if (format !== "signet-backup") throw notABackup();
   if (version !== 1) {
     throw new DamagedBackup(`it has version ${JSON.stringify(version)}`, {
       advice: "restore it with the Signet that made it, or a later one",
@@ -159,7 +159,7 @@ function headerOf({ format, version, profile, revision, withoutKeys, signet, tim
   return { type: "header", header: { format: "signet-backup", version, signet, time, profile, revision, withoutKeys } };
 }
 
-const foreign = (): DamagedBackup => new DamagedBackup("it is not a backup of Signet");
+const notABackup = (): DamagedBackup => new DamagedBackup("it is not a backup of Signet");
 
 /** Whether a value is a text that may be shown on a terminal. */
 const isPlainText = (value: unknown): value is string => typeof value === "string" && printable(value) === value;

@@ -10,7 +10,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory } from "../data-directory/lock-data-directory.ts";
 import { storeDirectory } from "../data-directory/data-directory-places.ts";
 import { refuseRunningServer, serverRuns } from "../store/refuse-running-server.ts";
-import type { LookOptions } from "../store/refuse-running-server.ts";
+import type { RunningServerCheckOptions } from "../store/refuse-running-server.ts";
 import { markInEtcd, markStoreMoved, unfinishedStore, unmarkInEtcd } from "../data-directory/moved-store.ts";
 import { markEtcdMoved, openImportTarget } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
@@ -23,7 +23,7 @@ import { everyKey } from "../../machinery/storage/key-range.ts";
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";
 
-export interface MigrateOptions extends LookOptions {
+export interface MigrateOptions extends RunningServerCheckOptions {
   readonly from: StorageKind;
   readonly to: StorageKind;
 }

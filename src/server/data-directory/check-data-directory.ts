@@ -18,7 +18,7 @@ export function checkDataDirectory(directory: string): void {
 /**
  * Whether the folder exists. Throws UsageError when the system refuses the path, for example because its links form a loop or lead nowhere.
  */
-export function isThere(directory: string): boolean {
+export function directoryExists(directory: string): boolean {
   let isLink;
   try {
     if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return true;
@@ -32,7 +32,7 @@ export function isThere(directory: string): boolean {
 
 /** Throws UsageError for a data directory of another user: the server could not use files that this user makes there. */
 export function checkOwner(directory: string): void {
-  if (!isThere(directory))
+  if (!directoryExists(directory))
     throw new UsageError(`--data-dir: ${directory} does not exist; name the data directory of a server`);
   const { uid } = statSync(directory);
   const user = process.getuid?.();

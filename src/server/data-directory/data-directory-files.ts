@@ -30,21 +30,21 @@ const isKey = (file: string): boolean => file.endsWith(".key");
  * the backup would lack it, and in place of a link that leads nowhere a server would make a new key.
  */
 export function dataDirectoryFiles(directory: string): { readonly certificates: string[]; readonly keys: string[] } {
-  const [odd] = filesThatAreNone(directory);
-  if (odd !== undefined)
-    throw new UnusableFile(`${odd.path} is ${odd.kind}: put back the file, or remove what is there`);
+  const [irregular] = irregularFiles(directory);
+  if (irregular !== undefined)
+    throw new UnusableFile(`${irregular.path} is ${irregular.kind}: put back the file, or remove what is there`);
   const files = keptNames(directory).filter((file) => fileStatus(join(directory, file))?.isFile());
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
 
-/** Something that is not a file, in place of a key or of a certificate. No server starts with it. */
-interface NoFile {
+/** Something that is not a regular file, in place of a key or of a certificate. No server starts with it. */
+interface IrregularFile {
   readonly path: string;
   /** What it is: a folder, a link that leads nowhere. */
   readonly kind: string;
 }
 
-export const filesThatAreNone = (directory: string): NoFile[] =>
+export const irregularFiles = (directory: string): IrregularFile[] =>
   keptNames(directory).flatMap((file) => {
     const path = join(directory, file);
     const kind = kindOf(path, { isOwn: isOwnFile(file) });

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
-import { filesThatAreNone } from "../data-directory/data-directory-files.ts";
+import { irregularFiles } from "../data-directory/data-directory-files.ts";
 import { unfinishedRestore } from "../data-directory/data-directory-places.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { bad, good, warning } from "./finding.ts";
@@ -15,8 +15,8 @@ const smallestFreeBytes = 256 * 2 ** 20;
 const openedAtStart = ["admin.kubeconfig", "admin.pem", "serving.pem", "owner.json", "owner.lock", "members.lock"];
 
 /** Finds folders, pipes and broken links in place of files. */
-export const examineOddFiles = (directory: string): Finding[] => [
-  ...filesThatAreNone(directory).map(({ path, kind }) =>
+export const examineIrregularFiles = (directory: string): Finding[] => [
+  ...irregularFiles(directory).map(({ path, kind }) =>
     bad("files", {
       found: `${path} is ${kind}`,
       advice: "put back the file, or remove what is there: no server starts with it",

@@ -2,7 +2,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../store/open-store.ts";
-import { checkOwner, isThere } from "../data-directory/check-data-directory.ts";
+import { checkOwner, directoryExists } from "../data-directory/check-data-directory.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
@@ -10,7 +10,7 @@ import { examineEtcdAlarms, examineEtcdClocks } from "./examine-etcd.ts";
 import { examineBindings } from "./examine-bindings.ts";
 import { examineStorage } from "./examine-storage.ts";
 import { examineCertificates, examineOwnCertificates } from "./examine-certificates.ts";
-import { examineClock, examineDisk, examineOddFiles } from "./examine-data-directory.ts";
+import { examineClock, examineDisk, examineIrregularFiles } from "./examine-data-directory.ts";
 import { examineNamedFiles, examinePermissions } from "./examine-permissions.ts";
 import { namedFiles } from "./named-files.ts";
 import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
@@ -27,7 +27,7 @@ import type { Finding } from "./finding.ts";
  */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
   const { dataDirectory } = config;
-  if (!isThere(dataDirectory)) {
+  if (!directoryExists(dataDirectory)) {
     const advice = "give the --data-dir of the server; it is made when the server starts first";
     const missing = bad("data directory", { found: `${dataDirectory} does not exist`, advice });
     return [missing, ...(await examineConfiguration(config)), ...examineSettings(config)];
@@ -37,7 +37,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const files = namedFiles(config);
   const storage = await examineStorage(location);
   const configuration = await examineConfiguration({ ...config, names: location.names });
-  const kept = [...examinePermissions(dataDirectory), ...examineOddFiles(dataDirectory)];
+  const kept = [...examinePermissions(dataDirectory), ...examineIrregularFiles(dataDirectory)];
   const canBeRead = storage.some(({ state }) => state === "good") && !isFaultOf("encryption", configuration);
   return [
     ...kept,

@@ -9,7 +9,7 @@ import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
 import { openFileLock } from "../../machinery/files/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
-import { hasDataDirectory, withServerStore } from "../store/with-server-store.ts";
+import { usesDataDirectory, withServerStore } from "../store/with-server-store.ts";
 import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
 import type { EncryptionAction } from "../settings/encryption-settings.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
@@ -189,7 +189,7 @@ async function changingOwnKeys(
   change: (config: ServerConfig, own: OwnKeys) => Promise<void>,
 ): Promise<void> {
   // Before the lock, because a lock file of another user would block the server's own.
-  if (hasDataDirectory(config)) checkDataDirectory(config.dataDirectory);
+  if (usesDataDirectory(config)) checkDataDirectory(config.dataDirectory);
   const { file } = ownKeys(config);
   const lock = openFileLock(`${file}.lock`);
   try {

@@ -18,12 +18,12 @@ const pollMilliseconds = 5_000;
 /** The KMS plugins of the current configuration. A plugin that a new configuration does not change keeps its keys. */
 export class KmsPlugins {
   readonly #options: KmsPluginsOptions;
-  readonly #looks: { stop(): void };
+  readonly #polls: { stop(): void };
   #plugins: ReadonlyMap<string, KmsTransformer> = new Map();
 
   constructor(options: KmsPluginsOptions) {
     this.#options = options;
-    this.#looks = periodically({
+    this.#polls = periodically({
       milliseconds: pollMilliseconds,
       task: () => this.#pollAll(),
       onFailure: (error) => options.log.warn({ err: error }, "could not ask the KMS plugins, will retry"),
@@ -60,7 +60,7 @@ export class KmsPlugins {
   }
 
   close(): void {
-    this.#looks.stop();
+    this.#polls.stop();
     for (const plugin of this.#plugins.values()) plugin.close();
   }
 

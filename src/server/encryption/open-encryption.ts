@@ -74,7 +74,7 @@ async function openKeyFile(
   let hasKeys = readEncryptionKeys(encryption, dataDirectory) !== undefined;
   if (!hasKeys && encrypts && makesKey) {
     const missing = await firstNeededKey(store);
-    if (missing !== undefined) throw goneKey(file, `Secrets are encrypted with its key ${missing}`);
+    if (missing !== undefined) throw missingKeyError(file, `Secrets are encrypted with its key ${missing}`);
     writeEncryptionKeys(file, [newEncryptionKey()]);
     hasKeys = true;
   }
@@ -89,14 +89,14 @@ async function openKeyFile(
   const load = (): EncryptionRules => {
     const keys = readEncryptionKeys(encryption, dataDirectory) ?? [];
     // Without the keys, Secrets would be written unencrypted.
-    if (hasKeys && keys.length === 0) throw goneKey(file, "it was there at the start");
+    if (hasKeys && keys.length === 0) throw missingKeyError(file, "it was there at the start");
     if (encrypts) return secretsRules(keys, ownKeys());
     return new EncryptionRules({ rules: [], readers: keys.map(derivedAesGcm) });
   };
   return followedRules({ setting: "encryption-key-file", file, load, followed, healthChecks: [], close: () => {} });
 }
 
-const goneKey = (file: string, why: string): UsageError =>
+const missingKeyError = (file: string, why: string): UsageError =>
   new UsageError(
     `${file} is gone, and ${why}: put it back (a backup with keys has it), or name the file that the server had (--encryption-key-file)`,
   );
@@ -119,7 +119,7 @@ async function openConfiguration(
   const { compileEncryption } = await import("./compile-encryption.ts");
   const { KmsPlugins } = await import("./kms-plugins.ts");
   const readable = new Listeners();
-  const kms = new KmsPlugins({ log, onReadable: () => readable.tell() });
+  const kms = new KmsPlugins({ log, onReadable: () => readable.notify() });
   // Knows both spellings, whichever the server serves, because the objects are the same.
   const allNames = namesFor(names.profile, { hasUpstreamNames: true });
   const served = { names: allNames, definitions: storedResources(allNames) };
@@ -158,7 +158,7 @@ class Listeners {
     this.#listeners.push(listener);
   }
 
-  tell(): void {
+  notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
@@ -189,7 +189,7 @@ function followedRules({
     files: () => (file === undefined ? [] : [file]),
     load,
     // Later, because the caller may be in the middle of a change.
-    onChange: () => void setImmediate(() => readable.tell()),
+    onChange: () => void setImmediate(() => readable.notify()),
   });
   return {
     current,

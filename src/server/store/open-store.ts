@@ -68,7 +68,8 @@ export async function openStore(
   return await orClose(store, async () => {
     const hasServed = existsSync(administratorFile(dataDirectory));
     const shift = await store.open({ mayBegin: mayBegin && !hasServed });
-    if (mayBegin && hasServed && (await isEmpty(store))) throw beginsAnew({ dataDirectory, prefix: storage.prefix });
+    if (mayBegin && hasServed && (await isEmpty(store)))
+      throw emptyEtcdError({ dataDirectory, prefix: storage.prefix });
     return shifted(store, shift);
   });
 }
@@ -77,7 +78,7 @@ const isEmpty = async (store: Store): Promise<boolean> =>
   (await store.range({ ...everyKey, limit: 1 })).entries.length === 0;
 
 /** The error for a server that has served, when etcd is empty: the server would begin with nothing, and even forget what was revoked. */
-function beginsAnew({
+function emptyEtcdError({
   dataDirectory,
   prefix,
 }: {

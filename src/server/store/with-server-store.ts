@@ -1,7 +1,7 @@
 import { joinFolder } from "../../machinery/files/owned-folder.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import type { ReadableStore } from "../encryption/readable-store.ts";
-import { checkDataDirectory, isThere } from "../data-directory/check-data-directory.ts";
+import { checkDataDirectory, directoryExists } from "../data-directory/check-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 
@@ -15,7 +15,7 @@ export async function withServerStore<T>(
   run: (opened: ReadableStore) => Promise<T>,
 ): Promise<T> {
   const { dataDirectory, storage } = location;
-  const isHere = hasDataDirectory(location);
+  const isHere = usesDataDirectory(location);
   if (isHere) checkDataDirectory(dataDirectory);
   // Before the lock, whose file would otherwise stay in an unrelated folder.
   if (storage.type === "own") namesOfStore(dataDirectory);
@@ -44,5 +44,5 @@ export async function withOpenStore<T>(
  * Whether a server has its data directory on this machine: always with its own store, and with etcd when the folder exists. Throws
  * UsageError for a folder that the system refuses.
  */
-export const hasDataDirectory = ({ dataDirectory, storage }: StoreLocation): boolean =>
-  storage.type === "own" || isThere(dataDirectory);
+export const usesDataDirectory = ({ dataDirectory, storage }: StoreLocation): boolean =>
+  storage.type === "own" || directoryExists(dataDirectory);

@@ -96,7 +96,7 @@ class Pool {
       worker.process.kill("SIGKILL");
     },
   });
-  readonly #looks: { stop(): void };
+  readonly #probes: { stop(): void };
   #leader: Worker | undefined;
   #isStopping = false;
 
@@ -111,9 +111,9 @@ class Pool {
       onFailure: (error, failures) =>
         log.error({ err: error, failures, serving: this.#ready.size }, "a worker could not be replaced, will retry"),
     });
-    this.#looks = periodically({
+    this.#probes = periodically({
       milliseconds: probeMilliseconds,
-      task: () => this.#watchdog.look(this.#ready),
+      task: () => this.#watchdog.probeAll(this.#ready),
       onFailure: (error) => log.error({ err: error }, "could not look after the workers"),
     });
   }
@@ -160,7 +160,7 @@ class Pool {
   #receive(worker: Worker, message: Exclude<FromWorker, Ready>): void {
     switch (message.type) {
       case "written":
-        return this.#tellOthers(worker);
+        return this.#notifyOthers(worker);
       case "alive":
         return this.#watchdog.answered(worker);
       case "asks-to-stop":
@@ -188,7 +188,7 @@ class Pool {
     if (this.#leader === worker) this.#leader = undefined;
     this.#chooseLeader();
     // Its last writes may be on disk without a notification to the others.
-    this.#tellOthers(worker);
+    this.#notifyOthers(worker);
   }
 
   /** Stops one worker. A new worker replaces it while it finishes its running requests. */
@@ -202,7 +202,7 @@ class Pool {
 
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#isStopping = true;
-    this.#looks.stop();
+    this.#probes.stop();
     this.#restarts.stop();
     await Promise.all([...this.#running].map((worker) => this.#end(worker, graceMilliseconds)));
   }
@@ -238,7 +238,7 @@ class Pool {
     send(asking, { type: "collected-metrics", id, texts });
   }
 
-  #tellOthers(writer: Worker): void {
+  #notifyOthers(writer: Worker): void {
     for (const worker of this.#ready) if (worker !== writer) send(worker, { type: "written" });
   }
 }

@@ -13,10 +13,10 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
  */
 export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
   // Ignores errors: when the parent has ended, this process is about to end too.
-  const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
+  const send = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
   // A terminal signals the whole process group, and a service manager may do so too. The parent process decides what to do.
   process
-    .on("SIGTERM", () => tell({ type: "asks-to-stop" }))
+    .on("SIGTERM", () => send({ type: "asks-to-stop" }))
     .on("SIGINT", () => {})
     .on("SIGHUP", () => {});
 
@@ -34,7 +34,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       process.exit(1);
     }
   };
-  const others = new OtherMetrics(tell);
+  const others = new OtherMetrics(send);
   const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
   // Installed first, so that no message arrives earlier.
   process.on("message", (message: ToWorker) => {
@@ -42,7 +42,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       case "serve":
         return serveOn(message.port);
       case "probe":
-        return tell({ type: "alive" });
+        return send({ type: "alive" });
       case "stop":
         return void stop(message.graceMilliseconds);
       case "run-loops":
@@ -51,29 +51,29 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
         log.level = message.logLevel;
         return server?.readFilesAgain();
       case "tell-metrics":
-        return void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
+        return void server?.metricsText().then((text) => send({ type: "metrics", id: message.id, text }));
       case "collected-metrics":
         return others.collected(message);
       case "written":
         return void catchUp(server?.store);
     }
   });
-  server = await serve(config, { port: await portToServe, log, tell, others });
-  tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
+  server = await serve(config, { port: await portToServe, log, send, others });
+  send({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }
 
 interface WorkerParts {
   readonly port: number;
   readonly log: Logger;
-  readonly tell: (message: FromWorker) => void;
+  readonly send: (message: FromWorker) => void;
   readonly others: OtherMetrics;
 }
 
 /** Starts the server of a worker. Rejects as `startServer` does. */
-async function serve(config: ServerConfig, { port, log, tell, others }: WorkerParts): Promise<RunningServer> {
+async function serve(config: ServerConfig, { port, log, send, others }: WorkerParts): Promise<RunningServer> {
   try {
     const folder = joinFolder(config.dataDirectory);
-    const store = await openStore(config, { ...endingProcess(log), onWritten: () => tell({ type: "written" }) });
+    const store = await openStore(config, { ...endingProcess(log), onWritten: () => send({ type: "written" }) });
     return await startServer(
       { ...config, listener: { ...config.listener, port } },
       {
@@ -107,19 +107,19 @@ async function catchUp(store: Store | undefined): Promise<void> {
 
 /** Asks the process that started this one for the metrics of the other workers. */
 class OtherMetrics {
-  readonly #tell: (message: FromWorker) => void;
+  readonly #send: (message: FromWorker) => void;
   readonly #asked = new Map<number, (texts: readonly string[]) => void>();
   #nextId = 1;
 
-  constructor(tell: (message: FromWorker) => void) {
-    this.#tell = tell;
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send;
   }
 
   collect(text: string): Promise<readonly string[]> {
     const id = this.#nextId++;
     const { promise, resolve } = Promise.withResolvers<readonly string[]>();
     this.#asked.set(id, resolve);
-    this.#tell({ type: "collect-metrics", id, text });
+    this.#send({ type: "collect-metrics", id, text });
     return promise;
   }
 

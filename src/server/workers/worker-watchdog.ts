@@ -24,7 +24,7 @@ export class WorkerWatchdog<W extends object> {
   }
 
   /** Call it every `probeMilliseconds`, with the workers that serve. */
-  look(workers: Iterable<W>): void {
+  probeAll(workers: Iterable<W>): void {
     const { probe, onHanging } = this.#options;
     for (const worker of workers) {
       const unanswered = this.#unanswered.get(worker) ?? 0;

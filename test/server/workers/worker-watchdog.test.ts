@@ -20,27 +20,27 @@ function scene() {
 describe("the watchdog of workers", () => {
   it("finds a worker that answers none of six probes, and tells of it once", () => {
     const { busy, probed, hanging, watchdog } = scene();
-    for (let look = 1; look <= 6; look++) watchdog.look([busy]);
+    for (let round = 1; round <= 6; round++) watchdog.probeAll([busy]);
     assert.deepEqual([probed.length, hanging], [6, []]);
-    watchdog.look([busy]);
+    watchdog.probeAll([busy]);
     assert.deepEqual([probed.length, hanging], [6, ["busy"]]);
-    watchdog.look([busy]);
+    watchdog.probeAll([busy]);
     assert.deepEqual([probed.length, hanging], [6, ["busy"]]);
   });
 
   it("leaves a worker that answers only now and then", () => {
     const { busy, hanging, watchdog } = scene();
-    for (let look = 1; look <= 60; look++) {
-      watchdog.look([busy]);
-      if (look % 6 === 0) watchdog.answered(busy);
+    for (let round = 1; round <= 60; round++) {
+      watchdog.probeAll([busy]);
+      if (round % 6 === 0) watchdog.answered(busy);
     }
     assert.deepEqual(hanging, []);
   });
 
   it("counts for each worker by itself, also for one that came later", () => {
     const { busy, idle, hanging, watchdog } = scene();
-    for (let look = 1; look <= 7; look++) {
-      watchdog.look(look < 4 ? [busy] : [busy, idle]);
+    for (let round = 1; round <= 7; round++) {
+      watchdog.probeAll(round < 4 ? [busy] : [busy, idle]);
       watchdog.answered(idle);
     }
     assert.deepEqual(hanging, ["busy"]);

@@ -64,7 +64,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const identity = new NodeIdentity({
     ...context,
     userAgent: `signet-agent/${context.version}`,
-    onRefused: () => owned.client.manager.look(),
+    onRefused: () => owned.client.manager.check(),
     connect: options.connect,
   });
   const owned = ownedCertificates(context, identity);
@@ -80,7 +80,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     log,
     faults: () => agentFaults(status()),
   });
-  present(owned.serving, { listener, certificateInstalled });
+  followServingCertificate(owned.serving, { listener, certificateInstalled });
 
   const stopping = new AbortController();
   const work = runAgent(
@@ -178,7 +178,7 @@ const statusOf = ({ context, identity, certificates, bundles, failureLogs }: Sta
 });
 
 /** Lets the listener use the present serving certificate, and each renewed one. */
-function present(
+function followServingCertificate(
   serving: ManagedCertificate,
   { listener, certificateInstalled }: Pick<AgentParts, "listener" | "certificateInstalled">,
 ): void {
@@ -204,12 +204,12 @@ function runBundleHook(
 function ownedCertificates(context: AgentContext, identity: NodeIdentity): AgentCertificates {
   const client = managedCertificate(context, {
     name: "client",
-    isRefused: (pair) => identity.isAvoided(pair),
+    mustReplace: (pair) => identity.shouldUseBootstrap(pair),
     requestClient: () => identity.requestClient(),
     onInstalled: (pair) => identity.useCertificate(pair),
   });
   if (client.manager.current !== undefined) identity.useCertificate(client.manager.current);
-  const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
+  const asNode = { mustReplace: () => false, requestClient: () => identity.connection.node };
   return {
     client,
     serving: managedCertificate(context, { ...asNode, name: "serving" }),

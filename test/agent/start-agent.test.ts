@@ -208,7 +208,7 @@ describe("an agent", () => {
         close: () => transport.close(),
       };
     };
-    // The regular look at the certificate, after a minute, does not come here.
+    // The regular check of the certificate, after a minute, does not come here.
     const sleep: Sleep = (milliseconds, signal) => realSleep(milliseconds > 10_000 ? 2 ** 30 : 100, signal);
     await start(withToken, { connect, sleep });
     await approveServing();

@@ -32,8 +32,8 @@ export interface CertificateManagerOptions {
   /** The share of the lifetime after which to renew; undefined: a random one from 0.7 to 0.9. */
   readonly renewalShare: number | undefined;
   readonly requestPrefix: string;
-  /** Whether the server refused a pair with 401, so that a new one is needed. Only for the client certificate. */
-  readonly isRefused: (pair: KeyPair | undefined) => boolean;
+  /** Whether the server refused a pair with 401, so that a new one must replace it. Only for the client certificate. */
+  readonly mustReplace: (pair: KeyPair | undefined) => boolean;
   /** The client to request with now; undefined: there is no credential. */
   readonly requestClient: () => ApiClient | undefined;
   /** The server's time. */
@@ -109,7 +109,7 @@ export class CertificateManager {
   #renewal: "asked" | "begun" | undefined;
   readonly #wake = new WakeSignal();
   /** Ends a sleep, but not a running request. */
-  readonly #look = new WakeSignal();
+  readonly #check = new WakeSignal();
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
@@ -167,7 +167,7 @@ export class CertificateManager {
       };
       log.info({ certificate: name, ...times }, "the signer has recalled this certificate: it is renewed early");
     }
-    this.#look.wake();
+    this.#check.wake();
   }
 
   /** Replaces a pair that the server says is revoked: requests a new certificate now, with a new key. */
@@ -182,8 +182,8 @@ export class CertificateManager {
   }
 
   /** Checks the state of the certificate now, because the server may have refused it since the last check. */
-  look(): void {
-    this.#look.wake();
+  check(): void {
+    this.#check.wake();
   }
 
   /** Requests a new certificate now, with a new key: the key of a waiting request may have leaked too. */
@@ -208,7 +208,7 @@ export class CertificateManager {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#wake.renew();
-      this.#look.renew();
+      this.#check.renew();
       const step = this.#nextStep();
       if (step.do === "request") {
         const either = this.#wake.or(signal);
@@ -216,7 +216,7 @@ export class CertificateManager {
         await request(this.#options.name).catch((error: unknown) => this.#fail(error));
       } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
-        await this.#options.sleep(milliseconds, this.#look.or(this.#wake.or(signal)));
+        await this.#options.sleep(milliseconds, this.#check.or(this.#wake.or(signal)));
       }
     }
   }
@@ -243,7 +243,7 @@ export class CertificateManager {
       wanted,
       isSpecificationChanged: (this.#digest ?? digest) !== digest,
       isRevoked: this.#current !== undefined && this.#current === this.#revoked,
-      isRefused: this.#options.isRefused(this.#current),
+      isRefused: this.#options.mustReplace(this.#current),
       renewAt: this.#renewAt,
       recallAt: this.#recall.renewAt,
       now: this.#options.clock.now(),

@@ -35,7 +35,7 @@ export interface CertificateContext {
   readonly certificateInstalled: EventTarget;
 }
 
-type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient"> & {
+type CertificateParts = Pick<CertificateManagerOptions, "name" | "mustReplace" | "requestClient"> & {
   readonly onInstalled?: CertificateManagerOptions["onInstalled"];
   /** Undefined: it is one of the node's own certificates. */
   readonly service?: ServiceCertificate;

@@ -2,7 +2,7 @@ import { clusterTrustBundleResource, latestRecall, signerNames } from "../../fea
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import type { NodeParts } from "../agent-parts.ts";
 import type { FailureLog } from "../failure-log.ts";
-import { lookForRevocation } from "./look-for-revocation.ts";
+import { checkRevocation } from "./check-revocation.ts";
 import { bundleSelector, isFrom, mostBundles } from "../files/trust-bundle-follower.ts";
 
 /** Asks the server which of the agent's certificates were recalled by their signers or revoked, and tells the managers of these. */
@@ -23,12 +23,12 @@ export class WithdrawnCertificates {
   }
 
   /** Never rejects: a failure changes nothing, and the next call asks again. */
-  async look(): Promise<void> {
-    await this.#lookForRecalls();
-    await this.#lookForRevocations();
+  async check(): Promise<void> {
+    await this.#checkRecalls();
+    await this.#checkRevocations();
   }
 
-  async #lookForRecalls(): Promise<void> {
+  async #checkRecalls(): Promise<void> {
     const { names, client, serving, services } = this.#parts;
     const certificates = [
       { signerName: signerNames.apiserverClientNodeAgent(names), manager: client.manager },
@@ -59,11 +59,11 @@ export class WithdrawnCertificates {
   }
 
   /** Does not ask about the client certificate, because the server refuses that itself when it is revoked. */
-  async #lookForRevocations(): Promise<void> {
+  async #checkRevocations(): Promise<void> {
     const { names, identity, serving, services } = this.#parts;
     try {
       for (const { manager } of [serving, ...services]) {
-        await lookForRevocation(manager, { names, client: identity.connection.node });
+        await checkRevocation(manager, { names, client: identity.connection.node });
       }
       this.#revocationOutage.succeeded();
     } catch (error) {

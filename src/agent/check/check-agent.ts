@@ -38,35 +38,38 @@ async function* findings(settings: AgentSettings, version: string): Findings {
   const { dataDirectory, port, certificates, trustBundles } = settings;
   yield { subject: "the settings", ...ok };
   let pair: KeyPair | undefined;
-  const ofPair = await foundBy(() => void (pair = savedPair(dataDirectory)));
-  const ofFolder = await foundBy(() => checkAgentFolder(dataDirectory));
+  const ofPair = await findingOf(() => void (pair = savedPair(dataDirectory)));
+  const ofFolder = await findingOf(() => checkAgentFolder(dataDirectory));
   const ofDirectory = [ofFolder, ofPair].find(({ state }) => state === "FAULT") ?? ofFolder;
   yield { subject: `the data directory ${dataDirectory}`, ...ofDirectory };
   if (port !== 0) yield { subject: `the port ${port}`, ...(await portFinding(settings)) };
   for (const certificate of certificates) yield* ofOutputs(certificate);
   for (const { file, store } of trustBundles) {
-    yield { subject: `the file ${file}`, ...(await foundBy(() => checkBundleFile(file))) };
+    yield { subject: `the file ${file}`, ...(await findingOf(() => checkBundleFile(file))) };
     if (store?.passwordFile === undefined) continue;
-    yield { subject: `the password of ${file}`, ...(await foundBy(() => void store.password())) };
+    yield { subject: `the password of ${file}`, ...(await findingOf(() => void store.password())) };
   }
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };
-  if (ofPair.state === "FAULT") yield* unasked(settings, notChecked("the data directory cannot be used"));
+  if (ofPair.state === "FAULT") yield* notCheckedFindings(settings, notChecked("the data directory cannot be used"));
   else yield* ofServers(settings, { pair, version });
 }
 
 async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
   for (const output of outputs) {
-    yield { subject: `${name}: ${outputPath(output)}`, ...(await foundBy(() => checkOutput(output))) };
+    yield { subject: `${name}: ${outputPath(output)}`, ...(await findingOf(() => checkOutput(output))) };
   }
   for (const output of outputs) {
     if (!("password" in output)) continue;
-    yield { subject: `${name}: the password`, ...(await foundBy(() => void output.password())) };
+    yield { subject: `${name}: the password`, ...(await findingOf(() => void output.password())) };
   }
 }
 
 /** The findings when no server can be asked: without its certificate, the agent has no identity there. */
-function* unasked({ servers, trustBundles }: AgentSettings, finding: CheckFinding): Generator<SubjectFinding, void> {
+function* notCheckedFindings(
+  { servers, trustBundles }: AgentSettings,
+  finding: CheckFinding,
+): Generator<SubjectFinding, void> {
   for (const server of servers) yield { subject: serverSubject(server), ...finding };
   for (const subject of bundleSources(trustBundles).keys()) yield { subject, ...finding };
 }
@@ -75,17 +78,17 @@ async function* ofServers(settings: AgentSettings, agent: Omit<CheckIdentity, "s
   let answering: CheckIdentity | undefined;
   for (const server of settings.servers) {
     const identity = { settings: { ...settings, servers: [server] }, ...agent };
-    const finding = await foundBy(() => checkServer(identity));
+    const finding = await findingOf(() => checkServer(identity));
     if (finding.state === "ok") answering ??= identity;
     yield { subject: serverSubject(server), ...finding };
   }
   for (const [subject, source] of bundleSources(settings.trustBundles)) {
-    yield { subject, ...(await foundBy(() => checkBundles(source, answering))) };
+    yield { subject, ...(await findingOf(() => checkBundles(source, answering))) };
   }
 }
 
 /** The finding that `check` returns, or a fault when it throws. */
-async function foundBy(check: () => Promise<CheckFinding> | CheckFinding | void): Promise<CheckFinding> {
+async function findingOf(check: () => Promise<CheckFinding> | CheckFinding | void): Promise<CheckFinding> {
   try {
     return (await check()) ?? ok;
   } catch (error) {

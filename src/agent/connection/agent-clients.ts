@@ -107,7 +107,7 @@ export class AgentClients {
   }
 
   /** Whether to use the bootstrap credential instead of a refused client certificate. The two are tried in turn. */
-  isAvoided(pair: KeyPair | undefined): boolean {
+  shouldUseBootstrap(pair: KeyPair | undefined): boolean {
     return pair !== undefined && pair === this.#avoided;
   }
 

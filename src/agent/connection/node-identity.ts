@@ -33,15 +33,19 @@ export class NodeIdentity {
   /** Whether there is a client certificate that the server accepts, as far as is known. */
   get isEstablished(): boolean {
     const pair = this.#own();
-    return pair !== undefined && !this.isAvoided(pair) && this.#options.serverClock.now() <= pair.certificate.notAfter;
+    return (
+      pair !== undefined &&
+      !this.shouldUseBootstrap(pair) &&
+      this.#options.serverClock.now() <= pair.certificate.notAfter
+    );
   }
 
   isRefused(pair: KeyPair | undefined): boolean {
     return this.connection.isRefused(pair);
   }
 
-  isAvoided(pair: KeyPair | undefined): boolean {
-    return this.connection.isAvoided(pair);
+  shouldUseBootstrap(pair: KeyPair | undefined): boolean {
+    return this.connection.shouldUseBootstrap(pair);
   }
 
   /** The client to request a client certificate with. Undefined: there is no credential. */
@@ -49,7 +53,7 @@ export class NodeIdentity {
     const pair = this.#own();
     const identity = requestIdentity({
       certificate: pair?.certificate,
-      isRefused: this.isAvoided(pair),
+      isRefused: this.shouldUseBootstrap(pair),
       hasBootstrap: this.connection.hasBootstrap,
       now: this.#options.serverClock.now(),
     });

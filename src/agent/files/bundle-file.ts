@@ -27,7 +27,7 @@ export interface BundleFileOptions {
 export interface TrustBundleContents {
   readonly contents: Buffer;
   /**
-   * Whether programs may have read other contents, or a missing file, before the agent wrote the file. False when the look before found
+   * Whether programs may have read other contents, or a missing file, before the agent wrote the file. False when the check before found
    * that too.
    */
   readonly isRepaired: boolean;
@@ -46,7 +46,7 @@ export interface TrustBundleState {
 const largestBundleBytes = 2 * largestAnswerBytes;
 
 /**
- * The result of a look at the file, and how many anchors the server has. `failed`: the file could not be written, or the server's anchors
+ * The result of a check of the file, and how many anchors the server has. `failed`: the file could not be written, or the server's anchors
  * cannot be used.
  */
 type Outcome = { readonly anchors: number } & (
@@ -58,13 +58,13 @@ type Outcome = { readonly anchors: number } & (
 /** `fault`: the server's anchors cannot be used, or there is no password for the store. */
 type WantedFile = { readonly contents: Buffer; readonly anchors: number } | { readonly fault: string };
 
-/** A file of trust anchors. The result of a look is kept for the next look, because many anchors take seconds to read and to compare. */
+/** A file of trust anchors. The result of a check is kept for the next check, because many anchors take seconds to read and to compare. */
 export class BundleFile {
   readonly #options: BundleFileOptions;
   readonly #changedFiles: ChangedFilesReport;
   /** What the server has now. Undefined once it is in the file. */
   #wanted: WantedFile | undefined;
-  /** The encoding at the last look. */
+  /** The encoding at the last check. */
   #encoding: ReturnType<typeof encodingOf> | undefined;
   /**
    * The contents of the file that were compared with the server's anchors. `isRight` is false when they are wrong and could not be
@@ -78,7 +78,7 @@ export class BundleFile {
     this.#changedFiles = new ChangedFilesReport(options);
   }
 
-  /** Whether the last look could not make the file right. */
+  /** Whether the last check could not make the file right. */
   get isFailing(): boolean {
     return this.#last?.state === "failed";
   }
@@ -91,22 +91,22 @@ export class BundleFile {
   }
 
   /** Says that the server's anchors have changed. */
-  forget(): void {
+  anchorsChanged(): void {
     this.#wanted = undefined;
     this.#compared = undefined;
   }
 
-  /** Looks at the file, and writes it unless it has the server's anchors. */
-  look(bundles: () => readonly ClusterTrustBundle[]): void {
+  /** Checks the file, and writes it unless it has the server's anchors. */
+  check(bundles: () => readonly ClusterTrustBundle[]): void {
     const { file } = this.#options.followed;
     const encoding = encodingOf(this.#options.followed);
-    if (!isDeepStrictEqual(encoding, this.#encoding)) this.forget();
+    if (!isDeepStrictEqual(encoding, this.#encoding)) this.anchorsChanged();
     this.#encoding = encoding;
     const found = savedContents(file);
     const digest = found && digestOf(found);
     const isKnown = this.#compared !== undefined && this.#compared.digest === digest;
     const wasRight = this.#compared?.isRight === true;
-    if (isKnown && wasRight) return this.#changedFiles.looked([]);
+    if (isKnown && wasRight) return this.#changedFiles.checked([]);
     this.#wanted ??= wantedFile(bundles(), encoding);
     const outcome = this.#makeRight(this.#wanted, isKnown ? undefined : found);
     this.#report(outcome, { wasRight });
@@ -116,7 +116,7 @@ export class BundleFile {
       this.#compared = "contents" in outcome ? { digest: digestOf(outcome.contents), isRight: true } : undefined;
       this.#wanted = undefined; // the contents may be large
     }
-    if (wasRight) this.#changedFiles.looked(outcome.state === "written" ? [file] : []);
+    if (wasRight) this.#changedFiles.checked(outcome.state === "written" ? [file] : []);
   }
 
   /**
@@ -142,7 +142,7 @@ export class BundleFile {
     }
   }
 
-  /** Reports the outcome of each look, and logs a new one. `ChangedFilesReport` reports a file that somebody has changed. */
+  /** Reports the outcome of each check, and logs a new one. `ChangedFilesReport` reports a file that somebody has changed. */
   #report(outcome: Outcome, { wasRight }: { readonly wasRight: boolean }): void {
     const { log, followed, onContents, onAnchors } = this.#options;
     const { source, file } = followed;

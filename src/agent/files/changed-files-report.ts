@@ -1,20 +1,20 @@
 import type { FailureLog, OpenFailureLog } from "../failure-log.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-/** How often the agent looks at the files that it has written, because somebody may remove or change them. */
-export const lookMilliseconds = 60_000;
+/** How often the agent checks the files that it has written, because somebody may remove or change them. */
+export const checkIntervalMilliseconds = 60_000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 export const rewriteMilliseconds = 10_000;
 
 /**
- * Reports files that differ from what the agent wrote. After one look, it says that somebody has removed or changed them. After two looks
+ * Reports files that differ from what the agent wrote. After one check, it says that somebody has removed or changed them. After two checks
  * in a row, it says that something else writes them too, such as another agent, so that programs may read either contents.
  */
 export class ChangedFilesReport {
   readonly #log: Log;
   readonly #sharing: FailureLog;
-  /** How many looks in a row found files that something else had written. */
-  #looks = 0;
+  /** How many checks in a row found files that something else had written. */
+  #checksWithChanges = 0;
 
   constructor({ log, failureLog }: { readonly log: Log; readonly failureLog: OpenFailureLog }) {
     this.#log = log;
@@ -24,16 +24,16 @@ export class ChangedFilesReport {
     });
   }
 
-  /** Whether the last look found changes. Something else may write the files again and again, and a hook should not run each time. */
+  /** Whether the last check found changes. Something else may write the files again and again, and a hook should not run each time. */
   get foundChanges(): boolean {
-    return this.#looks > 0;
+    return this.#checksWithChanges > 0;
   }
 
-  /** Reports the files that this look found changed, and that the agent has written again. Empty: none. */
-  looked(files: readonly string[]): void {
-    this.#looks = files.length === 0 ? 0 : this.#looks + 1;
-    if (this.#looks === 0) return this.#sharing.succeeded();
-    if (this.#looks === 1) {
+  /** Reports the files that this check found changed, and that the agent has written again. Empty: none. */
+  checked(files: readonly string[]): void {
+    this.#checksWithChanges = files.length === 0 ? 0 : this.#checksWithChanges + 1;
+    if (this.#checksWithChanges === 0) return this.#sharing.succeeded();
+    if (this.#checksWithChanges === 1) {
       return this.#log.warn(
         { files },
         "somebody has removed or changed these files, their mode or their owner: they are written again as the settings say",

@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 
 /** Far more than a hook needs to write. A hook that repeats a question without end could fill the disk before its timeout. */
 export const longestHookOutputBytes = 16 * 1024 * 1024;
-const lookMilliseconds = 100;
+const checkIntervalMilliseconds = 100;
 
 /**
  * Calls `onExcess` when the log has grown by more than `longestHookOutputBytes` since this call. By default, the log is standard error. A
@@ -13,7 +13,7 @@ export function watchLogGrowth(onExcess: () => void, logBytes = standardErrorByt
   if (before === undefined) return { stop: () => undefined };
   const timer = setInterval(() => {
     if ((logBytes() ?? 0) - before > longestHookOutputBytes) onExcess();
-  }, lookMilliseconds);
+  }, checkIntervalMilliseconds);
   return { stop: () => clearInterval(timer) };
 }
 

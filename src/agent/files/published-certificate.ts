@@ -9,7 +9,7 @@ import type { OpenFailureLog } from "../failure-log.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "../certificates/key-pair.ts";
 import type { KeyPair } from "../certificates/key-pair.ts";
-import { lookMilliseconds, ChangedFilesReport, rewriteMilliseconds } from "./changed-files-report.ts";
+import { checkIntervalMilliseconds, ChangedFilesReport, rewriteMilliseconds } from "./changed-files-report.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
 export interface PublishedCertificateOptions {
@@ -34,7 +34,7 @@ export interface PublishedCertificateOptions {
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
   readonly #changedFiles: ChangedFilesReport;
-  /** The digest of the contents of all files after the last look. */
+  /** The digest of the contents of all files after the last check. */
   #written: string | undefined;
   #fault: string | undefined;
   /** Wakes `run` when files could not be written. */
@@ -79,7 +79,7 @@ export class PublishedCertificate {
     const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
     const hookFile = changedFile ?? outputs.map(outputPath)[0] ?? file;
     if (changed.length > 0 && !this.#changedFiles.foundChanges) hooks.repaired(hookFile);
-    if (digest === this.#written) this.#changedFiles.looked(changed);
+    if (digest === this.#written) this.#changedFiles.checked(changed);
     else if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
     this.#written = faults.length === 0 ? digest : undefined;
     if (faults.length > 0) return this.#fail(faults.join("; "));
@@ -92,7 +92,7 @@ export class PublishedCertificate {
     while (!signal.aborted) {
       this.#failed.renew();
       this.publish();
-      await sleep(lookMilliseconds, this.#failed.or(signal));
+      await sleep(checkIntervalMilliseconds, this.#failed.or(signal));
       if (this.#fault !== undefined) await sleep(rewriteMilliseconds, signal);
     }
   }

@@ -12,7 +12,7 @@ import { largestAnswerBytes } from "../connection/agent-clients.ts";
 import type { TrustBundleFile } from "../agent-settings.ts";
 import { BundleFile } from "./bundle-file.ts";
 import type { BundleFileOptions } from "./bundle-file.ts";
-import { lookMilliseconds, rewriteMilliseconds } from "./changed-files-report.ts";
+import { checkIntervalMilliseconds, rewriteMilliseconds } from "./changed-files-report.ts";
 
 interface TrustBundleFollowerOptions extends BundleFileOptions {
   readonly names: Names;
@@ -52,15 +52,15 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   await informer.start(signal);
   const wake = new WakeSignal();
   const changed = (): void => {
-    bundleFile.forget();
+    bundleFile.anchorsChanged();
     wake.wake();
   };
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   while (!signal.aborted) {
     wake.renew();
-    bundleFile.look(() => [...informer.list()].filter(isFrom(source, names)));
+    bundleFile.check(() => [...informer.list()].filter(isFrom(source, names)));
     await sleep(shortestPauseMilliseconds, signal);
-    await sleep(bundleFile.isFailing ? rewriteMilliseconds : lookMilliseconds, wake.or(signal));
+    await sleep(bundleFile.isFailing ? rewriteMilliseconds : checkIntervalMilliseconds, wake.or(signal));
     await setImmediate(); // several changes at the same time lead to one write
   }
 }

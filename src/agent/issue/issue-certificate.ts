@@ -17,7 +17,7 @@ import { hookGraceMilliseconds, HookRunner } from "../files/hook-runner.ts";
 import { issuedOutput, stateFolderOf } from "./issued-output.ts";
 import type { IssuedFiles, IssuedOutput } from "./issued-output.ts";
 import { PublishedCertificate } from "../files/published-certificate.ts";
-import { lookForRevocation } from "../certificates/look-for-revocation.ts";
+import { checkRevocation } from "../certificates/check-revocation.ts";
 import { RequestRefused } from "../certificates/request-certificate.ts";
 import type { WantedCertificate } from "../certificates/wanted-certificate.ts";
 
@@ -107,7 +107,7 @@ class Issuance {
       lifetimeSeconds: order.lifetimeSeconds,
       renewalShare: undefined,
       requestPrefix: `${order.name}-csr-`,
-      isRefused: () => false,
+      mustReplace: () => false,
       requestClient: options.client,
       onInstalled: () => this.#publish(),
       onFailed: (error) => this.#onFailed(error),
@@ -130,14 +130,14 @@ class Issuance {
   async run(): Promise<Certificate | undefined> {
     this.#manager.specify({ names: this.#options.names, wanted: this.#order.wanted });
     // When the server does not answer, the certificate counts as not revoked.
-    if (!this.#order.isRenewed) await this.#lookForRevocation().catch(() => {});
+    if (!this.#order.isRenewed) await this.#checkRevocation().catch(() => {});
     const isCurrent = this.#manager.status.state === "current" && this.#store.pendingKey() === undefined;
     const work = this.#manager.run(this.#stopping);
     try {
       if (isCurrent) this.#publish();
       if (this.#order.isRenewed) {
         await this.#first.promise;
-        await Promise.all([this.#published.run(this.#stopping), this.#looksForRevocation().run(this.#stopping)]);
+        await Promise.all([this.#published.run(this.#stopping), this.#revocationChecks().run(this.#stopping)]);
       } else {
         await this.#untilIssued();
         await this.#waitForHooks();
@@ -149,12 +149,12 @@ class Issuance {
     }
   }
 
-  #looksForRevocation(): Repetition {
+  #revocationChecks(): Repetition {
     const { log, monotonic, random, sleep } = this.#options;
     const failureLog = new FailureLog({ failure: "could not look whether the certificate is revoked", log, monotonic });
     return new Repetition(
       async () => {
-        await this.#lookForRevocation();
+        await this.#checkRevocation();
         failureLog.succeeded();
       },
       {
@@ -166,9 +166,9 @@ class Issuance {
     );
   }
 
-  #lookForRevocation(): Promise<void> {
+  #checkRevocation(): Promise<void> {
     const { names, client } = this.#options;
-    return lookForRevocation(this.#manager, { names, client: client() });
+    return checkRevocation(this.#manager, { names, client: client() });
   }
 
   #restore(): void {

@@ -636,7 +636,7 @@ describe("the certificate manager", () => {
       scene.isRefused = true;
       // The next certificate is refused only once it is used.
       scene.onAnswer = () => void (scene.isRefused = false);
-      manager.look();
+      manager.check();
     };
     refuse();
     await scene.time.advance(1000);
@@ -688,11 +688,11 @@ describe("the certificate manager", () => {
     const manager = await started(scene);
     scene.isRefused = true;
     scene.behaviour = "ignores";
-    manager.look();
+    manager.check();
     await scene.time.advance(1000);
     assert.equal(scene.requests.size, 2);
     const { answers } = scene;
-    manager.look();
+    manager.check();
     await scene.time.advance(0);
     assert.equal(scene.answers, answers);
   });

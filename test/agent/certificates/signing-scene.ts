@@ -85,7 +85,7 @@ export class SigningScene {
       lifetimeSeconds: undefined,
       renewalShare: undefined,
       requestPrefix: "node-csr-",
-      isRefused: (pair) => pair !== undefined && this.isRefused,
+      mustReplace: (pair) => pair !== undefined && this.isRefused,
       requestClient: () => this.client,
       clock: this.time,
       monotonic: this.time,

@@ -175,7 +175,7 @@ describe("a hook", () => {
     const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
     runner.changed(change);
     await eventually("the fault", () => runner.faults().length === 1);
-    runner.changed(change); // as each look at the file says
+    runner.changed(change); // as each check of the file says
     assert.deepEqual(runner.faults(), ["the hook for /f was not run, because its check ended with code 1"]);
     assert.match(lines[0] ?? "", /its check ended with code 1/);
     writeFileSync(ready, "");

@@ -10,7 +10,7 @@ import type { CertificateManager } from "./certificate-manager.ts";
  * Asks the server whether a manager's certificate in use is revoked, and tells the manager when it is. A server that does not know this
  * question counts as no. Rejects when there is no answer.
  */
-export async function lookForRevocation(
+export async function checkRevocation(
   manager: Pick<CertificateManager, "current" | "revoked">,
   { names, client }: { readonly names: Names; readonly client: ApiClient },
 ): Promise<void> {

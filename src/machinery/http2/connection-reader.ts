@@ -35,7 +35,7 @@ export interface FrameHandler {
   /** RFC 9113 section 5.3.2: priorities are deprecated. */
   readonly onPriority: (frame: Frame) => void;
   /** A frame without effect: of an unknown type, an empty continuation, or the acknowledgement of settings. */
-  readonly onIgnored: () => void;
+  readonly onFrameWithoutEffect: () => void;
 }
 
 export interface ConnectionReaderOptions {
@@ -88,7 +88,7 @@ export class ConnectionReader {
         ofStream(frame, "HEADERS");
         return this.#giveBlock(this.#blocks.begin(frame));
       case frameTypes.continuation:
-        if (frame.payload.length === 0) this.#handler.onIgnored();
+        if (frame.payload.length === 0) this.#handler.onFrameWithoutEffect();
         return this.#giveBlock(this.#blocks.continue(frame));
       case frameTypes.priority:
         ofStream(frame, "PRIORITY");
@@ -106,7 +106,7 @@ export class ConnectionReader {
       case frameTypes.windowUpdate:
         return this.#readWindowUpdate(frame);
       default: // RFC 9113 section 5.5: unknown types are ignored.
-        return this.#handler.onIgnored();
+        return this.#handler.onFrameWithoutEffect();
     }
   }
 
@@ -133,7 +133,7 @@ export class ConnectionReader {
     const { payload } = ofConnection(frame, "SETTINGS");
     const isAcknowledgement = (frame.flags & flags.ack) !== 0;
     if (payload.length % 6 !== 0 || (isAcknowledgement && payload.length > 0)) throw wrongLength("SETTINGS have");
-    if (isAcknowledgement) return this.#handler.onIgnored();
+    if (isAcknowledgement) return this.#handler.onFrameWithoutEffect();
     checkSettings(payload);
     this.#hasSettings = true;
     this.#handler.onSettings(payload);

@@ -122,7 +122,7 @@ export class Http2Client {
         onGoAway: (goAway) => this.#readGoAway(goAway),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
         onPriority: () => this.#allowance.take(),
-        onIgnored: () => this.#allowance.take(),
+        onFrameWithoutEffect: () => this.#allowance.take(),
       },
     });
     this.#frames = [

@@ -101,7 +101,7 @@ export class Http2Session implements StreamSession {
         onGoAway: () => this.close(),
         onWindowUpdate: (update) => this.#readWindowUpdate(update),
         onPriority: (frame) => this.#readPriority(frame),
-        onIgnored: () => this.#allowance.take(),
+        onFrameWithoutEffect: () => this.#allowance.take(),
       },
     });
     this.#nowSeconds = nowSeconds;
@@ -175,7 +175,7 @@ export class Http2Session implements StreamSession {
     if (data.length === 0 && !isEnd) this.#allowance.take();
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
-      this.take(frameBytes);
+      this.consume(frameBytes);
       if (isEnd) this.#ended.finish(streamId);
       // Some clients read their answer only after they have sent the whole request.
       else if (frameBytes > 0 && this.#ended.isUnfinished(streamId))
@@ -184,7 +184,7 @@ export class Http2Session implements StreamSession {
     }
     const fault = stream.receive(data, { frameBytes, isEnd });
     if (fault === undefined) return;
-    this.take(frameBytes);
+    this.consume(frameBytes);
     this.#refuse(stream, fault);
   }
 
@@ -327,8 +327,8 @@ export class Http2Session implements StreamSession {
     this.#refuse(stream, errorCodes.refusedStream);
   }
 
-  take(bytes: number): void {
-    const widenedBy = this.#receiveWindow.take(bytes);
+  consume(bytes: number): void {
+    const widenedBy = this.#receiveWindow.consume(bytes);
     if (widenedBy > 0) this.#output.queue(windowUpdateFrame(0, widenedBy));
   }
 
@@ -349,7 +349,7 @@ export class Http2Session implements StreamSession {
   #end(stream: Http2Stream): void {
     this.#streams.delete(stream.id);
     this.#output.forget(stream);
-    this.take(stream.unreadFrameBytes);
+    this.consume(stream.unreadFrameBytes);
     stream.close();
     if (this.#isClosing && this.#streams.size === 0) this.#output.end();
   }

@@ -28,7 +28,7 @@ export interface StreamSession {
   /** Called when the stream has something to send. */
   schedule(stream: Http2Stream): void;
   /** Called when received bytes were read: the client may send as many more on the connection. */
-  take(bytes: number): void;
+  consume(bytes: number): void;
   /** Lets the client send so many more bytes of this stream's body. */
   widen(stream: Http2Stream, bytes: number): void;
   /** Tells the client to send the body. */
@@ -105,7 +105,7 @@ export class Http2Stream {
     if (this.#expectsContinue && this.#receivedBytes === 0 && !this.isRequestWhole) this.#session.askForBody(this);
     const frameBytes = this.unreadFrameBytes;
     this.unreadFrameBytes = 0;
-    this.#take(frameBytes);
+    this.#consume(frameBytes);
     this.#checkBody(reader);
   }
 
@@ -129,15 +129,15 @@ export class Http2Stream {
     const reader = this.#reader;
     if (reader === undefined) this.unreadFrameBytes += frameBytes;
     else {
-      this.#take(frameBytes);
+      this.#consume(frameBytes);
       this.#checkBody(reader);
     }
     return undefined;
   }
 
-  #take(frameBytes: number): void {
-    this.#session.take(frameBytes);
-    const widenedBy = this.#receiveWindow.take(frameBytes);
+  #consume(frameBytes: number): void {
+    this.#session.consume(frameBytes);
+    const widenedBy = this.#receiveWindow.consume(frameBytes);
     if (widenedBy > 0 && !this.isRequestWhole) this.#session.widen(this, widenedBy);
   }
 

@@ -6,7 +6,7 @@ const stepBytes = defaultWindowBytes >> 1;
 /** The flow-control window for received bytes: how much a client may send before its bytes are read (RFC 9113 section 5.2). */
 export class ReceiveWindow {
   #bytes = defaultWindowBytes;
-  #takenBytes = 0;
+  #consumedBytes = 0;
 
   /** Counts received bytes. Returns false, and does not count them, when they exceed the window. */
   receive(bytes: number): boolean {
@@ -16,12 +16,12 @@ export class ReceiveWindow {
   }
 
   /** Call it when received bytes were read. Returns by how much to widen the client's window now, mostly 0. */
-  take(bytes: number): number {
-    this.#takenBytes += bytes;
-    if (this.#takenBytes < stepBytes) return 0;
-    const widenedBy = this.#takenBytes;
+  consume(bytes: number): number {
+    this.#consumedBytes += bytes;
+    if (this.#consumedBytes < stepBytes) return 0;
+    const widenedBy = this.#consumedBytes;
     this.#bytes += widenedBy;
-    this.#takenBytes = 0;
+    this.#consumedBytes = 0;
     return widenedBy;
   }
 }

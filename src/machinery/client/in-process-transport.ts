@@ -19,7 +19,7 @@ export function inProcessTransport(
     "user-agent": "signet",
     ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
   });
-  const way = (transaction?: TransactionMember): Transport =>
+  const transportFor = (transaction?: TransactionMember): Transport =>
     tracedTransport({
       async send(request) {
         const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
@@ -28,8 +28,9 @@ export function inProcessTransport(
       close,
     });
   return {
-    ...way(),
-    together: (count) => startTransaction(count).map((member) => ({ ...way(member), end: () => member.end() })),
+    ...transportFor(),
+    together: (count) =>
+      startTransaction(count).map((member) => ({ ...transportFor(member), end: () => member.end() })),
   };
 }
 

@@ -235,7 +235,7 @@ interface RoutedRequest extends TurnTaker {
 }
 
 /** Paths that begin with an empty segment, or name an empty group: the core group has no path below `/apis`. No route matches them. */
-const hasEmptyBeginning = /^\/(?:apis\/)?\//;
+const emptyFirstSegmentOrGroup = /^\/(?:apis\/)?\//;
 
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
 function route(
@@ -243,7 +243,7 @@ function route(
   { lifecycle, info, user, refuseRevoked, request }: RoutedRequest,
 ): MaybePromise<HttpResponse> {
   const { path } = info;
-  if (hasEmptyBeginning.test(path)) return pageNotFound();
+  if (emptyFirstSegmentOrGroup.test(path)) return pageNotFound();
   if (info.kind === "path") return routePath(options.pathRoutes, { path, request }) ?? unknownPath(options, path);
   if (!options.servedResources.hasGroup(info.group)) {
     return (info.verb === "list" ? routePath(emptyListRoutes, { path, request }) : undefined) ?? pageNotFound();

@@ -135,12 +135,12 @@ const plainPattern = /^[A-Za-z][\w./-]{5,40}$/;
 
 function text(value: string, place: Place): string {
   if (plainPattern.test(value)) return value;
-  const found = analysed(value);
-  const isBlock = value.includes("\n") && found.fitsBlock && place.isKey !== true;
+  const styles = possibleStyles(value);
+  const isBlock = value.includes("\n") && styles.fitsBlock && place.isKey !== true;
   if (isBlock) return literal(value, place.indent);
   if (value.includes("\n") || isOfAnotherType(value)) return doubleQuoted(value, place);
-  if (found.fitsPlain) return folded(value, place);
-  if (!found.fitsSingleQuotes) return doubleQuoted(value, place);
+  if (styles.fitsPlain) return folded(value, place);
+  if (!styles.fitsSingleQuotes) return doubleQuoted(value, place);
   return `'${folded(value.replace(/'/g, "''"), { ...place, column: place.column + 1, isQuoted: true })}'`;
 }
 
@@ -149,7 +149,7 @@ const breakPattern = /[\r\n\u0085\u2028\u2029]/;
 const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
 
 /** In which styles a text can be written (upstream: `yaml_emitter_analyze_scalar`). */
-function analysed(value: string): { fitsPlain: boolean; fitsSingleQuotes: boolean; fitsBlock: boolean } {
+function possibleStyles(value: string): { fitsPlain: boolean; fitsSingleQuotes: boolean; fitsBlock: boolean } {
   const isSpecial = unprintable.test(value) || / [\r\n\u0085\u2028\u2029]/.test(value);
   const hasSpaceAfterBreak = /[\r\n\u0085\u2028\u2029] /.test(value);
   const isIndicated =
@@ -265,7 +265,7 @@ function compareKeys(left: string, right: string): number {
   if (isOneLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
   if (isOneLetter) return one - other;
   // If one of the different characters is a zero, the number may begin before it. A 1 stands for equal digits before it that are not all 0.
-  const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? 1 : 0;
+  const prefix = (one === zero || other === zero) && hasNonZeroDigitBefore(left, index) ? 1 : 0;
   const [end, otherEnd] = [endOfDigits(left, index), endOfDigits(right, index)];
   let [number, otherNumber] = [prefix, prefix];
   for (let at = index; at < end; at += 1) number = number * 10 + left.charCodeAt(at) - zero;
@@ -283,7 +283,7 @@ const space = 0x20;
 const isLeadingSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /** Whether one of the digits right before the index is not a zero. A loop, because a regular expression would try each start. */
-function isInsideNumber(text: string, index: number): boolean {
+function hasNonZeroDigitBefore(text: string, index: number): boolean {
   let at = index - 1;
   while (text.charCodeAt(at) === zero) at -= 1;
   return /[1-9]/.test(text.charAt(at));

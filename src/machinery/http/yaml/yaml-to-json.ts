@@ -59,7 +59,7 @@ function* convert(text: string): Generator<undefined, string> {
     const end = endOf(document, text);
     const fault = document.errors.find(
       // The fault of an unclosed collection is at the collection's end, where the fault of later text may be too.
-      ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfMoreText),
+      ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfTextAfterDocument),
     );
     // The library's message would be about its call stack.
     if (fault?.code === "RESOURCE_EXHAUSTION") throw yamlFault("nested too deeply");
@@ -88,7 +88,7 @@ function* parseDocument(text: string, lineCounter: LineCounter): Generator<undef
 }
 
 /** The library's fault of text that it reads after a document. */
-const codeOfMoreText = "UNEXPECTED_TOKEN";
+const codeOfTextAfterDocument = "UNEXPECTED_TOKEN";
 
 /** The index at which a document ends. Upstream reads no further: any text may follow a flow collection, `...` or `---`. */
 function endOf({ contents }: Document.Parsed, text: string): number {

@@ -50,7 +50,7 @@ export function createAuthorization(
 ): Authorize {
   return (asked) => {
     if (asked.user.groups.includes(mastersGroup)) return masters;
-    return ask({ attributes: spell(asked), authorizers: authorizers(), next: 0, silent: nobodyYet });
+    return ask({ attributes: spell(asked), authorizers: authorizers(), next: 0, noOpinions: noneYet });
   };
 }
 
@@ -60,46 +60,48 @@ interface Question {
   readonly authorizers: readonly Authorizer[];
   /** The index of the authorizer to ask next. */
   readonly next: number;
-  readonly silent: Silence;
+  readonly noOpinions: NoOpinions;
 }
 
 // One function for all requests, as in createAuthentication.
-function ask({ attributes, authorizers, next, silent }: Question): MaybePromise<Decision> {
-  let heard = silent;
+function ask({ attributes, authorizers, next, noOpinions: earlier }: Question): MaybePromise<Decision> {
+  let noOpinions = earlier;
   for (let index = next; index < authorizers.length; index += 1) {
     const decision = authorizers[index]?.(attributes);
     if (decision === undefined) break;
     if (decision instanceof Promise)
-      return askLater(decision, { attributes, authorizers, next: index + 1, silent: heard });
+      return askLater(decision, { attributes, authorizers, next: index + 1, noOpinions });
     if (decision.decision !== "noOpinion") return decision;
-    heard = withSilence(heard, decision);
+    noOpinions = withNoOpinion(noOpinions, decision);
   }
-  return undecided(heard);
+  return undecided(noOpinions);
 }
 
 async function askLater(decision: Promise<Decision>, question: Question): Promise<Decision> {
   const later = await decision;
-  return later.decision === "noOpinion" ? ask({ ...question, silent: withSilence(question.silent, later) }) : later;
+  return later.decision === "noOpinion"
+    ? ask({ ...question, noOpinions: withNoOpinion(question.noOpinions, later) })
+    : later;
 }
 
 /** What authorizers without an opinion said. */
-interface Silence {
+interface NoOpinions {
   readonly reasons: readonly string[];
   readonly errors: readonly string[];
 }
 
-const nobodyYet: Silence = { reasons: [], errors: [] };
+const noneYet: NoOpinions = { reasons: [], errors: [] };
 
-function withSilence(silent: Silence, { reason, evaluationError }: Decision): Silence {
-  if (reason === "" && evaluationError === undefined) return silent;
+function withNoOpinion(noOpinions: NoOpinions, { reason, evaluationError }: Decision): NoOpinions {
+  if (reason === "" && evaluationError === undefined) return noOpinions;
   return {
-    reasons: reason === "" ? silent.reasons : [...silent.reasons, reason],
-    errors: evaluationError === undefined ? silent.errors : [...silent.errors, evaluationError],
+    reasons: reason === "" ? noOpinions.reasons : [...noOpinions.reasons, reason],
+    errors: evaluationError === undefined ? noOpinions.errors : [...noOpinions.errors, evaluationError],
   };
 }
 
 /** Upstream: `unionAuthzHandler`. */
-function undecided({ reasons, errors }: Silence): Decision {
+function undecided({ reasons, errors }: NoOpinions): Decision {
   return {
     decision: "noOpinion",
     reason: reasons.join("\n"),

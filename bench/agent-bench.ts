@@ -67,7 +67,7 @@ async function variants(): Promise<Variant[]> {
           },
         ]
       : [];
-  // Right after a file was written, the kernel maps far more of it than is used. As after a start of the machine:
+  // Right after a file was written, the kernel maps far more of it than is used. This restores the state after a start of the machine:
   spawnSync("sync", [file("signet-agent")]);
   spawnSync("dd", [`if=${file("signet-agent")}`, "iflag=nocache", "count=0"]);
   return [

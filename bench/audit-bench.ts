@@ -35,12 +35,12 @@ const ways: Readonly<Record<string, object>> = {
 async function send(api: InProcess, count: number): Promise<void> {
   for (let sent = 0; sent < count; sent += 100) {
     await Promise.all(Array.from({ length: 100 }, () => api.send(target)));
-    // The file is written meanwhile.
+    // During this pause, the file is written.
     await new Promise(setImmediate);
   }
 }
 
-/** CPU microseconds of a request; threads that write the file are in it. */
+/** CPU microseconds of a request, including the threads that write the file. */
 async function cost(settings: object): Promise<number> {
   const server = await startTemporaryServer({ settings: { controllers: "-*", ...settings } });
   const api = new InProcess(server);

@@ -98,7 +98,7 @@ const sides: Side[] = [];
 try {
   const other = await startSide(join(resolve(otherCheckout), "src/main.js"));
   const own = await startSide(join(import.meta.dirname, "../src/main.js"));
-  // What later requests name, and what compiles the code.
+  // Creates the objects that later requests name, and compiles the code.
   for (let warm = 0; warm < 4; warm++) for (const side of sides) await load(side, create);
   const rows: string[][] = [];
   for (const [name, operation] of Object.entries(operations)) {

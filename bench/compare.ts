@@ -5,7 +5,7 @@
  *
  *   npm run bench:compare -- CHECKOUT [--rounds N] [--requests N] [--connections N] [--only WORKLOAD] [-- FLAGS OF serve]
  *
- * The flags are this side's only: `-- . -- --workers=2` shows what the second worker costs.
+ * Only this checkout's server gets the flags: `-- . -- --workers=2` shows what the second worker costs.
  */
 import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,7 +59,7 @@ async function load({ server, workloads }: Side, index: number): Promise<number>
   return ((server.cpuSeconds() - before) * 1e6) / requests / connections;
 }
 
-/** Returns what issues certificates, and resolves with the server's processor time for one, in microseconds. */
+/** Returns a function that issues certificates and resolves with the server's processor time for one, in microseconds. */
 function certificateTurns(server: ServerProcess): { turn(): Promise<number>; close(): void } {
   const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
   const client = new CertificateClient(caller);

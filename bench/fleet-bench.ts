@@ -57,7 +57,7 @@ interface Phase {
   readonly seconds: number;
   readonly serverCpuSeconds: number;
   readonly simulatorCpuSeconds: number;
-  /** What of the machine's processors the host gave to others: with much of it, the times say nothing. */
+  /** The share of processor time that the host gave to other virtual machines. If it is large, the times prove nothing. */
   readonly stolenShare: number;
   readonly medianMilliseconds: number;
   readonly p99Milliseconds: number;
@@ -75,13 +75,13 @@ function isSocket(file: string): boolean {
   try {
     return readlinkSync(file).startsWith("socket:");
   } catch {
-    return false; // it was closed meanwhile
+    return false; // the socket was closed in the meantime
   }
 }
 
 const maximumFailures = 8;
 
-/** Starts one operation after the other, evenly over the time, and waits for all. Their latencies are what is measured. */
+/** Starts operations evenly over the time, and waits for all of them. Measures their latencies. */
 async function phase(what: string, operations: readonly (() => Promise<void>)[], seconds: number): Promise<Phase> {
   const before = { server: server.cpuSeconds(), simulator: processCpuSeconds(process.pid), stolen: stolenSeconds() };
   const startedAt = performance.now();

@@ -61,7 +61,7 @@ const installed = clientKinds.filter((kind) => {
   return false;
 });
 
-// etcd is ended when this process exits, which it does not do by itself on a signal.
+// etcd ends when this process exits. By default, a signal would end this process without its exit handlers.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const etcd = await startEtcd();
 const [member] = etcd.members;
@@ -121,7 +121,7 @@ async function start(name: string, url: string): Promise<Client> {
   return { name, tell: (order) => void child.send(order), next, stop: () => void child.kill() };
 }
 
-/** In each round every client, one after the other, makes every load. The first round only warms up. */
+/** In each round, the clients run every load, one client after the other. The first round only warms up. */
 async function measureLoads(watchRevision: number): Promise<Map<Load, Map<string, Cost[]>>> {
   const costs = new Map<Load, Map<string, Cost[]>>();
   for (let round = 0; round <= rounds; round++) {
@@ -282,7 +282,7 @@ function printFaults(faults: Readonly<Record<string, readonly FaultResult[]>>): 
   for (const name of names) console.log(`\n${name}: ${toldApart(faults[name] ?? [])}`);
 }
 
-/** Whether a call that may be repeated can be told from one that may have been done. */
+/** Whether the client's error distinguishes a call that may be repeated from a call that may have been executed. */
 function toldApart(results: readonly FaultResult[]): string {
   const unknown = results.filter(({ truth }) => truth === "unknown");
   const notDone = results.filter(({ truth }) => truth === "not done");
@@ -299,7 +299,7 @@ function toldApart(results: readonly FaultResult[]): string {
     : `${fields}; by its text neither: ${byText.join("; ")}.`;
 }
 
-/** Without addresses and times, which differ each time. */
+/** The text without addresses and times, which differ in each run. */
 function withoutDetails(text: string): string {
   return text
     .replaceAll(/127\.0\.0\.1:\d+/g, "ADDRESS")

@@ -1,8 +1,8 @@
 /**
- * Measures how many certificates a second go all the way: requested, approved and signed over HTTP/2 and TLS, durable in the
- * embedded store and recorded in the inventory; and what share that is of the bare signatures of the same CA key. Then how much
- * processor time each certificate takes in which threads: the event loop's, V8's (garbage collection, compilation), and the pool's
- * (signature checks, writes).
+ * Measures how many certificates a second are requested, approved and signed over HTTP/2 and TLS, durable in the embedded store and
+ * recorded in the inventory. Compares this with plain signatures of the same CA key. Then measures how much processor time each
+ * certificate takes in which threads: the event loop's, V8's (garbage collection, compilation), and the pool's (signature checks,
+ * writes).
  *
  *   npm run bench:issue -- [--requests N] [--concurrency N] [--approver client|policy] [-- FLAGS OF serve]
  */
@@ -45,7 +45,7 @@ const issue = (count: number): Promise<void> => client.issue(count, { concurrenc
 /** Of the server's own process. */
 const threadSecondsOf = ({ process: { pid = 0 } }: ServerProcess): ReadonlyMap<string, number> => secondsByThreads(pid);
 
-/** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */
+/** Signatures of the CA's key for each second of CPU, over as many bytes as a certificate has. */
 function bareSignatures(): number {
   const key = parsePrivateKeyPem(readFileSync(join(dataDirectory, "apiserver-client-ca.key")));
   const contents = Buffer.alloc(350, 7);

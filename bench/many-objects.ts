@@ -141,7 +141,7 @@ print("longest wait in the 3 s after, ms; CPU ms", `${wait.toFixed(1)}; ${server
 printMemory("after the restart", server);
 
 const lister = connect(server);
-/** Reads an answer without keeping it: putting it together would keep the small requests of this process waiting too. */
+/** Reads an answer without keeping it, because joining its parts would delay the small requests of this process too. */
 async function bytesOf({ path, accept }: List): Promise<number> {
   let bytes = 0;
   const stream = lister.open(path, accept === undefined ? {} : { accept });
@@ -149,7 +149,7 @@ async function bytesOf({ path, accept }: List): Promise<number> {
   return bytes;
 }
 
-/** The path of the second page of a list, where something was written since the first one. */
+/** The path of the second page of a list, after a write since the first page. */
 async function secondPage(path: string): Promise<string> {
   const first = await caller.call("GET", path);
   const { metadata } = JSON.parse(first.text) as { metadata: { continue?: string } }; // the API's format

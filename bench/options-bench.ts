@@ -27,7 +27,7 @@ const scratch = mkdtempSync(join(tmpdir(), "signet-options-bench-"));
 /** Of the workloads of `npm run bench`. The review is made with a token that this server has issued. */
 const shown = ["get", "create", "tokenrequest", "selfsubjectreview"];
 
-/** Takes all spans and keeps none. */
+/** Accepts all spans and discards them. */
 const collector = createServer((request, response) => request.resume().on("end", () => response.end("{}")));
 await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
 const { port: collectorPort } = collector.address() as AddressInfo; // it listens on a port
@@ -77,7 +77,7 @@ const ways: readonly Way[] = [
   { name: "traces", isTraced: true },
 ];
 
-/** Revokes tokens that nobody has. */
+/** Revokes tokens that do not exist. */
 async function revoke(dataDirectory: string): Promise<void> {
   const server = await startTemporaryServer({ storage: "lmdb", dataDirectory, settings: { controllers: false } });
   const resource = server.client.resource(revocationResource(platformNames));
@@ -112,7 +112,7 @@ async function measured({ flags = [], isTraced = false, prepare }: Way, index: n
     if (workload === undefined) throw new Error(`there is no workload ${name}`);
     const { path, ...load } = workload;
     const url = `${server.url}${path}`;
-    // Its code is compiled first.
+    // The first requests compile the code.
     await h2load({ ...load, url, seconds: 1, cpuSeconds, scratch });
     const { cpuMicroseconds, failed } = await h2load({ ...load, url, seconds, cpuSeconds, scratch });
     if (failed > 0) throw new Error(`${failed} requests failed`);

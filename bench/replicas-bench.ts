@@ -37,7 +37,7 @@ const replicaCpu = (): number =>
   (replicas?.servers ?? []).map((server) => server.cpuSeconds()).reduce((sum, one) => sum + one, 0);
 
 const rows: string[][] = [];
-/** Of all operations, so that each has a number of its own. */
+/** The count of all operations, so that each has a unique number. */
 let started = 0;
 
 /** Repeats an operation with `inFlight` at a time, and returns how many succeeded. */
@@ -51,7 +51,7 @@ async function repeat(seconds: number, operation: (index: number) => Promise<voi
   return started - first;
 }
 
-/** Notes how often a second an operation succeeded, after the code that it needs is compiled. */
+/** Measures how often a second an operation succeeds, after a warm-up that compiles the code. */
 async function measure(what: string, operation: (index: number) => Promise<void>): Promise<void> {
   await repeat(warmUpSeconds, operation);
   const before = { etcd: etcdCpuSeconds(etcd), replicas: replicaCpu(), stolen: stolenSeconds() };
@@ -69,7 +69,7 @@ async function measure(what: string, operation: (index: number) => Promise<void>
 }
 
 try {
-  // It is not opened, so each write is a transaction, as in etcd's own benchmark.
+  // The store is not opened, so each write is a transaction, as in etcd's own benchmark.
   const store = new EtcdStore({ servers: etcd.urls, prefix: "/bench", profile: "platform" });
   const value = Buffer.alloc(valueBytes, "x");
   await measure("etcd alone: transactions that create a key", async (index) => {

@@ -102,7 +102,7 @@ globalThis.gc?.();
 const heapBefore = process.memoryUsage().heapUsed;
 
 const serialOf = (index: number): string => `4${index.toString(16).padStart(39, "0")}`;
-/** The longest time that this thread worked without looking at its timers. Its own time: what other programs take is not in it. */
+/** The longest time that this thread worked without running its timers: its own processor time, without that of other programs. */
 const turns = {
   longestMilliseconds: 0,
   busyMilliseconds: threadMilliseconds(),

@@ -129,7 +129,7 @@ for (const round of [
   { label: "one-writer", writers: 1, noteBytes: 0, stalledWatchers: 0 },
   { label: "short", writers: 16, noteBytes: 0, stalledWatchers: 0 },
   { label: "long", writers: 16, noteBytes: 4096, stalledWatchers: 0 },
-  // Long enough that the events are more than a connection takes from a reader that does not read.
+  // So long that the events do not fit into the buffers of a connection whose client does not read.
   { label: "some-stall", writers: 16, noteBytes: 4096, stalledWatchers: 10 },
 ]) {
   fanOuts.push(await watchFanOut({ ...round, server, accounts, watchers, writes: 400 }));

@@ -49,7 +49,7 @@ async function longestPause(): Promise<number> {
   const lagSeconds = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1];
   return Number(lagSeconds) * 1000 - lagResolutionMilliseconds;
 }
-/** The metric counts the time between two looks, and this is how long the runtime waits from one to the next. */
+/** Milliseconds that the runtime waits between two checks. The metric counts the whole time between them. */
 const lagResolutionMilliseconds = 10;
 
 interface Round {

@@ -1,5 +1,5 @@
 /**
- * Shows where the processor time of a request goes: a table of the parts of its way for each workload, and with
+ * Shows where the processor time of a request goes: a table of the parts of the request path for each workload, and with
  * `--pictures FOLDER` a flame graph of each, as SVG. The server's main thread is sampled ten thousand times a second.
  *
  *   npm run bench:time -- [--requests N] [--only WORKLOAD] [--pictures FOLDER] [-- FLAGS OF serve]

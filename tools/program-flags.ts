@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
 
-/** A flag of a program, or the words that belong to no flag. `read` throws an Error that says what is wrong with what was given. */
+/** A flag of a program, or the words that belong to no flag. `read` throws an Error that says what is wrong with the value. */
 interface ProgramFlag<Value> {
   /** What follows the flag on a command line. */
   readonly takes: "a value" | "nothing" | "words";
@@ -23,7 +23,7 @@ export const wholeNumber = (byDefault: number): ProgramFlag<number> => ({
   },
 });
 
-/** A number that is another one in each run. A run that gets the same number does the same. */
+/** A random number that differs in each run. A run with the same number does the same. */
 export const randomSeed = (): ProgramFlag<number> => wholeNumber(Date.now() % 1_000_000);
 
 /** A flag that takes any text, such as the path of a file. */
@@ -60,7 +60,7 @@ export const oneOf = <const Word extends string, const Default extends Word | un
 /** A flag that takes no value. */
 export const isGiven = (): ProgramFlag<boolean> => ({ takes: "nothing", read: (given) => given !== undefined });
 
-/** The words that belong to no flag, such as files to read, and all that stands after `--`. */
+/** The words that belong to no flag, such as files to read, and all words after `--`. */
 export const words = (): ProgramFlag<readonly string[]> => ({ takes: "words", read: (_, given) => given });
 
 /**

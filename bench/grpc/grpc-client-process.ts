@@ -58,7 +58,7 @@ async function readAll(): Promise<void> {
   if (read !== rangeKeys) throw new Error(`read ${read} of ${rangeKeys} keys`);
 }
 
-/** Resolves once all events have come. */
+/** Resolves when all events have arrived. */
 function watchAll(startRevision: number): Promise<void> {
   return new Promise((resolve) => {
     const message: WatchMessage = { ...watchedRange, startRevision };
@@ -101,7 +101,7 @@ async function run(wanted: Load, watchRevision: number): Promise<void> {
   }
 }
 
-/** Creates keys, eight at once, whatever happens to etcd, and finds out afterwards what became of those that failed. */
+/** Creates keys, eight at once, whatever happens to etcd. Afterwards finds out whether etcd stored the keys of failed creates. */
 async function writeUntilStopped(signal: AbortSignal): Promise<WriteReport> {
   const successesAt: number[] = [];
   const failures: (Omit<FailedWrite, "isWritten"> & { readonly key: string })[] = [];

@@ -7,12 +7,12 @@ import type { GrpcError } from "../../src/machinery/grpc/grpc-error.ts";
 export interface BenchClient {
   /** A call with one message each way. */
   unary(path: string, message: Uint8Array): Promise<Buffer>;
-  /** Sends one message and gives every answer to `onMessage`, until it is called off. */
+  /** Sends one message and gives every answer to `onMessage`, until the call is cancelled. */
   watch(path: string, message: Uint8Array, onMessage: (message: Buffer) => void): () => void;
   close(): void;
 }
 
-/** What a failed call tells its caller. */
+/** The outcome of a failed call, as its caller sees it. */
 export interface ErrorReport {
   /** The fields that a program may rely on. */
   readonly fields: string;
@@ -21,15 +21,15 @@ export interface ErrorReport {
 
 export interface ClientKind {
   readonly name: string;
-  /** What npm has to install for it. */
+  /** The npm packages that the client needs. */
   readonly packages: readonly string[];
-  /** `load` gives a package of this name. */
+  /** `load` returns the package of a name. */
   open(url: string, load: (name: string) => unknown): BenchClient;
   report(error: unknown): ErrorReport;
 }
 
 /**
- * As `GrpcChannel` does, so that no client waits for smaller windows or sends more pings than another. (Connect can't set
+ * The same windows and pings as `GrpcChannel`, so that no client waits for smaller windows or sends more pings. (Connect can't set
  * the window of the connection, only those of its streams.)
  */
 const windowBytes = 16 * 2 ** 20;
@@ -132,7 +132,7 @@ const grpcJs: ClientKind = {
       "grpc.keepalive_timeout_ms": pingTimeoutMilliseconds,
       "grpc.service_config_disable_resolution": 1,
       "grpc.enable_http_proxy": 0,
-      // Its own would be a second, and up to two minutes.
+      // The client's default pauses would be one second, and up to two minutes.
       "grpc.initial_reconnect_backoff_ms": 50,
       "grpc.max_reconnect_backoff_ms": 100,
       "grpc-node.flow_control_window": windowBytes,
@@ -187,14 +187,14 @@ interface ConnectTransport {
 
 /**
  * A `google.protobuf.Empty`: protobuf-es keeps the fields that it does not know as bytes, and writes them back. So it
- * carries any message for some 13 µs. Connect takes no codec that leaves bytes alone.
+ * carries any message at a cost of about 13 µs. Connect has no codec that leaves bytes unchanged.
  */
 interface UnknownFields {
   readonly $typeName: "google.protobuf.Empty";
   readonly $unknown?: readonly { readonly no: number; readonly wireType: number; readonly data: Uint8Array }[];
 }
 
-/** One unknown field that holds all the message but its first tag. All of etcd's fields have tags of one byte. */
+/** One unknown field that holds the whole message except its first tag. All of etcd's fields have tags of one byte. */
 function asUnknownFields(message: Uint8Array): UnknownFields {
   const [tag] = message;
   if (tag === undefined) return { $typeName: "google.protobuf.Empty" };

@@ -5,7 +5,7 @@ import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import type { BenchClient, ErrorReport } from "./grpc-clients.ts";
 
-/** What happened to a failed call: the server never started it, the server refused it, or it is unknown. */
+/** What happened to a failed call: the server never started it, the server refused it, or the outcome is unknown. */
 export type Truth = "not done" | "refused" | "unknown";
 
 export interface FaultResult extends ErrorReport {
@@ -84,7 +84,7 @@ const faults: readonly Fault[] = [
   },
 ];
 
-/** Calls a server that fails in every way, each time with a new client; first a closed port. */
+/** Calls a closed port, and then a server that fails in every way. Each call has a new client. */
 export async function callFaultyServer(
   open: (url: string) => BenchClient,
   report: (error: unknown) => ErrorReport,
@@ -127,7 +127,7 @@ export async function callFaultyServer(
   return results;
 }
 
-/** Frames by hand: the runtime's server can't say that it has begun with less than it received (RFC 9113, section 6.8). */
+/** Hand-made frames, because the runtime's server can't send a GOAWAY that names fewer streams than it received (RFC 9113, section 6.8). */
 function goAway(socket: Socket): void {
   const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
   const settingsAcknowledged = Buffer.from([0, 0, 0, 4, 1, 0, 0, 0, 0]);

@@ -31,7 +31,7 @@ export interface Cost {
 
 /** A create that failed. */
 export interface FailedWrite extends ErrorReport {
-  /** Milliseconds since 1970, as the others. */
+  /** Milliseconds since 1970, like the other times. */
   readonly startedAt: number;
   readonly endedAt: number;
   /** Whether etcd stored the key anyway. */
@@ -39,7 +39,7 @@ export interface FailedWrite extends ErrorReport {
 }
 
 export interface WriteReport {
-  /** When each of the successes ended. */
+  /** When each successful create ended. */
   readonly successesAt: readonly number[];
   readonly failures: readonly FailedWrite[];
 }

@@ -13,8 +13,8 @@ interface Request {
 }
 
 /**
- * More than the texts that the server remembers (`pki/recently-parsed.ts`), so that it reads and checks each anew. They are made
- * beforehand: what a client's own keys cost is not the server's.
+ * More requests than the server caches (`pki/recently-parsed.ts`), so that it parses and checks each request again. They are made
+ * beforehand, so that making the keys is not measured.
  */
 const keyCount = 1000;
 
@@ -38,7 +38,7 @@ export const approvingPolicy = `rules:
     require: { commonNames: ["bench-*"], organizations: [bench] }
 `;
 
-/** Requests certificates as an administrator, and sees in a watch that they are issued. */
+/** Requests certificates as an administrator, and learns from a watch that they are issued. */
 export class CertificateClient {
   readonly #caller: Http2Caller;
   readonly #approver: Approver;
@@ -56,7 +56,7 @@ export class CertificateClient {
       this.#waiting.get(object.metadata.name)?.resolve();
       this.#waiting.delete(object.metadata.name);
     });
-    // As when this process reads more slowly than the server issues: nobody would tell of the other certificates.
+    // The watch ends early, for example when this process reads too slowly. Then nothing would report the other certificates.
     this.#watch.on("close", () => {
       for (const { reject } of this.#waiting.values())
         reject(new Error("the watch ended before all certificates came"));
@@ -65,7 +65,7 @@ export class CertificateClient {
 
   /**
    * Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time. Rejects when
-   * the watch ends before.
+   * the watch ends before that.
    */
   async issue(count: number, { concurrency }: { readonly concurrency: number }): Promise<void> {
     const issued: Promise<void>[] = [];

@@ -23,7 +23,7 @@ export interface FleetAgentOptions {
   readonly caCertificates: string;
   readonly names: Names;
   readonly bootstrapToken: string;
-  /** 0 to 65,535: it gives the name and the address. */
+  /** 0 to 65,535. The name and the address of the machine are made from this number. */
   readonly index: number;
 }
 
@@ -66,7 +66,7 @@ export class FleetAgent {
     if (this.#heartbeat !== undefined) this.#heartbeat = this.#newHeartbeat(undefined);
   }
 
-  /** Renews the Lease. A renewal that is late is waited for: an agent never has two under way. */
+  /** Renews the Lease. Waits for a late renewal first, because an agent never has two in flight. */
   beat(): Promise<void> {
     this.#beating ??= (this.#heartbeat?.beat() ?? Promise.resolve()).finally(() => (this.#beating = undefined));
     return this.#beating;

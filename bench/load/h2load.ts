@@ -16,9 +16,9 @@ export interface Load {
   readonly cpuSeconds: () => number;
   /** A folder for h2load's files. */
   readonly scratch: string;
-  /** A program and its arguments that run h2load, as `taskset --cpu-list 1`. */
+  /** A program and its arguments that run h2load, such as `taskset --cpu-list 1`. */
   readonly launcher?: readonly string[];
-  /** Of 4 streams each. Default: 16. */
+  /** How many connections, of 4 streams each. Default: 16. */
   readonly connections?: number;
 }
 
@@ -26,7 +26,7 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Milliseconds: number;
   readonly p99Milliseconds: number;
-  /** Microseconds of the server's processor time for each request, in all threads: what other programs do changes it little. */
+  /** Microseconds of the server's processor time for each request, in all threads. Other programs change this figure little. */
   readonly cpuMicroseconds: number;
   /** Answers that were not 2xx. */
   readonly failed: number;
@@ -45,7 +45,7 @@ export async function h2load(load: Load): Promise<LoadResult> {
     args.push("-d", file, "-H", "content-type: application/json");
   }
   const cpuBefore = cpuSeconds();
-  // It has been seen to go on for ever on a machine that is short of processors.
+  // On a machine with too few processors, h2load sometimes never ends.
   await run(program, [...args, url], { maxBuffer: 1 << 26, timeout: seconds * 1000 + graceMilliseconds });
   const usedSeconds = cpuSeconds() - cpuBefore;
   const answers = readFileSync(log, "utf8")

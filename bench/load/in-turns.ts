@@ -6,7 +6,7 @@ export interface Turns<Other, Own> {
   readonly own: () => Promise<Own>;
 }
 
-/** Measures both sides once in each round, and changes which of them is first: so both meet the same machine. */
+/** Measures both sides once in each round, and alternates which is first, so that both run under the same conditions. */
 export async function inTurns<Other, Own>({
   rounds,
   other,
@@ -23,7 +23,7 @@ export async function inTurns<Other, Own>({
 
 export const comparisonHead: readonly string[] = ["CPU µs each", "other", "this", "this / other, median"];
 
-/** A row below `comparisonHead`, of what each round has measured. */
+/** A row below `comparisonHead`, from the measurements of each round. */
 export function comparisonRow(
   name: string,
   { others, owns }: { readonly others: readonly number[]; readonly owns: readonly number[] },

@@ -5,8 +5,8 @@ interface Repetition {
 }
 
 /**
- * Calls `work` so many times. It is told the call's index and its lane, both from 0: the calls of a lane come one after the
- * other, and there are `concurrency` lanes. Rejects as soon as a call does.
+ * Calls `work` so many `times`, with the call's index and its lane, both from 0. There are `concurrency` lanes, and the calls of a
+ * lane run one after the other. Rejects as soon as a call rejects.
  */
 export async function repeatConcurrently(
   { times, concurrency }: Repetition,

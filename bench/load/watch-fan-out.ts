@@ -9,13 +9,13 @@ export interface FanOutOptions {
   readonly server: ServerProcess;
   /** The path of service accounts in one namespace. */
   readonly accounts: string;
-  /** Sets this round's objects apart from other rounds'. */
+  /** Distinguishes the objects of this round from those of other rounds. */
   readonly label: string;
   readonly watchers: number;
   readonly writes: number;
-  /** Writes at the same time. */
+  /** How many writes run at the same time. */
   readonly writers: number;
-  /** Watches besides that never read what they are sent. */
+  /** How many additional watches never read their events. */
   readonly stalledWatchers: number;
   /** The length of a text in each object. */
   readonly noteBytes: number;
@@ -30,7 +30,7 @@ export interface FanOut {
   readonly delivered: number;
   readonly expected: number;
   readonly deliveriesPerSecond: number;
-  /** The server's processor time for a delivery, in all its threads; the creates are in it too. */
+  /** The server's processor time for a delivery, in all its threads, including the creates. */
   readonly cpuMicroseconds: number;
 }
 
@@ -38,7 +38,7 @@ const watchersPerConnection = 50;
 const longestMilliseconds = 60_000;
 const warmUpWrites = 100;
 
-/** Opens watches, writes objects, and counts what arrives until all has. */
+/** Opens watches, writes objects, and counts events until all have arrived. */
 export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
   const { server, accounts, label, watchers, writes, writers, stalledWatchers, noteBytes } = options;
   const connect = (): Http2Caller => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
@@ -70,7 +70,7 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
     const isWaiting = (): boolean => delivered < count && performance.now() - from < longestMilliseconds;
     while (isWaiting()) await delay(5);
   };
-  // A watch that has told this one has looked at all existing objects: only new events cost anything from here on.
+  // A watch that has delivered this object has looked at all existing objects. From here on, only new events cost time.
   const eventBytes = (await create("first")).length + '{"type":"ADDED","object":}\n'.length;
   await untilDelivered(watchers);
   // The first events compile the code.

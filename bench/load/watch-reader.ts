@@ -18,18 +18,18 @@ const lineFeed = 10;
 export interface WatchReaderOptions {
   readonly path: string;
   readonly watches: number;
-  /** Told how many events have arrived since the last call. */
+  /** Called with the number of events since the last call. */
   readonly onEvents: (count: number) => void;
 }
 
 /**
  * Several watches on one connection. It only counts the lines that arrive: a client that does more takes more processor time than
- * the server, and would be what a benchmark measures. Its windows hold two gibibytes (client-go's: one), so it never stops the server.
+ * the server, so a benchmark would measure the client. Its windows hold two gibibytes (client-go's: one), so it never stops the server.
  */
 export class WatchReader {
   readonly #socket: TLSSocket;
   readonly #onEvents: (count: number) => void;
-  /** Answers that have begun. */
+  /** The number of answers that have begun. */
   #heads = 0;
   readonly #header = Buffer.alloc(frameHeaderBytes);
   #headerBytes = 0;
@@ -82,7 +82,7 @@ export class WatchReader {
     this.#onEvents(events);
   }
 
-  /** Returns the bytes of a frame's header that were read: the rest may come in the next part. */
+  /** Returns how many bytes of a frame's header were read. The rest may be in the next part. */
   #readHeader(chunk: Buffer, at: number): number {
     const bytes = chunk.copy(this.#header, this.#headerBytes, at);
     this.#headerBytes += bytes;

@@ -1,5 +1,5 @@
 /**
- * The ceiling: an HTTP/2 + TLS server of this runtime that answers every request with the same bytes, and `/bytes/N`
+ * The upper limit of what this runtime can do: an HTTP/2 + TLS server that answers every request with the same bytes, and `/bytes/N`
  * with N bytes. Forked; it sends its port to the parent and ends with it.
  */
 import { execFileSync } from "node:child_process";

@@ -11,7 +11,7 @@ import { prepareWorkloads } from "../load/workloads.ts";
 /** Several servers on one etcd, with a connection to each. */
 export interface EtcdReplicas {
   readonly servers: readonly ServerProcess[];
-  /** Sends a request to one of them. Rejects when it is not answered with 2xx. */
+  /** Sends a request to one of the servers. Rejects when the request is not answered with 2xx. */
   call(replica: number, method: string, path: string, body?: unknown): Promise<void>;
   stop(): Promise<void>;
 }
@@ -22,7 +22,7 @@ interface EtcdReplicasOptions {
   readonly main?: string;
 }
 
-/** Starts the servers one after the other, all with the keys of the first one, and makes what the workloads name. */
+/** Starts the servers one after the other, all with the keys of the first, and creates the objects that the workloads name. */
 export async function startEtcdReplicas(
   { urls }: EtcdCluster,
   { count, ...program }: EtcdReplicasOptions,

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import type { Server } from "node:net";
 
 // Below the ports that a system gives to connections and to listeners on port 0 (Linux: 32768 and above, RFC 6335: 49152
-// and above): one of those may be taken before the program that was told of it listens, or while it is restarted.
+// and above): such a port may be taken before the program that got its number listens, or while that program restarts.
 const firstPort = 12_000;
 const rangeLength = 50;
 const rangeCount = 400;
@@ -11,7 +11,7 @@ const rangeCount = 400;
 let ownRange: Promise<number> | undefined;
 let taken = 0;
 
-/** Ports of 127.0.0.1 on which no process listens, for programs that are told their port. Each comes once in 49. */
+/** Ports of 127.0.0.1 on which no process listens, for programs that get their port as a setting. Each comes once in 49. */
 export async function freePorts(count: number): Promise<number[]> {
   ownRange ??= claimPorts(process.pid % rangeCount);
   const first = await ownRange;

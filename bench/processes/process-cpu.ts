@@ -11,15 +11,15 @@ export function processCpuSeconds(processId: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** Seconds of this machine's processors until now that the host gave to other virtual machines (proc(5), "steal"). */
+/** Seconds of processor time until now that the host gave to other virtual machines instead (proc(5), "steal"). */
 export const stolenSeconds = (): number =>
   Number(/^cpu +(?:\d+ +){7}(\d+)/.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? 0) / ticksPerSecond;
 
-/** The same as `processCpuSeconds`, of the threads that still run, in nanoseconds' steps: for what takes little time. */
+/** The same as `processCpuSeconds`, of the threads that still run, with a resolution of nanoseconds, for short work. */
 export const threadSeconds = (processId: number): number =>
   [...secondsByThreads(processId).values()].reduce((sum, one) => sum + one, 0);
 
-/** The same, by what the threads are called. */
+/** The same, by the names of the threads. */
 export function secondsByThreads(processId: number): ReadonlyMap<string, number> {
   const seconds = new Map<string, number>();
   for (const thread of readdirSync(`/proc/${processId}/task`)) {

@@ -8,7 +8,7 @@ export interface ProcessIo {
   readonly bytes: number;
 }
 
-/** Until now. Undefined: this system does not count it. */
+/** Totals until now. Undefined: this system does not count them. */
 export function processIo(processId: number): ProcessIo | undefined {
   const file = `/proc/${processId}/io`;
   if (!existsSync(file)) return undefined;

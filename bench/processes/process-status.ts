@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** A number that Linux tells of a process (proc(5), /proc/PID/status): memory in KiB. 0 when the process has ended. */
+/** A number that Linux gives for a process (proc(5), /proc/PID/status): memory in KiB. 0 when the process has ended. */
 export function processStatus(processId: number, field: "PPid" | "RssAnon" | "RssFile" | "VmRSS"): number {
   try {
     const text = readFileSync(`/proc/${processId}/status`, "utf8");

@@ -33,15 +33,15 @@ export interface ServerProcessOptions {
   readonly flags?: readonly string[];
   /** Of Node.js. */
   readonly runtimeFlags?: readonly string[];
-  /** A program and its arguments that run the server, as `prlimit --fsize=N`. */
+  /** A program and its arguments that run the server, such as `prlimit --fsize=N`. */
   readonly launcher?: readonly string[];
-  /** Told the process as soon as it runs. */
+  /** Called with the process as soon as it runs. */
   readonly onSpawned?: (process: ChildProcess) => void;
 }
 
 export const adminToken = "bench-administrator";
 
-/** The server's own grace is ten seconds: what takes so long hangs. */
+/** The server's own grace period is ten seconds. A server that takes as long as this hangs. */
 const stoppingMilliseconds = 40_000;
 
 const root = join(import.meta.dirname, "../..");
@@ -70,7 +70,7 @@ export async function startServerProcess(
   const child = spawn(program, words, {
     stdio: ["ignore", "pipe", "inherit"],
     cwd: root,
-    // As bin/signet does, which this does without for the sake of the runtime's flags.
+    // As bin/signet does. This code does not use bin/signet, because it passes flags to the runtime.
     env: { MALLOC_TRIM_THRESHOLD_: "1048576", ...process.env },
   });
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { join } from "node:path";
 import { threadSeconds } from "./process-cpu.ts";
 
-/** The ceiling in a process of its own, see `bare-server.ts`. */
+/** The bare server in a separate process, see `bare-server.ts`. */
 export interface BareServer {
   readonly url: string;
   /** Seconds of processor time that it has used until now. */

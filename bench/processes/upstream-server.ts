@@ -16,7 +16,7 @@ import { adminToken, residentMebibytes } from "./server-process.ts";
 export interface UpstreamServer {
   readonly url: string;
   readonly caCertificates: Buffer;
-  /** From the start of etcd until /readyz says ok. */
+  /** The time from the start of etcd until /readyz is ok. */
   readonly readyMilliseconds: number;
   readonly apiServer: MeasuredProcess;
   readonly etcd: MeasuredProcess;

@@ -8,7 +8,7 @@ export interface CallFrame {
   readonly lineNumber: number;
 }
 
-/** What `Profiler.stop` of the inspector answers, as far as it is used. */
+/** The used part of the answer of the inspector's `Profiler.stop`. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
@@ -34,7 +34,7 @@ export interface Call {
 export function callTree({ nodes, samples, timeDeltas }: CpuProfile): Call {
   const microseconds = new Map<number, number>();
   for (const [index, id] of samples.entries()) {
-    // The time until the next sample belongs to this one.
+    // The time until the next sample belongs to this sample.
     microseconds.set(id, (microseconds.get(id) ?? 0) + (timeDeltas[index + 1] ?? 0));
   }
   const byId = new Map(nodes.map((node) => [node.id, node]));

@@ -10,15 +10,15 @@ import { adminToken, startServerProcess } from "../processes/server-process.ts";
 import { prepareWorkloads, sendRequests } from "../load/workloads.ts";
 
 export interface InspectedWorkloads {
-  /** Counted requests of each workload; as many again warm the server up before them. */
+  /** How many requests of each workload are counted. The same number warms the server up before them. */
   readonly requests: number;
-  /** Of `signet serve`. */
+  /** Flags of `signet serve`. */
   readonly flags?: readonly string[];
-  /** Of Node.js. */
+  /** Flags of Node.js. */
   readonly runtimeFlags?: readonly string[];
   /** The name of the one workload to measure. */
   readonly only?: string;
-  /** Told the server's process as soon as it runs. */
+  /** Called with the server's process as soon as it runs. */
   readonly onSpawned?: (process: ChildProcess) => void;
 }
 
@@ -29,14 +29,14 @@ export interface InspectedWorkload {
   readonly processId: number;
   /** Sends the requests. Rejects when one is not answered with 2xx. */
   readonly load: () => Promise<void>;
-  /** Sends one, and nothing else meanwhile. Rejects like `load`. */
+  /** Sends one request while no other is in flight. Rejects like `load`. */
   readonly sendOne: () => Promise<void>;
 }
 
-/** The way of a certificate: its request, its approval, its signature and its record. */
+/** All steps of a certificate: its request, its approval, its signature and its record. */
 const certificateWorkload = "certificate";
 
-/** Starts a server of its own process, warms it up with each workload, and calls `measure` before the counted requests. */
+/** Starts a server in a separate process, warms it up with each workload, and calls `measure` before the counted requests. */
 export async function inspectWorkloads(
   { requests, flags = [], runtimeFlags = [], only, onSpawned }: InspectedWorkloads,
   measure: (workload: InspectedWorkload) => Promise<void>,

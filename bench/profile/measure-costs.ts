@@ -9,11 +9,11 @@ export interface RequestCosts {
   readonly allocatedBytes: number;
   /** The function that allocates most comes first. */
   readonly allocatedByFunction: ReadonlyMap<string, number>;
-  /** Of a request while there is no other: how many share a system call depends on the machine. Undefined: this system does not count. */
+  /** Of a request while no other is in flight, because requests may share system calls. Undefined: this system does not count. */
   readonly io: ProcessIo | undefined;
 }
 
-/** A node of V8's sampling profile: what one function allocated, and what the functions that it called did. */
+/** A node of V8's sampling profile: what a function allocated, and what its callees allocated. */
 interface ProfileNode {
   readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   readonly selfSize: number;
@@ -21,13 +21,13 @@ interface ProfileNode {
 }
 
 interface MeasuredWorkloads extends InspectedWorkloads {
-  /** How often the requests of a workload are sent, of which the cheapest time counts. */
+  /** How often the requests of a workload are sent. The repetition with the lowest cost counts. */
   readonly loads?: number;
-  /** Bytes that a request of each workload may allocate, by name: what stays below is not sent again. */
+  /** Bytes that a request of each workload may allocate, by name. A workload below its limit is not sent again. */
   readonly allowedBytes?: ReadonlyMap<string, number>;
 }
 
-/** What requests of each workload cost a server of its own process, by name. Rejects when one is not answered with 2xx. */
+/** What requests of each workload cost a server in a separate process, by name. Rejects when a request is not answered with 2xx. */
 export async function measureCosts(options: MeasuredWorkloads): Promise<ReadonlyMap<string, RequestCosts>> {
   const { requests, loads = 3, allowedBytes } = options;
   const measured = new Map<string, RequestCosts>();
@@ -50,7 +50,7 @@ interface SampledLoads {
   readonly allowedBytes: number;
 }
 
-/** Of the load with the least: what the server does by itself meanwhile, more of it on a slow machine, only adds to it. */
+/** The lowest cost of all loads, because the server's own background work, which is more on a slow machine, only adds to the cost. */
 async function leastAllocated(
   inspector: Inspector,
   { load, loads, requests, allowedBytes }: SampledLoads,
@@ -68,7 +68,7 @@ async function leastAllocated(
 const countedBatches = 20;
 const requestsInBatch = 10;
 
-/** Of the batch with the least, as above. */
+/** The lowest cost of all batches, for the same reason. */
 async function countIo(processId: number, sendOne: () => Promise<void>): Promise<ProcessIo | undefined> {
   let least: ProcessIo | undefined;
   for (let batch = 0; batch < countedBatches; batch += 1) {

@@ -1,6 +1,6 @@
 import type { CallFrame } from "./call-tree.ts";
 
-/** The parts of a request's way, in its order, with the code that each consists of and its colour in pictures. */
+/** The parts of the request path, in order, each with its code and its colour in pictures. */
 export const requestLayers = {
   "Node.js: TLS, streams": {
     code: /^node:(internal\/)?(tls|_tls|net|stream|js_stream)/,
@@ -33,7 +33,7 @@ export type Layer = keyof typeof requestLayers;
 
 const layers = Object.entries(requestLayers) as [Layer, (typeof requestLayers)[Layer]][]; // the keys of a literal
 
-/** The layer of a function. One of the runtime, such as a signature or a copy, belongs to the code that called it. */
+/** The layer of a function. A function of the runtime, such as a signature or a copy, belongs to the layer of its caller. */
 export function layerOf({ url, functionName }: CallFrame, caller: Layer): Layer {
   const code = url === "" ? functionName : url;
   const found = layers.find(([, layer]) => layer.code.test(code));

@@ -5,9 +5,9 @@ import { signetVersionText } from "./signet-version-text.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The agent as one file, and what it must be handed on with. */
+/** The agent as one file, and the licences that must be distributed with it. */
 export interface AgentBundle {
-  /** CommonJS, for Node.js 20 and later: a single executable takes nothing else, and it needs less memory than modules. */
+  /** CommonJS for Node.js 20 and later, because a single executable takes nothing else, and it needs less memory than ES modules. */
   readonly program: string;
   /** The licence of each package in it. */
   readonly licences: string;
@@ -16,7 +16,7 @@ export interface AgentBundle {
 /** The oldest Node.js that runs the bundle. Debian 13 has it. */
 export const oldestNodeMajor = 20;
 
-/** Joins the agent and those packages that it reaches. The same sources make the same bytes. */
+/** Joins the agent and the packages that it imports. The same sources make the same bytes. */
 export async function bundleAgent(): Promise<AgentBundle> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
@@ -27,7 +27,7 @@ export async function bundleAgent(): Promise<AgentBundle> {
     platform: "node",
     format: "cjs",
     target: `node${oldestNodeMajor}`,
-    // Names stay, for stack traces; white space and comments are memory of every agent.
+    // Names stay, for stack traces. White space and comments go, because they would take memory in every agent.
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: "none", // the licences go beside it
@@ -40,7 +40,7 @@ export async function bundleAgent(): Promise<AgentBundle> {
   return { program: output.text, licences: licencesOf(Object.keys(metafile.inputs)) };
 }
 
-/** The names and licence texts of the packages that files are of. */
+/** The names and licence texts of the packages that contain these files. */
 function licencesOf(files: readonly string[]): string {
   const folders = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
   return [...folders]

@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, "../..");
 const output = resolve(process.argv[2] ?? ".");
 const licence = readFileSync(join(root, "LICENSE"), "utf8");
 
-/** The launcher of the Debian package gives the same to the machine's Node.js: see there. */
+/** The launcher of the Debian package passes the same flags to the machine's Node.js. It says why. */
 const runtimeFlags = ["--lite-mode", "--max-semi-space-size=1", "--disable-sigusr1"];
 
 mkdirSync(output, { recursive: true });
@@ -89,7 +89,7 @@ function executable(): string {
   }
 }
 
-/** That of Node.js and what it is made of, which npm installs beside it. */
+/** The licence of Node.js and of its parts, which npm installs beside it. */
 function runtimeLicence(): string {
   const file = join(process.execPath, "../../LICENSE");
   return `Node.js ${process.version}\n\n${readFileSync(file, "utf8")}`;

@@ -1,4 +1,4 @@
-/** Makes `dist`, what the package has in place of `src`; `npm pack` runs this by itself. */
+/** Makes `dist`, which the package contains instead of `src`. `npm pack` runs this program by itself. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeManPages } from "./man-pages.ts";
@@ -8,10 +8,10 @@ import { runProgram } from "./run-program.ts";
 const root = join(import.meta.dirname, "../..");
 const dist = join(root, "dist");
 
-// The file of a source that is gone must not be packed.
+// The output of a removed source file must not be packed.
 rmSync(dist, { recursive: true, force: true });
 await bundleProgram(dist);
 writeTypes(dist);
 writeManPages(join(dist, "man"));
-// npm packs modes as they are, and those of a checkout follow the umask of whoever made it.
+// npm packs modes as they are, and the modes of a checkout depend on the umask of its user.
 runProgram(["chmod", "-R", "u+rwX,go+rX,go-w", "bin", "dist", "package.json", "README.md", "LICENSE"]);

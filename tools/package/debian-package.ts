@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "../..");
 
 export interface DebianPackage {
   readonly name: string;
-  /** `all`, or that of this machine. */
+  /** `all`, or the architecture of this machine. */
   readonly architecture: string;
   readonly depends: string;
   readonly suggests?: string;
@@ -79,7 +79,7 @@ Description: ${description}
   }
 }
 
-/** That of this machine. */
+/** The architecture of this machine. */
 export const debianArchitecture = (): string => runProgram(["dpkg", "--print-architecture"]).trim();
 
 function treeIn(folder: string): DebianTree {

@@ -50,7 +50,7 @@ function addSystemFiles({ copy, write }: DebianTree): void {
 
 function addDocuments({ write }: DebianTree): void {
   for (const [page, text] of manPages(describedProgram())) {
-    // The package signet-agent has these, and a file can be in one package alone.
+    // The package signet-agent has these files, and a file can be in only one package.
     if (/^signet-agent[-.]/.test(page)) continue;
     write(`usr/share/man/man1/${page}.gz`, gzipSync(text, { level: 9 }));
   }

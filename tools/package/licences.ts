@@ -9,14 +9,14 @@ export interface Dependency {
   readonly licence: string;
 }
 
-/** npm's lock file, as far as it is read here. */
+/** The part of npm's lock file that this program reads. */
 interface LockFile {
   readonly packages: Readonly<Record<string, { version: string; license?: string; dev?: boolean; name?: string }>>;
 }
 
 const folderPrefix = "node_modules/";
 
-/** What `npm install --omit=dev` brings, on all platforms together, sorted by name. */
+/** The packages that `npm install --omit=dev` installs, on all platforms together, sorted by name. */
 export function dependencies(): Dependency[] {
   const text = readFileSync(join(import.meta.dirname, "../../package-lock.json"), "utf8");
   const { packages } = JSON.parse(text) as LockFile; // npm's own format

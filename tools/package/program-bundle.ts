@@ -6,7 +6,7 @@ import { signetVersionText } from "./signet-version-text.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The sources of what `signet/...` imports, as package.json exports them. */
+/** The source files behind the imports of `signet/...`, as package.json exports them. */
 function librarySources(): string[] {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     exports: Record<string, string | { "signet-source": string }>;
@@ -15,8 +15,8 @@ function librarySources(): string[] {
 }
 
 /**
- * Writes the program and what others import from it as JavaScript. What is loaded together is one file: a start that reads a few
- * files instead of hundreds takes less time and memory. Packages stay what they are, in node_modules. The same sources make
+ * Writes the program and its public modules as JavaScript. Modules that are loaded together are one file, because a start that
+ * reads a few files instead of hundreds takes less time and memory. Packages stay unbundled in node_modules. The same sources make
  * the same bytes.
  */
 export async function bundleProgram(folder: string): Promise<void> {
@@ -39,7 +39,7 @@ export async function bundleProgram(folder: string): Promise<void> {
   });
 }
 
-/** Writes the types of what others import. Throws an Error with the compiler's output. */
+/** Writes the types of the public modules. Throws an Error with the compiler's output. */
 export function writeTypes(folder: string): void {
   runProgram(["tsc", "--project", "tsconfig.package.json", "--outDir", folder]);
 }

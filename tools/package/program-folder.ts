@@ -27,7 +27,7 @@ export async function writeProgramFolder(folder: string): Promise<void> {
     rmSync(join(modules, path), { recursive: true });
   }
   rmSync(join(folder, "package-lock.json"));
-  // Modes of files do not depend on who builds: a server that is not root must be able to read them.
+  // Modes of files must not depend on the umask of the build, because a server that is not root must be able to read the files.
   runProgram(["chmod", "-R", "u+rwX,go+rX,go-w", "."], { folder });
 }
 

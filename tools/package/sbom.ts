@@ -8,7 +8,7 @@ import { runProgram } from "./run-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** npm's own format, as far as it is changed here. */
+/** The part of npm's output that this program changes. */
 interface BillOfMaterials {
   serialNumber: string;
   readonly metadata: { timestamp: string; readonly component: { name: string } };
@@ -24,7 +24,7 @@ bill.components = bill.components.filter((component) => shipped.has(component["b
 bill.dependencies = bill.dependencies
   .filter(({ ref }) => shipped.has(ref) || ref === `signet@${signetVersion}`)
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }));
-// npm takes the folder's name, the time and a random number.
+// By default, npm writes the folder's name, the time and a random number here.
 bill.metadata.component.name = "signet";
 bill.metadata.timestamp = new Date(Number(runProgram(["git", "log", "-1", "--format=%ct"])) * 1000).toISOString();
 const hash = createHash("sha256")

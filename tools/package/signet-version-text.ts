@@ -1,7 +1,7 @@
 import type { Plugin } from "esbuild";
 import { signetVersion } from "../../src/server/signet-version.ts";
 
-/** The version as a text: the module itself reads package.json, and where that is depends on the folder of the bundle. */
+/** The version as a text. The module cannot read package.json in a bundle, because the path to it depends on the bundle's folder. */
 export const signetVersionText: Plugin = {
   name: "version",
   setup: (build) =>

@@ -25,7 +25,7 @@ interface DocumentedKind extends GroupVersionKind {
   readonly path: string;
   readonly verbs: readonly string[];
   readonly schema: ObjectSchema;
-  /** Of stored kinds alone. */
+  /** Only for stored kinds. */
   readonly resource?: Extract<Definition, { readonly columns: unknown }>;
 }
 

@@ -44,7 +44,7 @@ export function commandsPage(): string {
 }
 
 const connectionOptions = withConnectionFlags(new Command()).options;
-/** `signet agent` has a flag of its own with the name of one of these. */
+/** `signet agent` has a flag of its own with the same name as one of these flags. */
 const isOfConnection = ({ flags, description }: Option): boolean =>
   connectionOptions.some((option) => option.flags === flags && option.description === description);
 const [outputOption] = withOutputFlag(new Command()).options;
@@ -99,7 +99,7 @@ const optionTable = (options: readonly Option[]): string =>
     options.map((option) => [code(option.flags), optionDefault(option), cell(optionHelp(option))]),
   );
 
-/** Flags whose default the parser does not set tell it in their text. */
+/** Flags whose default the parser does not set state it in their description. */
 const toldDefault = / \(default: (.*)\)$/s;
 
 const optionHelp = ({ description, argChoices = [], mandatory }: Option): string =>

@@ -9,7 +9,7 @@ const unused = (): never => {
   throw new Error("these reviews only describe their schemas");
 };
 
-/** The reviews without what answers them, for the reference pages and for tests that read their schemas. */
+/** The reviews without the functions that answer them, for the reference pages and for tests that read their schemas. */
 export const describedReviews = (names: Names): ReviewDefinition[] =>
   reviewDefinitions(accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }), {
     tokenReviews: tokenReviews(names, { reviewToken: unused }),

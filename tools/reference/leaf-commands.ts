@@ -7,7 +7,7 @@ export interface LeafCommand {
   readonly words: string;
 }
 
-/** `signet` itself, of which no command runs. */
+/** `signet` itself, whose commands are only described and never run. */
 export function describedProgram(): Command {
   const runsNothing = async (): Promise<void> => {};
   return signetCommand({
@@ -32,7 +32,7 @@ export function describedProgram(): Command {
   });
 }
 
-/** The commands that do something, of `signet` or another program. Those that help does not show are left out. */
+/** The commands that do something, of `signet` or another program, without commands that help does not show. */
 export function leafCommands(command: Command = describedProgram(), parents = ""): LeafCommand[] {
   const words = `${parents} ${command.name()}`.trim();
   const children = command.commands.length === 0 ? [] : command.createHelp().visibleCommands(command);
@@ -46,7 +46,7 @@ export function leafCommands(command: Command = describedProgram(), parents = ""
 const doesSomething = ({ commands, options }: Command): boolean =>
   commands.length === 0 || options.some(({ long }) => long !== "--version");
 
-/** `<name>`, or `[name...]` for one that may be left out and repeated. */
+/** `<name>`, or `[name...]` for an argument that may be left out and repeated. */
 export function argumentText(argument: Command["registeredArguments"][number]): string {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
   return argument.required ? `<${name}>` : `[${name}]`;

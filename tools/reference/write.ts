@@ -14,7 +14,7 @@ const folder = join(import.meta.dirname, "../../docs/reference");
 const [what] = process.argv.slice(2);
 
 if (what === "api") {
-  // Pages of kinds that are no longer served go.
+  // Removes pages of kinds that are no longer served.
   rmSync(join(folder, "api"), { recursive: true, force: true });
   writePages(apiPages());
 } else if (what === "settings") {

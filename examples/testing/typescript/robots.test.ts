@@ -32,7 +32,7 @@ test("a namespace that asks for a robot gets one", async () => {
   const namespaces = server.client.resource(namespaceResource(platformNames));
   await namespaces.create({ metadata: { name: "factory", labels: { robot: "welder" } }, spec: {} });
 
-  // A watch from the beginning: it does not matter who is faster.
+  // The watch starts from the beginning, so it delivers the account even if the controller was faster.
   const accounts = server.client.resource(serviceAccountResource(platformNames), "factory");
   for await (const { type, object } of accounts.watch({ resourceVersion: "0" }, stop.signal)) {
     if (type === "ADDED" && object.metadata.name === "welder") break;

@@ -1,6 +1,6 @@
 import { after, getTestContext } from "node:test";
 
-/** Does something at the end of the test or suite that runs now (also in its hooks), or of the file: also after a failure. */
+/** Does something at the end of the current test or suite (also from its hooks), or of the file. Does it also after a failure. */
 export function afterWhatRuns(work: () => Promise<void>): void {
   const context = getTestContext();
   // In a hook, the function `after` would add to the hook itself.

@@ -1,4 +1,4 @@
-/** The processor time that work takes: unlike the time on a clock, it does not grow with what else the machine does. */
+/** The processor time of some work. Unlike wall-clock time, it does not grow with the load of the machine. */
 export async function cpuSecondsOf(work: () => unknown): Promise<number> {
   const start = process.cpuUsage();
   await work();

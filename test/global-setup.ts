@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { bundleProgram } from "../tools/package/program-bundle.ts";
 
-/** In node_modules, since the bundle imports packages. Each run of the tests has its own: a bundle that is replaced breaks starts. */
+/** In node_modules, since the bundle imports packages. Each run of the tests has its own, because replacing a bundle breaks starts. */
 const folder = join(import.meta.dirname, `../node_modules/.cache/program-${process.pid}`);
 
 /**

@@ -5,7 +5,7 @@ import type { sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 /** Answers a call. Throws a PluginFailure, or any Error for bytes that it cannot use. Undefined: it never answers. */
 export type AnswerCall = (request: Buffer) => Buffer | undefined;
 
-/** What a plugin tells gRPC when it does not answer with a message. */
+/** The gRPC status that a plugin returns when it does not answer with a message. */
 export class PluginFailure extends Error {
   readonly code: status;
 
@@ -15,7 +15,7 @@ export class PluginFailure extends Error {
   }
 }
 
-/** As a plugin fails whose own device does not work. */
+/** The failure of a plugin whose own device does not work. */
 export const internalFailure = (): PluginFailure => new PluginFailure(status.INTERNAL, "the HSM is on fire");
 
 /** A plugin on gRPC's own library, which listens on a Unix socket. */

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 
-/** Counts how often others have their turn on the event loop, until `stop`. */
+/** Counts how often other code runs on the event loop, until `stop`. */
 export function countTurns(): { readonly turns: () => number; readonly stop: () => void } {
   let turns = 0;
   const count = (): void => {
@@ -18,7 +18,7 @@ export function turnsOfTest(context: TestContext): () => number {
   return turns;
 }
 
-/** How often others had their turn on the event loop while work went on. */
+/** How often other code ran on the event loop during some work. */
 export async function turnsDuring(work: () => unknown): Promise<number> {
   const { turns, stop } = countTurns();
   try {

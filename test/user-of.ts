@@ -5,7 +5,7 @@ interface SeenUser {
   readonly groups: readonly string[];
 }
 
-/** Whom a server takes a client for. Rejects as the client does. */
+/** The user whom a server authenticates a client as. Rejects as the client does. */
 export async function userOf(client: ApiClient): Promise<SeenUser> {
   const { status } = await client.request<{ readonly status: { readonly userInfo: SeenUser } }>(
     "/apis/authentication.platform.io/v1/selfsubjectreviews",

@@ -18,7 +18,7 @@ const authority = createCertificateAuthority({
   notAfter: Date.UTC(2040, 0),
 });
 
-/** What an obliging signer gives to what is wanted. */
+/** The certificate of a signer that grants everything that is wanted. */
 export const certificateFor = (
   { commonName, organizations, subjectAltNames, usages }: WantedCertificate,
   {

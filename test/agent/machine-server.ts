@@ -45,12 +45,12 @@ export interface MachineServer {
   readonly admin: ApiClient;
   readonly caFile: string;
   readonly bootstrapToken: string;
-  /** Starts another server on the same data. It has another port. */
+  /** Starts a new server on the same data, on a new port. */
   restart(settings: Settings): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A server in this process that approves what machines ask for. Only one with "lmdb" can restart. */
+/** A server in this process that approves the requests of machines. Only a server with "lmdb" can restart. */
 export async function startMachineServer({
   settings = {},
   storage = "memory",

@@ -7,7 +7,7 @@ import { encodePem } from "../../src/pki/pem.ts";
 import { certificateFor } from "./issued-certificate.ts";
 import type { Validity } from "./issued-certificate.ts";
 
-/** A node's client certificate with its key, of a signer that no server knows. */
+/** A node's client certificate with its key, from a signer that no server knows. */
 export function newPair(validity: Validity = { notBefore: 0, notAfter: Date.UTC(2039, 0) }, nodeName = "n1"): KeyPair {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const wanted = wantedClientCertificate(platformNames, nodeName);

@@ -3,7 +3,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 
 /**
- * An address of the server that can be there, away, or silent. Bytes go through as they are: TLS is with the server itself.
+ * A front address of the server that can be reachable, unreachable, or silent. Passes bytes unchanged, so TLS is with the server itself.
  */
 export class ServerFront {
   /** The server's URL now. */
@@ -39,13 +39,13 @@ export class ServerFront {
     this.port = (this.#server.address() as AddressInfo).port; // listens on a port
   }
 
-  /** Connections stay open and new ones are accepted, but no byte comes through any more. */
+  /** Connections stay open and new ones are accepted, but no byte is passed on any more. */
   fallSilent(): void {
     this.#isSilent = true;
     for (const socket of this.#sockets) socket.unpipe().resume();
   }
 
-  /** New connections reach the server again. The silent ones stay silent. */
+  /** New connections reach the server again. Silent connections stay silent. */
   speak(): void {
     this.#isSilent = false;
   }

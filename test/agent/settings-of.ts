@@ -1,6 +1,6 @@
 import type { AgentSettings, ServerAccess } from "../../src/agent/agent-settings.ts";
 
-/** Settings of a node n1 that only says what a test is about. */
+/** Settings of a node n1. A test gives only the settings that it is about. */
 export const settingsOf = (
   settings: Partial<AgentSettings> &
     Omit<ServerAccess, "serverName" | "followedFiles"> & { readonly dataDirectory: string },

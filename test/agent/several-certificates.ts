@@ -10,7 +10,7 @@ import { encodePkcs12 } from "../../src/pki/key-stores/pkcs12.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";
 import { servicesSigner } from "./machine-server.ts";
 
-/** Four services of one machine, each with another form of files: a PEM, a folder, PKCS #12 and JKS. */
+/** Four services of one machine, each with a different form of files: a PEM, a folder, PKCS #12 and JKS. */
 export const serviceNames = ["web", "db", "api", "legacy"] as const;
 export type ServiceName = (typeof serviceNames)[number];
 
@@ -18,11 +18,11 @@ const password = "a password of this test";
 
 export interface SeveralCertificates {
   readonly configuration: string;
-  /** Where what the hooks reload is written down. */
+  /** The file in which the hooks record what they reload. */
   readonly hookLog: string;
   /** Where a service's file or folder is. */
   file(name: ServiceName): string;
-  /** The key and certificate in a service's files. Throws when they do not belong together, or are of no certificate. */
+  /** The key and certificate in a service's files. Throws when they do not belong together, or are not those of an issued certificate. */
   pair(name: ServiceName): KeyPair;
   /** The digest of the files, as the hook sees them. */
   digest(name: ServiceName): string;
@@ -80,7 +80,7 @@ export function severalCertificates(
       certificates,
     }),
   );
-  /** A store has the same bytes for the same pair: so it is that of the pair in use, or of the one before. */
+  /** A store has the same bytes for the same pair. So it is the store of the pair in use, or of the previous pair. */
   const pairOfStore = (name: "api" | "legacy"): KeyPair => {
     const bytes = readFileSync(file(name));
     const pairs = keptPairs(join(folder, "data/pki"), name);
@@ -105,7 +105,7 @@ export function severalCertificates(
     pair(name) {
       if (name === "web") return parseKeyPair(readFileSync(file(name), "utf8"));
       if (name !== "db") return pairOfStore(name);
-      // As a reader that opens both through the same version.
+      // Like a reader that opens both files through the same version of the folder.
       const version = realpathSync(join(file(name), "..data"));
       const text = (part: string): string => readFileSync(join(version, part), "utf8");
       return keyPair({ keyPem: text("server.key"), certificatePem: text("server.crt") });
@@ -123,7 +123,7 @@ export function severalCertificates(
   };
 }
 
-/** The pairs that the agent keeps: the one in use and the one before it. */
+/** The pairs that the agent keeps: the pair in use and the previous pair. */
 function keptPairs(folder: string, name: string): KeyPair[] {
   return readdirSync(folder)
     .filter((one) => one.startsWith(`${name}-2`) && one.endsWith(".pem"))

@@ -6,7 +6,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** A clock that stands still, and sleepers that wake when a test moves it on. */
+/** A clock that stands still, and sleepers that wake when a test advances the clock. */
 export class VirtualTime {
   #now: number;
   readonly #sleepers = new Set<Sleeper>();
@@ -34,7 +34,7 @@ export class VirtualTime {
       signal.addEventListener("abort", sleeper.wake);
     });
 
-  /** Moves on, waking each sleeper at its time. */
+  /** Advances the clock, and wakes each sleeper at its time. */
   async advance(milliseconds: number): Promise<void> {
     const target = this.#now + milliseconds;
     await settle();
@@ -54,7 +54,7 @@ export class VirtualTime {
   }
 }
 
-/** Lets everything happen that waits for no time. */
+/** Runs everything that does not wait for time to pass. */
 export async function settle(): Promise<void> {
   for (let turns = 0; turns < 10; turns++) await turn();
 }

@@ -20,7 +20,7 @@ export interface HostedOutcome {
   readonly stderr: string;
 }
 
-/** What a stream does with text that a full disk does not take. */
+/** What a stream does when a full disk does not take its text. */
 function failToWrite(): boolean {
   process.nextTick(() => {
     process.stdout.emit(
@@ -51,7 +51,7 @@ async function run({ words, environment, isOutputFull }: HostedCommand): Promise
   return outcome;
 }
 
-// Programs listen for the end of their process, and this one goes on.
+// Commands add listeners for the end of their process, but this process continues.
 process.setMaxListeners(0);
 process.on("message", (command: HostedCommand) => {
   void run(command).then((outcome) => process.send?.(outcome));

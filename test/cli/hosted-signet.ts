@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { HostedCommand, HostedOutcome } from "./command-host.ts";
 
-/** Runs command lines in one process of their own, without a terminal and one at a time. */
+/** Runs command lines in one separate process, without a terminal and one at a time. */
 export class HostedSignet {
   readonly #host: ChildProcess = fork(join(import.meta.dirname, "command-host.ts"), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -27,7 +27,7 @@ export class HostedSignet {
     return outcome;
   }
 
-  /** What a command prints that must succeed. */
+  /** The output of a command that must succeed. */
   async succeed(words: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(words);
     assert.equal(code, 0, `signet ${words.join(" ")}: ${stderr}`);

@@ -15,7 +15,7 @@ type Answer = (request: http.IncomingMessage, response: http.ServerResponse) => 
 
 const year = 365 * 24 * 3_600_000;
 
-/** Servers that do what a server should not, each at a port of its own. Their CA is the test server's, unless it is said. */
+/** Servers that misbehave, each on a port of its own. Their CA is the test server's, unless a member says otherwise. */
 export class UnhelpfulServers {
   readonly #servers: net.Server[] = [];
   readonly #sockets = new Set<net.Socket>();
@@ -54,7 +54,7 @@ export class UnhelpfulServers {
   /** Speaks HTTP without TLS. */
   readonly plain = (): Promise<string> => this.#listen(http.createServer((_, response) => response.end("{}")));
 
-  /** A server whose certificate was made at another time, for a year; with the PEM of its CA. */
+  /** A server whose certificate was made at a given time, for a year; with the PEM of its CA. */
   async atTime(milliseconds: number): Promise<{ url: string; ca: string }> {
     const authority = newAuthority("past-or-future");
     const { certificate, key } = issueOwnCertificate(

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 
 const here = import.meta.dirname;
 const root = join(here, "../..");
-/** Where `npm run clients:install` puts what it brings. */
+/** The folder into which `npm run clients:install` installs. */
 const installed = join(root, ".clients");
 const certificateRequest = join(root, "test/conformance/fixtures/cert-csr-p384.pem");
 
@@ -15,15 +15,15 @@ export interface ClientProgram {
   readonly name: string;
   /** Undefined when it is not on this machine. */
   version(): string | undefined;
-  /** What brings the client. */
+  /** The command that installs the client. */
   readonly howToInstall: string;
-  /** What this client can do beyond the rest. Absent: a test suite with servers of its own does that. */
+  /** What only this client can do. Absent: a test suite with servers of its own covers this. */
   readonly suite?: Command;
   /** Writes in one spelling of the groups and reads in the other, all four ways. */
   readonly bothNames?: Command;
 }
 
-/** The words of a command, which `KUBECONFIG CERTIFICATE_REQUEST.pem` follow. */
+/** The words of a command, before the arguments `KUBECONFIG CERTIFICATE_REQUEST.pem`. */
 export type Command = () => readonly [program: string, ...args: string[]];
 
 const ofPython = join(installed, "python/bin/python3");
@@ -106,7 +106,7 @@ const versionIn = (file: string, pattern: RegExp): string | undefined =>
   pattern.exec(readFileSync(join(root, file), "utf8"))?.[1];
 
 /**
- * Go's programs are run when they are compiled, or at once can be from Go's caches, without the network: compiling all of
+ * Go's programs are run if they are compiled, or can be compiled at once from Go's caches, without the network. Compiling all of
  * client-go takes minutes.
  */
 function areGoProgramsThere(): boolean {

@@ -46,7 +46,7 @@ console.log(textTable(rows, { header: columns }));
 for (const line of [...missing, ...failures]) console.log(line);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** What worked until the first failure, which is kept for the end. */
+/** What worked before the first failure. The failure is reported at the end. */
 async function tried(name: string, command: Command): Promise<string[]> {
   try {
     return await runProgram(command, server.kubeconfigFile);

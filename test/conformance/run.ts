@@ -106,7 +106,7 @@ function line(name: string, tally: Tally): string {
   return `${name}: ${tally.steps} answers · ${levels.map((one) => `${one} ${percent(tally[one])}`).join(" · ")}`;
 }
 
-/** The floors protect the reached scores: a change that loses answers fails. */
+/** The floors are the scores that were reached: a change that lowers one fails. */
 function areFloorsHeld(): boolean {
   if (only !== "") return true;
   let areHeld = true;

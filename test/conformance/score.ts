@@ -9,7 +9,7 @@ export const levels = ["status", "body", "exact"] as const;
 export type Level = (typeof levels)[number];
 export type Score = Readonly<Record<Level, boolean>>;
 
-/** Fields whose text is for humans: it must be there, and may be worded otherwise. */
+/** Fields whose text is for humans. The text must exist, and may be worded differently. */
 const worded = new Set(["message", "error", "evaluationError"]);
 
 function lenient(value: unknown): unknown {
@@ -25,7 +25,7 @@ function lenient(value: unknown): unknown {
   );
 }
 
-/** What a level looks at. */
+/** The parts of an answer that a level compares. */
 export function view(summary: Summary, level: Level): unknown {
   if (level === "exact") return summary;
   if (level === "body") {

@@ -2,7 +2,7 @@ import { cpSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../../tools/package/run-program.ts";
 
-/** Clones a repository, and makes the clone's files those of the working tree, staged or not. Ignored files stay behind. */
+/** Clones a repository, and copies the changes of the working tree into the clone, staged or not, without ignored files. */
 export function cloneWithChanges(repository: string, clone: string): void {
   runProgram(["git", "clone", "--quiet", repository, clone]);
   const inTree = { folder: repository };

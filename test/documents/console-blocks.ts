@@ -22,7 +22,7 @@ export function consoleCommands(markdown: string): ConsoleCommand[] {
   return commands;
 }
 
-/** The fenced blocks that begin with a comment that names their file, as `# policy.yaml` or `// verify.mjs`. */
+/** The fenced blocks that begin with a comment that names their file, such as `# policy.yaml` or `// verify.mjs`. */
 export const blocksNamed = (markdown: string): { name: string; text: string }[] =>
   [...markdown.matchAll(/```[a-z]+\n((?:#|\/\/) ([\w-]+\.[a-z]+)\n[\s\S]*?)```/g)].map(([, text = "", name = ""]) => ({
     name,
@@ -47,7 +47,7 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
 }
 
 /**
- * Puts the second word of each pair in place of the first, all in one pass: what was put in is not replaced again. Words inside
+ * Replaces the first word of each pair by the second, all in one pass: a replacement is not replaced again. Words inside
  * longer numbers or names stay: a port of five digits may be part of a time or a hash.
  */
 export function wordReplacer(pairs: readonly (readonly [string, string])[]): (text: string) => string {
@@ -62,7 +62,7 @@ const outputLines = (output: string): string[] => (output === "" ? [] : output.r
 
 /**
  * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes, ids of keys,
- * counts of objects, sizes, milliseconds. The step of a request that is not always there is left out. Lines of a log are sorted: a program that does several things at once tells them in any
+ * counts of objects, sizes, milliseconds. The step of a request that is not always there is left out. Lines of a log are sorted: a program that does several things at once logs them in any
  * order.
  */
 export function comparable(output: string): string {
@@ -73,7 +73,7 @@ export function comparable(output: string): string {
 
 const isOfLog = (line: string): boolean => line.startsWith('{"level":');
 
-/** Whether a request has this step depends on what the controllers write meanwhile. */
+/** Whether a request has this step depends on what the controllers write at the same time. */
 const waitForFreshCache = /^ *wait for fresh cache \d+ µs *\n|"wait for fresh cache \d+ µs",/gm;
 
 function withoutValues(output: string): string {

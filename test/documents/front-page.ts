@@ -7,7 +7,7 @@ import { cloneWithChanges } from "./clone-with-changes.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The block that the README asks to paste, and what it says is printed after npm's own lines. */
+/** The block that the README asks to paste, and the output that it promises after npm's own lines. */
 export function frontPage(): { readonly block: string; readonly output: string } {
   const [, block = "", output = ""] =
     /```sh\n([\s\S]*?)```[\s\S]*?```text\n([\s\S]*?)```/.exec(readFileSync(join(root, "README.md"), "utf8")) ?? [];
@@ -25,11 +25,11 @@ export const ownPath = (process.env["PATH"] ?? "")
 export interface Pasted {
   /** What was printed after npm's own lines. */
   readonly output: string;
-  /** Everything, for a message. */
+  /** The whole output, for an error message. */
   readonly transcript: string;
   /** What `npm pack` made. */
   readonly tarball: string;
-  /** The folder with `node_modules` and what the block wrote. Undefined: it did not come as far as to install. */
+  /** The folder with `node_modules` and the files that the block wrote. Undefined: the block failed before the install. */
   readonly folder: string | undefined;
   remove(): void;
 }

@@ -5,14 +5,14 @@ import { skipsEtcd } from "../machinery/storage/etcd/etcd-process.ts";
 /** The Python that `npm run clients:install -- python` makes, with the packages of its requirements. */
 export const pythonPrograms = join(import.meta.dirname, "../../.clients/python/bin");
 
-/** A page whose commands and outputs a test holds. */
+/** A page whose commands and outputs a test checks. */
 export interface Page {
   readonly file: string;
   /** The server that the commands talk to: the test's own, or one that the page's commands start. */
   readonly server: "in memory" | "started by the page";
-  /** What the page's commands start listens on these ports. The test takes free ones in their place. */
+  /** The ports of the servers that the page's commands start. The test replaces them by free ports. */
   readonly ports?: readonly string[];
-  /** The folder in which the page says that it is. The test's folder takes its place. */
+  /** The folder in which the page's commands run. The test replaces it by its own folder. */
   readonly folder?: string;
   /** Files of the repository that the page's commands read. */
   readonly copies?: readonly string[];
@@ -70,19 +70,19 @@ export const pages: readonly Page[] = [
   },
 ];
 
-/** What `docs/federation.md` needs and is not on this machine. */
+/** What `docs/federation.md` needs and this machine lacks. */
 function missingForFederation(): string | undefined {
   const { status } = spawnSync(join(pythonPrograms, "python3"), ["-c", "import cryptography, jwt"]);
   return status === 0 ? undefined : "PyJWT is not installed (npm run clients:install -- python)";
 }
 
-/** What `docs/external-keys.md` needs and is not on this machine. */
+/** What `docs/external-keys.md` needs and this machine lacks. */
 function missingForExternalKeys(): string | undefined {
   const missing = missingProgram(["softhsm2-util", "p11-kit", "pkcs11-tool"]);
   return missing && `${missing} is not installed (npm run clients:install -- tokens)`;
 }
 
-/** What `docs/services.md` needs and is not on this machine. */
+/** What `docs/services.md` needs and this machine lacks. */
 function missingForServices(): string | undefined {
   if (process.getuid?.() !== 0) return "it gives files to PostgreSQL's user, and you are not root";
   const missing = missingProgram(["nginx", "psql", "java"]);

@@ -20,7 +20,7 @@ export interface AgentPlace {
   readonly tokenFile: string;
 }
 
-/** An agent in a separate process, and everything of it that others can see. */
+/** An agent in a separate process, and everything that other programs can see of it. */
 export class AgentUnderTest {
   readonly nodeName: string;
   readonly bundleFile: string;
@@ -88,7 +88,7 @@ export class AgentUnderTest {
     );
   }
 
-  /** The serial number of the certificate that a new connection gets. Only `anchors` are trusted to verify it. */
+  /** The serial number of the certificate that a new connection gets. The connection trusts only `anchors`. */
   async servedSerial(anchors: string): Promise<string> {
     const socket = connect({ host: "127.0.0.1", port: this.#port, ca: anchors, servername: this.nodeName });
     try {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Looks again and again until there is an answer other than undefined, false or an error, and returns it. Throws the last
- * error, or one that names what was waited for, after 200 s.
+ * Calls a function again and again until it returns something other than undefined or false, and returns that. Throws after 200 s: an
+ * error that names what was waited for, with the function's last error as its cause.
  */
 export async function eventually<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, undefined | false>> {
   const deadline = performance.now() + 200_000;

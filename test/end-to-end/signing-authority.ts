@@ -5,7 +5,7 @@ import type { CertificateAuthority } from "../../src/pki/certificates/certificat
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 
-/** A root that has begun and lasts a day. */
+/** A root that is already valid, for a day. */
 export const newAuthority = (commonName: string): CertificateAuthority =>
   createCertificateAuthority({
     subject: { commonName },
@@ -22,7 +22,7 @@ export interface AuthorityFiles {
   readonly keyFile: string;
 }
 
-/** Makes a CA the signer. The other CAs are published in the same bundle. */
+/** Lets a CA sign. The other CAs are published in the same bundle. */
 export function useAuthority(
   { certificateFile, keyFile }: AuthorityFiles,
   signer: CertificateAuthority,

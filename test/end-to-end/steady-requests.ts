@@ -1,4 +1,4 @@
-/** Requests that never stop: what they meet is counted, and no failure is forgotten. */
+/** Sends requests all the time, counts their results, and records every failure. */
 export class SteadyRequests {
   readonly failures: unknown[] = [];
   readonly #loops: Promise<void>[];

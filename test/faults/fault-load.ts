@@ -20,7 +20,7 @@ interface Follower {
   readonly follower: WatchFollower;
 }
 
-/** Clients that write through all replicas and watch on each, whatever happens, and keep books. */
+/** Clients that write through all replicas and watch on each, whatever happens, and record the results. */
 export class FaultLoad {
   readonly losses: string[] = [];
   readonly violations: string[] = [];
@@ -57,7 +57,7 @@ export class FaultLoad {
     return this.#writers.reduce((sum, { acknowledgedCount }) => sum + acknowledgedCount, 0);
   }
 
-  /** Writes without an answer, or with one of 5xx: each may have happened or not. */
+  /** Writes without an answer, or with a 5xx answer: each may have happened or not. */
   get unknown(): number {
     return this.#writers.reduce((sum, { unansweredCount, refusedCount }) => sum + unansweredCount + refusedCount, 0);
   }
@@ -107,7 +107,7 @@ export class FaultLoad {
     );
   }
 
-  /** Stops writing, and holds every replica to what was acknowledged and every watch to what happened. */
+  /** Stops writing. Checks that every replica has the acknowledged writes, and that every watch has seen what happened. */
   async stopAndExamine(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -136,7 +136,7 @@ export class FaultLoad {
     }
   }
 
-  /** By resource: what each watch has seen that never received a 410. */
+  /** By resource: what each watch without a 410 has seen. */
   async #examineWatches(): Promise<Map<string, Set<string>[]>> {
     const following = new AbortController();
     const seenOf = new Map<string, Set<string>[]>();
@@ -182,7 +182,7 @@ export class FaultLoad {
     }
   }
 
-  /** On its own replica; while that is down, on another one, from where it was. */
+  /** Watches on its own replica. While that is down, continues on another replica from the same revision. */
   async #follow(follower: WatchFollower, index: number): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {

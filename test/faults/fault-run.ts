@@ -22,7 +22,7 @@ export interface FaultRunOptions {
 
 export interface FaultReport {
   readonly acknowledged: number;
-  /** Writes without an answer or with one of 5xx. */
+  /** Writes without an answer or with a 5xx answer. */
   readonly unknown: number;
   readonly events: number;
   /** Watches that received a 410 and had to start again. */
@@ -34,7 +34,7 @@ export interface FaultReport {
   readonly violations: readonly string[];
 }
 
-/** Until an outage must show in `/readyz`, and until its end must. */
+/** The time until an outage must show in `/readyz`, and the time until its end must show. */
 const noticedWithinMilliseconds = 5_500;
 const recoveredWithinMilliseconds = 60_000;
 

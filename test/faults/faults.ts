@@ -11,7 +11,7 @@ export interface FaultScene {
   readonly etcd: EtcdCluster;
   readonly replicas: readonly [Replica, Replica, ...Replica[]];
   readonly load: FaultLoad;
-  /** How long faults that last do. */
+  /** How long a lasting fault lasts. */
   readonly outageMilliseconds: number;
 }
 
@@ -19,7 +19,7 @@ export interface FaultScene {
 export interface FaultOutcome {
   /** The start of the recovery time: the fault itself, or its end when nothing can be served during it. */
   readonly recoveryFrom: "the fault" | "its end";
-  /** Until a write through each replica that was up was acknowledged. */
+  /** The time until a write through each running replica was acknowledged. */
   readonly recoveryMilliseconds: readonly number[];
   /** When a replica could not serve. */
   readonly outages: readonly { readonly replica: Replica; readonly from: number; readonly to: number }[];
@@ -27,7 +27,7 @@ export interface FaultOutcome {
 
 export interface Fault {
   readonly name: string;
-  /** Makes it, and what it broke whole again. */
+  /** Causes the fault, and then repairs what it broke. */
   run(scene: FaultScene): Promise<FaultOutcome>;
 }
 
@@ -122,7 +122,7 @@ async function killMember(
   return { recoveryFrom: "the fault", recoveryMilliseconds, outages: [] };
 }
 
-/** Which member leads now, and one that does not. */
+/** The member that leads now, and a member that does not. */
 export async function roles({ members, tls }: EtcdCluster): Promise<{ leader: EtcdMember; follower: EtcdMember }> {
   const statuses = await Promise.all(members.map(async (member) => ({ member, ...(await statusOf(member, tls)) })));
   const leader = statuses.find(({ id, leaderId }) => id === leaderId)?.member;

@@ -25,7 +25,7 @@ export interface ReplicaOptions {
   readonly name: string;
   readonly folder: string;
   readonly etcd: EtcdCluster;
-  /** Whose CA and keys it is given. */
+  /** The replica whose CA and keys it gets. */
   readonly sharesWith?: Replica;
 }
 
@@ -69,7 +69,7 @@ export class Replica {
     return this.#server !== undefined;
   }
 
-  /** Where it is served, also after a restart. */
+  /** Its URL, also after a restart. */
   get address(): Pick<ServerProcess, "url" | "caCertificates"> {
     return {
       url: `https://127.0.0.1:${this.#port}`,
@@ -117,7 +117,7 @@ export class Replica {
     for (const [index, proxy] of this.#proxies.entries()) proxy.target(this.#etcdPorts[index] ?? 0);
   }
 
-  /** What `/readyz` says now; false when it says nothing within 3 s. */
+  /** What `/readyz` says now; false when it does not answer within 3 s. */
   isReady(): Promise<boolean> {
     const server = this.#server;
     if (server === undefined) return Promise.resolve(false);

@@ -9,7 +9,7 @@ export const certificates = names.group("certificates");
 export const alice: UserInfo = { username: "alice", groups: ["system:authenticated"], extra: {} };
 export const node: UserInfo = { username: "system:node:n1", groups: ["system:nodes"], extra: {} };
 
-/** Allows what is listed as `verb resource[/subresource] name`. */
+/** Allows only the requests that are listed as `verb resource[/subresource] name`. */
 export const allowing =
   (...grants: readonly string[]): Authorize =>
   (attributes) => {

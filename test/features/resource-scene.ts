@@ -35,7 +35,7 @@ export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>,
 export const faultsOfNew = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): string[] =>
   messages(definition.validate?.(prepared(definition, object), context));
 
-/** The same of a definition whose validation waits for the thread pool, or takes turns. */
+/** The same for a definition whose validation waits for the thread pool, or takes turns. */
 export async function startedFaultsOfNew<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   object: T,
@@ -53,7 +53,7 @@ export const faultsOfChange = <T extends ApiObject>(
   return messages(definition.validateUpdate?.(definition.prepareForUpdate?.(next, update) ?? next, update));
 };
 
-/** The same of a definition whose validation takes turns. */
+/** The same for a definition whose validation takes turns. */
 export async function startedFaultsOfChange<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   next: T,

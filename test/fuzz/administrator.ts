@@ -1,7 +1,7 @@
 import type { FuzzAnswer } from "./fuzz-request.ts";
 import type { FuzzTarget } from "./targets/fuzz-target.ts";
 
-/** Sends good requests to the server that the inputs are tried on, to set the scene, look after it and tidy up. */
+/** Sends valid requests to the server under test, to prepare, check and remove its objects. */
 export class Administrator {
   readonly #target: FuzzTarget;
 

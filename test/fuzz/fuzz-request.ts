@@ -2,7 +2,7 @@ import type { X509Certificate } from "node:crypto";
 
 export type Header = readonly [name: string, value: string];
 
-/** How an HTTP/1.1 body says its length: in the way that clients do it, or in one that a server has to refuse or survive. */
+/** How an HTTP/1.1 body states its length: as clients do, or in a way that a server has to refuse or survive. */
 export type Framing = "length" | "chunked" | "broken-chunks" | "two-lengths" | "length-and-chunked" | "cut-short";
 
 /** One input of the fuzzer: everything that is sent, as it is sent. */
@@ -14,7 +14,7 @@ export interface FuzzRequest {
   readonly headers: readonly Header[];
   readonly body: Buffer;
   readonly framing: Framing;
-  /** Presented by the connection; only in process, where no handshake is needed. */
+  /** The client certificate of the connection. Only in process, where no handshake is needed. */
   readonly peerCertificate?: X509Certificate;
 }
 
@@ -22,7 +22,7 @@ export interface FuzzAnswer {
   /** 0: the connection was closed without an answer. */
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
-  /** Of a watch, what came at once. */
+  /** Of a watch, only what arrived at once. */
   readonly body: Buffer;
   /** Whether the body is an endless stream (a watch). */
   readonly isStream: boolean;

@@ -4,8 +4,8 @@ import type { Administrator } from "./administrator.ts";
 const pauseMilliseconds = 50;
 
 /**
- * Asks for the server's health again and again while inputs are tried: how long others wait. What it finds is told and not
- * judged, since a busy machine makes everybody wait; the main thread's own time is what is judged.
+ * Requests the server's health again and again while inputs are sent, to measure how long other clients wait. The result is only
+ * reported, because on a busy machine everybody waits. Only the main thread's own time can be a fault.
  */
 export class LatencyProbe {
   readonly #administrator: Administrator;
@@ -16,7 +16,7 @@ export class LatencyProbe {
     this.#administrator = administrator;
   }
 
-  /** Resolves when it was stopped, or the server does not answer any more (which others find). */
+  /** Resolves when the probe is stopped, or when the server no longer answers (other code reports this). */
   async run(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       const startedAt = performance.now();

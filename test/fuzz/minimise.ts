@@ -66,7 +66,7 @@ function* partsOf(length: number): Generator<{ readonly from: number; readonly t
   }
 }
 
-/** The value with less in it: members and runs of entries left out, great parts first, texts cut in half. */
+/** Smaller versions of the value: without members and runs of entries, large parts first, or with texts cut in half. */
 function* smallerValues(value: unknown): Generator {
   if (typeof value === "string" && value.length > 1) {
     yield value.slice(0, Math.ceil(value.length / 2));

@@ -8,14 +8,14 @@ const mebibyte = 1024 * 1024;
 const objectBytes = 1.5 * mebibyte;
 /** A series takes 6 KiB. There is one for each resource, verb and scope that was asked for, with and without a dry run. */
 const metricsBytes = 16 * mebibyte;
-/** The listener takes 512, of which clients add some. */
+/** The listener takes 512; clients add some themselves. */
 const maximumHeaders = 500;
-/** It takes 64 KiB; what is refused before it has been read may lose its answer. */
+/** The listener takes 64 KiB. A request that is refused before it has been read may lose its answer. */
 const maximumHeadBytes = 60_000;
 /** Declared refusals for a while: a timeout, too many requests, no turn. */
 const declaredFailures: ReadonlySet<number> = new Set([503, 504]);
 
-/** What is wrong with the answer to an input, in words that are the same for the same fault; undefined: nothing. */
+/** The fault of the answer to an input, in the same words for the same fault. Undefined: no fault. */
 export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | undefined {
   const { status, body, isStream } = answer;
   if (status === 0) return isMalformed(request) ? undefined : "the connection was closed without an answer";
@@ -69,7 +69,7 @@ function readBody({ headers, body }: FuzzAnswer): unknown {
   }
 }
 
-/** Errors are a Status that says the same code and what is wrong; only what HTTP itself refuses is text. */
+/** Errors must be a Status with the same code and a message. Only refusals of HTTP itself are text. */
 function statusFault({ target }: FuzzRequest, { status }: FuzzAnswer, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "string") {

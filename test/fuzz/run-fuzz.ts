@@ -29,7 +29,7 @@ export interface FuzzOptions {
   startTarget(options: { readonly profile: Profile; readonly authority: string }): Promise<FuzzTarget>;
   /** Ends the run after the batch that is under way: what was found so far is reported. */
   readonly signal?: AbortSignal;
-  /** Told after each batch. */
+  /** Called after each batch. */
   readonly onProgress?: (progress: FuzzProgress) => void;
 }
 
@@ -39,7 +39,7 @@ export interface FuzzProgress {
   readonly finds: number;
 }
 
-/** A fault that an input brought to light, once for each sort of fault. */
+/** A fault that an input revealed, once for each sort of fault. */
 export interface Find {
   readonly fault: string;
   /** -1: not caused by a single input (objects that were read back, the server as a whole). */
@@ -61,7 +61,7 @@ export interface FuzzReport {
   readonly residentMebibytes: { readonly early: number; readonly peak: number; readonly afterwards: number };
   /** The main thread's time of the slowest input, in milliseconds. */
   readonly slowestMilliseconds: number;
-  /** How long another client waited for a trivial answer meanwhile; 0 when time is not checked. */
+  /** How long another client waited for a trivial answer during the run; 0 when time is not checked. */
   readonly longestWaitMilliseconds: number;
 }
 
@@ -69,9 +69,9 @@ export interface FuzzReport {
 const batchSize = 1_000;
 /** Batches after which what is stored is read back and removed. */
 const batchesUntilTidy = 2;
-/** An answer that took longer is asked for again alone, where the thread's time is this input's own. */
+/** An input whose answer took longer is sent again alone, so that the thread's time is only this input's. */
 const suspiciousMilliseconds = 100;
-/** Great bodies are sent alone at once. */
+/** Inputs with larger bodies are sent alone from the start. */
 const greatBodyBytes = 50_000;
 
 /** Tries inputs on a server, each decided by seed and index alone, and collects what is wrong with the answers. */
@@ -185,7 +185,7 @@ class FuzzRun {
     return this.#isAlive() && !this.#isInterrupted();
   }
 
-  /** Ctrl-C reaches the server as well: that it answers no more is no fault then. */
+  /** Ctrl-C reaches the server as well, so a server that no longer answers is no fault then. */
   #isInterrupted(): boolean {
     return this.#options.signal?.aborted === true;
   }
@@ -206,12 +206,12 @@ class FuzzRun {
     this.#finds.set(keyOf(found.fault, request), find);
     const shows = async (smaller: FuzzRequest): Promise<boolean> =>
       this.#isAlive() && (await this.#faultOf(smaller, { isAlone }))?.fault === found.fault;
-    // What hangs would hang again at each try.
+    // A request that hangs would hang again at each try.
     if (found.fault.startsWith("no answer")) return;
     this.#finds.set(keyOf(found.fault, request), { ...find, request: await minimise(request, shows) });
   }
 
-  /** Sends it and judges the answer, and the time when nothing else is asked meanwhile. */
+  /** Sends the input and judges the answer. Judges the time too when no other input is in flight. */
   async #faultOf(
     request: FuzzRequest,
     { isAlone }: { readonly isAlone: boolean },
@@ -257,7 +257,7 @@ class FuzzRun {
   }
 }
 
-/** One find a fault, method and resource: a run that meets it a thousand times says so once. */
+/** One finding for each fault, method and resource, so that a run with a thousand occurrences reports it once. */
 function keyOf(fault: string, { method, target }: FuzzRequest): string {
   const [path = ""] = target.split("?");
   const resource =

@@ -38,7 +38,7 @@ const profiles: readonly Profile[] = onlyProfile === undefined ? ["platform", "k
 const inputs = Math.ceil(inputCount / profiles.length);
 /** Caches fill and the heap finds its size: more than that does not come back. */
 const allowedMebibytes = (early: number): number => early * 1.5 + 150;
-/** A command line longer than this is no use to anyone: the file holds all. */
+/** A longer command line is useless, because the file holds the whole request. */
 const maximumCurlCharacters = 2_000;
 
 const interrupted = new AbortController();

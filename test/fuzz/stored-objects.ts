@@ -21,7 +21,7 @@ interface Collection {
   readonly raw: Buffer;
 }
 
-/** Looks after what inputs have stored. */
+/** Checks and removes the objects that inputs have stored. */
 export class StoredObjects {
   readonly #administrator: Administrator;
   readonly #target: FuzzTarget;
@@ -61,7 +61,7 @@ export class StoredObjects {
         const fault = faultOf(request, answer) ?? (answer.status === 200 ? undefined : `status ${answer.status}`);
         if (fault !== undefined) faults.push(`the stored list of ${kind.kind} as ${accept}: ${fault}`);
       }
-      // Others write meanwhile (loops, leases): only a kind that stayed the same is compared.
+      // Other clients write at the same time (loops, leases), so only a kind that stayed the same is compared.
       const yaml = await this.#administrator.send("GET", path, { accept: "application/yaml" });
       const again = await this.#administrator.send("GET", path);
       if (again.body.equals(raw) && !isSameInYaml(yaml.body.toString(), JSON.parse(raw.toString()))) {
@@ -75,7 +75,7 @@ export class StoredObjects {
     return faults;
   }
 
-  /** Whether an object that a reader sends back unchanged is taken. Conflicts and ends under way are no fault. */
+  /** Whether the server accepts an object that a reader sends back unchanged. Conflicts and running deletions are no fault. */
   async #sendBackFault(kind: StoredKind, item: Stored): Promise<string | undefined> {
     const body = { ...item, apiVersion: kind.apiVersion, kind: kind.kind };
     const { status, body: answer } = await this.#administrator.send("PUT", `${pathOf(kind, item)}?dryRun=All`, {
@@ -103,7 +103,7 @@ export class StoredObjects {
     }
   }
 
-  /** Every stored kind but namespaces first: those end when what is in them has ended. */
+  /** Every other stored kind before namespaces, which end when the objects in them have ended. */
   async *#collections(): AsyncGenerator<Collection> {
     for (const kind of this.#kinds.stored) {
       if (this.#target.endReason() !== undefined) return;

@@ -33,7 +33,7 @@ mount -o remount,bind,ro "$root"
 ip link set lo up
 exec chroot "$root" "$@"`;
 
-/** What the program printed; fails when it fails. */
+/** The output of the program. Fails when the program fails. */
 function run(program: string, ...args: readonly string[]): string {
   const { status, error, stdout, stderr } = spawnSync(program, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
   assert.ifError(error);
@@ -106,7 +106,7 @@ describe("the Containerfile", () => {
       "../lib/node_modules/npm/bin/npm-cli.js",
       "/usr/local/bin/npm",
     );
-    // A machine whose way to the registry has a CA of its own: npm in the build needs it too.
+    // On a machine that reaches the registry through a proxy with a CA of its own, npm in the build needs this CA too.
     const ownCas = process.env["NODE_EXTRA_CA_CERTS"];
     if (ownCas !== undefined) {
       run("buildah", "add", "--quiet", build, ownCas, "/etc/own-cas.crt");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "./run.ts";
 
-/** dpkg gives up when another one works. Tests run at the same time, so one waits for the other. */
+/** dpkg fails while another dpkg runs. Tests run at the same time, so this waits for the other. */
 const words = [join(tmpdir(), "signet-test-dpkg.lock"), "dpkg", "--force-unsafe-io"];
 
 /**

@@ -28,7 +28,7 @@ export interface HistoryReport {
   readonly faults: number;
   readonly watchEvents: number;
   readonly watches: number;
-  /** What no honest store would have done. */
+  /** Results that a correct store would not have produced. */
   readonly violations: readonly string[];
   /** Objects for which the check could not decide whether their history is linearizable. */
   readonly undecided: readonly string[];

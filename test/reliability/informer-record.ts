@@ -41,7 +41,7 @@ class RecordedResource extends ResourceClient<ApiObject> {
 /** An informer, with everything that it received and everything that it passed to its handlers. */
 export class InformerRecord {
   readonly informer: Informer<ApiObject>;
-  /** Told to handlers and impossible: an object that is added twice, goes back, is deleted and was never there. */
+  /** Impossible calls of handlers: an object is added twice, goes back to an older version, or is deleted but never existed. */
   readonly violations: string[] = [];
   readonly #resource: RecordedResource;
   /** The state that a listener can derive from the handlers. */
@@ -71,7 +71,7 @@ export class InformerRecord {
     return this.#resource.stretches.flatMap(({ events }) => events);
   }
 
-  /** What it missed, was given twice or out of order, held against all events that there were. */
+  /** The events that it missed, received twice or received out of order, compared with all delivered events. */
   eventFaults(allEvents: readonly SeenEvent[]): string[] {
     return this.#resource.stretches.flatMap(({ listRevision, events }) => {
       const last = events.at(-1)?.revision ?? listRevision;

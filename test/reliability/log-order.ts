@@ -15,7 +15,7 @@ export interface CheckOptions {
   readonly maximumGuesses?: number;
 }
 
-/** No history of a run has needed nearly as many. */
+/** Far more than any history of a run has needed. */
 const defaultMaximumGuesses = 5_000;
 
 /**

@@ -1,6 +1,6 @@
 import type { Store } from "../../src/machinery/storage/store.ts";
 
-/** A store that a server may use and close, and that is there afterwards. */
+/** A store that stays usable after a server has used and closed it. */
 export const keptStore = (store: Store): Store => ({
   latestRevision: () => store.latestRevision(),
   catchUp: () => store.catchUp(),

@@ -37,7 +37,7 @@ type Behaviour =
   | { readonly asksForSeconds: unknown };
 
 export const hour = 3_600_000;
-/** For how long the server keeps what has changed. */
+/** How long the server keeps its history of changes. */
 const historyMilliseconds = 5 * 60_000;
 export const wanted: WantedCertificate = wantedServingCertificate(platformNames, {
   nodeName: "n1",
@@ -45,7 +45,7 @@ export const wanted: WantedCertificate = wantedServingCertificate(platformNames,
   ipAddresses: ["10.0.0.1"],
 });
 
-/** A server that knows requests alone, whose clock is the test's, and one certificate's manager before it. */
+/** A server that serves only certificate requests, with the test's clock, and the manager of one certificate as its client. */
 export class SigningScene {
   readonly time = new VirtualTime(Date.UTC(2026, 0));
   readonly directory = mkdtempSync(join(tmpdir(), "signet-agent-"));
@@ -62,7 +62,7 @@ export class SigningScene {
   answers = 0;
   /** Whether the server answers 401 to the certificate in use. */
   isRefused = false;
-  /** Whether the server says that a certificate is revoked, whichever is asked about. */
+  /** Whether the server says that a certificate is revoked, whichever certificate is asked about. */
   isRevoked = false;
   /** Called once, with the next answer. */
   onAnswer: (() => void) | undefined;
@@ -100,13 +100,13 @@ export class SigningScene {
     return manager;
   }
 
-  /** Ends the process; files stay. */
+  /** Ends the manager like a process; its files stay. */
   async stop(): Promise<void> {
     this.#running.abort();
     await this.#work;
   }
 
-  /** Decides a request that is pending as the scene behaves now. */
+  /** Decides a pending request, by the present behaviour of the scene. */
   issue(name: string): void {
     const request = this.requests.get(name);
     if (request !== undefined) this.requests.set(name, { ...request, status: this.#decide(request) });

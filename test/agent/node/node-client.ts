@@ -3,7 +3,7 @@ import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import type { TestServer } from "../../test-server.ts";
 
-/** A client that is a node to a server in this process: the administrator acts as it. */
+/** A client of a node for a server in this process: the administrator impersonates the node. */
 export function nodeClient({ handler, adminToken }: TestServer, nodeName: string): ApiClient {
   const transport = inProcessTransport(handler, { bearerToken: adminToken });
   const identity = {

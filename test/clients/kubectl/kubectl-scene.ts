@@ -30,7 +30,7 @@ export class KubectlScene {
   readonly #folder = mkdtempSync(join(tmpdir(), "signet-kubectl-"));
   #server: TestServer | undefined;
 
-  /** Default: a server with the names of one profile alone. */
+  /** Default: a server with the names of only one profile. */
   constructor(profile: Profile, { hasUpstreamNames = false } = {}) {
     this.names = namesFor(profile, { hasUpstreamNames });
   }
@@ -87,7 +87,7 @@ export class KubectlScene {
     return cells(await this.output(line));
   }
 
-  /** A command that prints until it is ended; `next` resolves to its next line. */
+  /** A command that prints until the test ends it; `next` resolves to its next line. */
   follow(line: string): { next(): Promise<string>; end(): void } {
     const process = spawn("kubectl", words(line), this.#options());
     const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
@@ -117,7 +117,7 @@ export class KubectlScene {
   }
 }
 
-/** The words of a command line; single quotes keep one together and vanish. */
+/** The words of a command line. Single quotes keep a word together, and are removed. */
 const words = (line: string): string[] =>
   (line.match(/(?:[^\s']|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ""));
 
@@ -156,7 +156,7 @@ function describeScene(title: string, scene: KubectlScene, defineTests: (scene: 
   });
 }
 
-/** Where discovery, OpenAPI or names have a say. */
+/** Commands that depend on discovery, OpenAPI or names. */
 export const bothProfiles: readonly Profile[] = ["kubernetes", "platform"];
-/** Commands that have upstream's groups built in, and those that see no difference between the profiles. */
+/** Commands that have upstream's groups built in, and commands that are the same for both profiles. */
 export const kubernetesOnly: readonly Profile[] = ["kubernetes"];

@@ -29,7 +29,7 @@ import { issueCertificate } from "../../../src/features/certificates/signers/iss
 import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
 import type { TestServer } from "../../test-server.ts";
 
-/** Nothing here waits longer: a test that would never end says so instead. */
+/** The longest wait here, so that a test that would never end fails with a message. */
 const patienceMilliseconds = 120_000;
 
 /** Follows one resource until an object is as wanted. */
@@ -37,7 +37,7 @@ export async function until<T extends ApiObject>(
   client: ApiClient,
   reference: ResourceType<T>,
   isWanted: (object: T, type: string) => boolean,
-  /** From where on; default: what is there, then what comes. */
+  /** The version from which to watch. Default: the existing objects, then the changes. */
   resourceVersion?: string,
 ): Promise<T> {
   const signal = AbortSignal.timeout(patienceMilliseconds);
@@ -135,7 +135,7 @@ export class CertificateScene {
     await this.requests.update({ ...request, status }, { subresource: "status" });
   }
 
-  /** The record of the certificate of a request, once it is there. */
+  /** The record of the certificate of a request, once the record exists. */
   recordOf(requestName: string): Promise<IssuedCertificate> {
     return until(this.client, this.references.issuedCertificates, ({ spec }) => spec.requestName === requestName);
   }
@@ -199,7 +199,7 @@ export class CertificateFolder {
     return this.file(name);
   }
 
-  /** What `openssl verify` says of the first of some certificates; throws what it complains of. */
+  /** What `openssl verify` says of the first of some certificates. Throws an Error with its complaint. */
   opensslVerify(trusted: readonly Certificate[], [leaf, ...chain]: readonly Certificate[], purpose: string): string {
     if (leaf === undefined) throw new Error("no certificate to verify");
     const files = ["-CAfile", this.write("trusted.pem", ...trusted)];

@@ -10,7 +10,7 @@ import type { CertificateAuthority } from "../../../src/pki/certificates/certifi
 import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 
-/** A CA of a data directory, made where there is none. Default: the server's own. */
+/** A CA of a data directory, made if it does not exist. Default: the server's own CA. */
 export const dataDirectoryAuthority = (
   dataDirectory: string,
   given: Partial<Pick<AuthorityInFilesOptions, "baseName" | "commonName" | "clock">> = {},

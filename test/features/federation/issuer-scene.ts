@@ -13,7 +13,7 @@ export class TestIssuer {
   readonly keysUrl: string;
   fetches = 0;
   isAway = false;
-  /** How long its documents may be kept. Undefined: it does not say. */
+  /** How long its documents may be cached. Undefined: it does not say. */
   maximumAgeMilliseconds: number | undefined;
   document: unknown;
   /** What it answers in place of its keys. */
@@ -39,7 +39,7 @@ export class TestIssuer {
     this.#keys = [];
   }
 
-  /** The answers with keys are on their way until the function that it returns is called. */
+  /** Delays answers with keys until the returned function is called. */
   holdKeys(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#keysHeld = promise;
@@ -84,7 +84,7 @@ export const issuersOptions = (
   ...given,
 });
 
-/** A log that keeps what it was told. */
+/** A log that keeps its lines. */
 export function keptLog(): {
   readonly lines: string[];
   readonly info: (fields: unknown, text?: string) => void;

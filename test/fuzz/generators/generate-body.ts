@@ -13,7 +13,7 @@ export interface Body {
   readonly bytes: Buffer;
 }
 
-/** Pieces of YAML that JSON has no word for. */
+/** Pieces of YAML that JSON cannot express. */
 const yamlPieces = [
   "<<: {a: b}",
   "? [complex]\n: x",
@@ -56,16 +56,16 @@ export function jsonOf(value: unknown, { random }: GeneratorContext): Buffer {
   return Buffer.from(text.replace(/:("[^"]*"|\d+|\{\}|\[\])/, () => `:${deep}`));
 }
 
-/** As YAML, sometimes with what JSON cannot say. */
+/** As YAML, sometimes with parts that JSON cannot express. */
 export function yamlOf(value: unknown, { random }: GeneratorContext): Buffer {
   const json = JSON.stringify(value) ?? "null";
-  // Very deep or long values go as JSON, which is YAML too: this library's writer would be what is tested.
+  // Very deep or long values are sent as JSON, which is YAML too. Otherwise the test would measure this library's writer.
   const text =
     json.length > 5_000 || inPercent(random, 20) ? json : stringify(JSON.parse(json), { aliasDuplicateObjects: true });
   return Buffer.from(inPercent(random, 25) ? `${text}\n${anyOf(random, yamlPieces)}\n` : text);
 }
 
-/** Bytes that seldom stay what they were. */
+/** The bytes, mostly changed. */
 export function withBrokenBytes({ contentType, bytes }: Body, { random }: GeneratorContext): Body {
   return { contentType, bytes: inPercent(random, 8) ? mutateBytes(bytes, random) : bytes };
 }
@@ -81,7 +81,7 @@ function protobufBody(
   try {
     bytes = encodeEnvelope(compileProtobuf(schema as ObjectSchema<typeof typeMeta>), { ...object, ...typeMeta });
   } catch {
-    // The writer wants values of the right types; where a generated one is not, the metadata alone will do.
+    // The writer needs values of the right types. If a generated value has another type, only the metadata is written.
     bytes = encodeEnvelope(compileProtobuf(schema as ObjectSchema<typeof typeMeta>), {
       metadata,
       ...typeMeta,

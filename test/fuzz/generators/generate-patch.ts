@@ -77,7 +77,7 @@ export function generateStrategicPatch(object: JsonObject, context: GeneratorCon
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A copy, each member changed after those in it. */
+/** A copy in which each member is changed after its own members. */
 function withMembers(object: JsonObject, change: (member: unknown) => unknown): JsonObject {
   const changed = (member: unknown): unknown => {
     if (Array.isArray(member)) return change(member.map(changed));

@@ -73,7 +73,7 @@ const everyParameter = Object.values(parametersOf).flat();
 export function generateQuery(sort: QuerySort, context: GeneratorContext): string {
   const { random } = context;
   const parts: string[] = sort === "apply" && inPercent(random, 90) ? ["fieldManager=fuzz"] : [];
-  // Deletions are mostly tried only, or nothing would be there for other inputs.
+  // Most deletions are dry runs. Otherwise no objects would be left for other inputs.
   const dryPercent = sort === "delete" ? 75 : sort === "write" || sort === "apply" ? 25 : 0;
   if (inPercent(random, dryPercent)) parts.push("dryRun=All");
   while (inPercent(random, 30)) {

@@ -14,7 +14,7 @@ import { generateApiObject } from "./generate-value.ts";
 import { anyOf, inPercent } from "./generator-context.ts";
 import type { GeneratorContext } from "./generator-context.ts";
 
-/** What the request is about, before it is dressed for the wire. */
+/** The contents of the request, before it is encoded. */
 interface Call {
   readonly method: string;
   readonly path: string;
@@ -26,10 +26,10 @@ interface Call {
 
 const noBytes = Buffer.alloc(0);
 const applyType = "application/apply-patch+yaml";
-/** The listener's own bound, over which the body would be all that is answered about. */
+/** The listener's own limit. Above it, the server would only refuse the size of the body. */
 const maximumBodyBytes = 3 * 1024 * 1024 + 1;
 
-/** One input, that the context's random numbers decide alone. */
+/** One input, determined only by the context's random numbers. */
 export function generateRequest(context: GeneratorContext): FuzzRequest {
   const { random } = context;
   const protocol = random.pick<FuzzRequest["protocol"]>(["http/1.1", "h2"]);
@@ -95,7 +95,7 @@ function resourceCall(context: GeneratorContext): Call {
 function nameOf({ kind }: StoredKind, { random }: GeneratorContext): string {
   if (inPercent(random, 4)) return hostileText(random);
   if (kind === "Namespace") return random.pick([...namespaces, "fuzz-c"]);
-  // What the scene has made, more often than what may not be there.
+  // Objects that the scene has made are more frequent than objects that may not exist.
   if (inPercent(random, 55)) return kind === "Node" ? "node-1" : "robot";
   return random.pick([...objectNames]);
 }

@@ -4,7 +4,7 @@ import type { SeededRandom } from "../../reliability/seeded-random.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import type { Vocabulary } from "../vocabulary.ts";
 
-/** What every generator draws from. The random numbers are one input's own: nothing else decides what it looks like. */
+/** The sources of every generator. The random numbers belong to one input, and nothing else determines its contents. */
 export interface GeneratorContext {
   readonly random: SeededRandom;
   readonly names: Names;
@@ -18,7 +18,7 @@ export interface GeneratorContext {
 /** True in so many cases of a hundred. */
 export const inPercent = (random: SeededRandom, percent: number): boolean => random.next() * 100 < percent;
 
-/** One of a list that may be typed as empty. */
+/** A random entry of a list that may be typed as empty. */
 export function anyOf<T>(random: SeededRandom, choices: readonly T[]): T {
   const chosen = choices[random.integer(0, choices.length - 1)];
   if (chosen === undefined) throw new RangeError("nothing to choose from");

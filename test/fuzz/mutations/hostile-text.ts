@@ -60,7 +60,7 @@ const texts = [
   "x".repeat(2_100),
 ] as const;
 
-/** Lengths are seldom great: a run has to be fast, and one long text in some hundreds is enough to be met. */
+/** Lengths are seldom large, because a run has to be fast, and one long text in some hundreds is enough. */
 export function hostileText(random: SeededRandom): string {
   const text = random.pick([...texts]);
   const turn = random.next();

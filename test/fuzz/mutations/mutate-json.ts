@@ -23,7 +23,7 @@ export const edgeNumbers = [
   5e-324,
 ] as const;
 
-/** Many of the smallest things, seldom very many: what work above linear shows itself with. */
+/** Many of the smallest values, seldom very many, to find work that is more than linear. */
 const repeatCount = (random: SeededRandom): number =>
   random.next() < 0.97 ? random.pick([2, 3, 10, 101]) : random.pick([1_000, 30_000]);
 /** Deeper nesting is written as text: the runtime's own functions cannot hold it. */
@@ -64,7 +64,7 @@ function nested(random: SeededRandom): unknown {
   return value;
 }
 
-/** The value with one to four changes; what is given is changed. */
+/** The value with one to four changes. Changes the given value itself. */
 export function mutateJson(value: unknown, random: SeededRandom): unknown {
   let changed = value;
   for (let changes = random.integer(1, 4); changes > 0; changes--) changed = changeOnce(changed, random);
@@ -121,7 +121,7 @@ function wrapped(member: unknown, random: SeededRandom): unknown {
   return random.pick<unknown>([[member], { x: member }, text, Number(text)]);
 }
 
-/** Somewhere in the value: deeper places are as likely as shallow ones, so that small members are met too. */
+/** A random place in the value. Deep places are as likely as shallow ones, so that small members are changed too. */
 function randomPlace(
   value: unknown,
   random: SeededRandom,

@@ -36,7 +36,7 @@ export function mutatePem(
   }
 }
 
-/** Changes what is signed and signs it anew. What is no SEQUENCE that begins with what is signed only changes. */
+/** Changes the signed part and signs it again. If the DER is no SEQUENCE that begins with a signed part, only changes it. */
 export function signedAgain(
   der: Buffer,
   { random, key }: { readonly random: SeededRandom; readonly key: KeyObject },

@@ -15,7 +15,7 @@ export interface FuzzTarget {
   stop(): Promise<void>;
 }
 
-/** Client's patience: far above what any answer may take, so that a busy machine makes no fault. */
+/** How long the client waits: far longer than any answer may take, so that a busy machine causes no fault. */
 export const patienceMilliseconds = 30_000;
 
 /** A connection was left hanging. */

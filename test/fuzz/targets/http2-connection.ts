@@ -21,7 +21,7 @@ export class Http2Connection {
     if (stream === undefined) return undefined;
     const answer = await answerOf(stream, request);
     if (answer !== closedWithoutAnswer || !(session.closed || session.destroyed)) return answer;
-    // Another input may have ended the connection: alone, this one shows whether it does so itself.
+    // Another input may have ended the connection. Sent alone, this input shows whether it ends the connection itself.
     const alone = new Http2Connection({ url: this.#url, ca: this.#ca });
     const again = openStream(alone.#connected(), request);
     try {

@@ -40,7 +40,7 @@ export async function startInProcessTarget(options: {
   };
   return {
     adminToken: server.adminToken,
-    // Some inputs wait (for a revision to come): others go on meanwhile.
+    // Some inputs wait (for a future revision), while others continue.
     concurrency: 16,
     send: async (request) => {
       const { status, headers, body } = await send(request);

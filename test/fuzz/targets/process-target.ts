@@ -8,7 +8,7 @@ import type { FuzzTarget } from "./fuzz-target.ts";
 import { Http1Connection } from "./http1-connection.ts";
 import { Http2Connection } from "./http2-connection.ts";
 
-/** Some inputs wait (for a revision to come): others go on meanwhile. */
+/** Some inputs wait (for a future revision), while others continue. */
 const lanes = 16;
 
 /** `signet serve --workers 1` in a separate process, over TLS. */
@@ -50,7 +50,7 @@ export async function startProcessTarget(options: {
     adminToken,
     concurrency: lanes,
     send: async (request) => {
-      // What the runtime's HTTP/2 client refuses to send goes over the client that sends everything.
+      // Requests that the runtime's HTTP/2 client refuses to send go through the HTTP/1.1 client, which sends everything.
       const answer = request.protocol === "h2" ? await http2.send(request) : undefined;
       return answer ?? sendHttp1(request);
     },

@@ -1,6 +1,6 @@
 import { InvalidSettings } from "../../../src/machinery/command-line/fields.ts";
 
-/** The faults that the parser of a settings file reports; none when it accepts the file. Throws what no parser may throw. */
+/** The faults that the parser of a settings file reports; none when it accepts the file. Rethrows errors that no parser may throw. */
 export function settingsFaults(parse: () => unknown): readonly string[] {
   try {
     parse();

@@ -1,4 +1,4 @@
-/** A settings file's content with a field that there is not, in each of its mappings: what a misspelt restriction looks like. */
+/** A settings file's contents with an unknown field in each mapping, like a misspelt restriction. */
 export function* withUnknownFields(
   content: unknown,
   path = "",

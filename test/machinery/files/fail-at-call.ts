@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 
-/** What makes, changes or removes files, or opens them for that. */
+/** The functions that make, change or remove files, or open them for that. */
 const functions = [
   "mkdirSync",
   "openSync",
@@ -14,7 +14,7 @@ const functions = [
   "rmSync",
 ] as const;
 
-/** Runs something with a disk that fails once: the call of this number, from 1, does nothing and throws. Returns whether it came to that. */
+/** Runs something with a disk that fails once: the call with this number, from 1, fails. Returns whether that call was made. */
 export function failAtCall(number: number, run: () => void): boolean {
   let calls = 0;
   const originals = functions.map((name) => [name, fs[name]] as const);

@@ -8,9 +8,9 @@ interface UnfinishedRequest {
   readonly method?: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What the body should be. Default: there is none. */
+  /** The whole body. Default: none. */
   readonly contentLength?: number;
-  /** What is sent of it. */
+  /** The part of the body that is sent. */
   readonly sent?: string;
 }
 

@@ -2,7 +2,7 @@ import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 import type { RangeRequest, RangeResult, WatchRequest } from "../../../src/machinery/storage/store.ts";
 
-/** A store that can forget what its watches have not seen yet. */
+/** A store that can drop changes that its watches have not seen yet. */
 export class ForgetfulStore extends MemoryStore {
   readonly #requests: { readonly request: WatchRequest; readonly stop: () => void }[] = [];
 

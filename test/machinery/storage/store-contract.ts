@@ -21,7 +21,7 @@ export interface OpenedStore {
   dispose(): Promise<void>;
 }
 
-/** The revision of the write of a number, where each write is a transaction of its own. */
+/** The revision of the n-th write, if each write is a transaction of its own. */
 type RevisionOf = (write: number) => number;
 
 /** Every write takes one. */
@@ -100,7 +100,7 @@ class Follower {
   }
 }
 
-/** What every backend must keep. */
+/** The contract that every backend must fulfil. */
 export function testStore(name: string, open: () => Promise<OpenedStore>): void {
   const withStore = (test: (store: Store, revisionOf: RevisionOf) => Promise<void>) => async (): Promise<void> => {
     const { store, firstRevision = 1, step: stepOfStore = singleSteps, dispose } = await open();

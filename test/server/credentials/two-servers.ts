@@ -27,7 +27,7 @@ export async function codesOf(servers: readonly RunningServer[], sent: SentReque
   return (await Promise.all(answers)).map(({ status }) => status);
 }
 
-/** What one of them is told must hold at the other from the next request on. Their clock stands still. */
+/** A write at one server must take effect at the other from the next request on. Their clock stands still. */
 export interface TwoServers {
   readonly servers: readonly [RunningServer, RunningServer];
   /** Starts another server on the same store. */

@@ -6,7 +6,7 @@ const path = "/api/v1/namespaces/default/configmaps";
 /** How many ConfigMaps each client creates, before and after the stop together. It reads each one, too. */
 const createsPerClient = 30;
 const busyClients = 8;
-/** They have an open connection, and their next request is under way when the server hears that it must stop. */
+/** Clients with an open connection whose next request is in flight when the server gets the signal to stop. */
 const idleClients = 4;
 /** The stop begins when so many answers have come. */
 const stopAfter = 150;

@@ -38,7 +38,7 @@ export const toUser = (name: string): Subject => ({ kind: "User", name });
 export const toGroup = (name: string): Subject => ({ kind: "Group", name });
 export const readPods: PolicyRule = { verbs: ["get"], apiGroups: [""], resources: ["pods"] };
 
-/** Roles and bindings as a test puts them there. */
+/** The roles and bindings that a test adds. */
 export class TestRbac implements RbacObjects {
   readonly clusterRoles = new Map<string, ClusterRole>();
   readonly roles = new Map<string, Role>();
@@ -63,7 +63,7 @@ export class TestRbac implements RbacObjects {
     return this.roles.get(`${namespace}/${name}`);
   }
 
-  /** Writes a binding, over that of the same name. */
+  /** Writes a binding, and replaces a binding of the same name. */
   put(binding: RoleBinding): this {
     const { namespace = "", name = "" } = binding.metadata;
     this.#bindings.set(`${namespace}/${name}`, binding);
@@ -76,7 +76,7 @@ export class TestRbac implements RbacObjects {
     for (const { onChanged } of this.#followers) onChanged({ namespace, name });
   }
 
-  /** Has these bindings alone, and does not tell what they were before. */
+  /** Replaces all bindings by these, without events that tell the previous ones. */
   load(...bindings: readonly RoleBinding[]): void {
     this.#bindings.clear();
     for (const binding of bindings) {

@@ -142,7 +142,7 @@ export function forge(
   return signedTexts(pem, { header: JSON.stringify(header), payload: JSON.stringify(payload), dsaEncoding });
 }
 
-/** A token whose header and payload are these texts, which may be no JSON. */
+/** A token whose header and payload are these texts, which need not be JSON. */
 export function signedTexts(
   pem: string,
   {

@@ -18,7 +18,7 @@ export interface HostileScene {
    * request.
    */
   tryOut(request: HostileRequest): Promise<void>;
-  /** What was noted since it was last asked, at most 10. */
+  /** The answers that were recorded since the last call, at most 10. */
   takeFaults(): string[];
   stop(): Promise<void>;
 }

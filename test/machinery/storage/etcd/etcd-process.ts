@@ -11,7 +11,7 @@ import { endsWithParent } from "../../../../bench/processes/ends-with-parent.ts"
 import { freePorts } from "../../../../bench/processes/free-ports.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 
-/** Nothing outlives a test that breaks off (see endsWithParent); where the system does not see to that, its exit does. */
+/** No etcd outlives an aborted test (see endsWithParent). On systems without this, the exit of the process ends it. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");

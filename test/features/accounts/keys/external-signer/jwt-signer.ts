@@ -19,11 +19,11 @@ export const newSignerKey = (kid: string, isExcluded = false): SignerKey => ({
 
 /** An external signer (`k8s.io/externaljwt`) on gRPC's own library. Tests change what it has and how it behaves. */
 export class JwtSigner extends GrpcPlugin {
-  /** The first one signs. All are published. */
+  /** The first key signs. All keys are published. */
   keys: readonly SignerKey[] = [newSignerKey("first")];
   refreshSeconds = 3600;
   maximumTokenExpirationSeconds = 86_400;
-  /** forges: another key than it says makes the signatures. silent: it takes calls, and does not answer. */
+  /** forges: it signs with another key than it says. silent: it accepts calls, and does not answer. */
   behaviour: "works" | "fails" | "forges" | "silent" = "works";
   readonly calls = { Sign: 0, FetchKeys: 0, Metadata: 0 };
 

@@ -2,7 +2,8 @@ import { fstatSync } from "node:fs";
 
 /** Far more than a hook needs to write. A hook that repeats a question without end could fill the disk before its timeout. */
 export const longestHookOutputBytes = 16 * 1024 * 1024;
-const checkIntervalMilliseconds = 100;
+/** A program that only writes fills a gigabyte a second. */
+const checkIntervalMilliseconds = 10;
 
 /**
  * Calls `onExcess` when the log has grown by more than `longestHookOutputBytes` since this call. By default, the log is standard error. A

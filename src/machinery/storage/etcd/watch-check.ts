@@ -83,7 +83,11 @@ export class WatchCheck {
       else if (createRevision === modRevision) this.#growth += 1;
     }
     this.#revision = Math.max(this.#revision, revision);
-    this.#findMissing();
+    for (const written of this.#ownWrites) {
+      if (written > this.#revision) continue;
+      this.#ownWrites.delete(written);
+      this.#requireEvent(written);
+    }
     for (const oldest of this.#receivedRevisions) {
       if (this.#receivedRevisions.size <= revisionsKept) break;
       this.#receivedRevisions.delete(oldest);
@@ -94,16 +98,12 @@ export class WatchCheck {
   /** Takes etcd's revision of a write of this process. When the events reach that revision without an event of it, the event is lost. */
   addWrite(revision: number): void {
     if (revision <= this.#completeAfter) return;
-    this.#ownWrites.add(revision);
-    this.#findMissing();
+    if (revision > this.#revision) this.#ownWrites.add(revision);
+    else this.#requireEvent(revision);
   }
 
-  #findMissing(): void {
-    for (const revision of this.#ownWrites) {
-      if (revision > this.#revision) continue;
-      this.#ownWrites.delete(revision);
-      if (!this.#receivedRevisions.has(revision)) this.#reportLoss();
-    }
+  #requireEvent(revision: number): void {
+    if (!this.#receivedRevisions.has(revision)) this.#reportLoss();
   }
 
   /** Compares all keys in etcd with the events, at the newest received revision. When that fails, the next check starts without a count. */

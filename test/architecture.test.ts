@@ -76,7 +76,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/client/https/bound-interim-answers",
     "machinery/client/https/proxy-agent",
     "machinery/client/traced-transport",
-    "machinery/command-line/flag",
+    "machinery/command-line/settings/flag",
     "machinery/files",
     "machinery/logging",
     "machinery/tracing",

@@ -1,7 +1,7 @@
 import { sleep } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
-import { printable } from "../machinery/command-line/printable.ts";
+import { printable } from "../machinery/command-line/output/printable.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";

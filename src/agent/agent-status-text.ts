@@ -1,7 +1,7 @@
 import { timestamp } from "../machinery/api/clock.ts";
-import { counted } from "../machinery/command-line/counted.ts";
-import { printable } from "../machinery/command-line/printable.ts";
-import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
+import { counted } from "../machinery/command-line/output/counted.ts";
+import { printable } from "../machinery/command-line/output/printable.ts";
+import { terminalWidth, textTable } from "../machinery/command-line/output/text-table.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { approvalAdvice } from "./certificates/approval-advice.ts";
 

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import type { Log } from "../machinery/logging/log.ts";
 import type { AgentContext } from "./agent-parts.ts";
 import type { AgentSettings } from "./agent-settings.ts";

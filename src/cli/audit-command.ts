@@ -2,9 +2,9 @@ import { Command } from "commander";
 import type { ChainReport } from "../machinery/audit/chain/verify-chain.ts";
 import { commandRefused } from "../machinery/command-line/command-failure.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { printable } from "../machinery/command-line/printable.ts";
-import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
-import { counted } from "../machinery/command-line/counted.ts";
+import { printable } from "../machinery/command-line/output/printable.ts";
+import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings/settings-files.ts";
+import { counted } from "../machinery/command-line/output/counted.ts";
 
 /** `signet audit`: checks the audit log as evidence. */
 export const audit = (): Command =>

@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { withOutputFlag } from "../machinery/command-line/output.ts";
-import type { OutputFlags } from "../machinery/command-line/output.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
+import { withOutputFlag } from "../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../machinery/command-line/output/output.ts";
 import { serveFlags } from "../server/settings/server-config.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";

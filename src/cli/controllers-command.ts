@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import { withConnectionFlags } from "../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { withConnectionFlags } from "../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags } from "../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { flagOption } from "../machinery/command-line/flag-options.ts";
+import { flagOption } from "../machinery/command-line/settings/flag-options.ts";
 import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/settings/controller-settings.ts";
 import type { RemoteControllerConfig } from "../server/settings/controller-settings.ts";
 import { givenSettings, settingsReader, namingOrigin } from "./server-settings.ts";

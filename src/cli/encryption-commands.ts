@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 import type { EncryptionAction } from "../server/settings/encryption-settings.ts";
 import { argumentConfigAction, configAction, withServerSettings } from "./server-settings.ts";

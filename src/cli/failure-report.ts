@@ -5,7 +5,7 @@ import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
-import { printable } from "../machinery/command-line/printable.ts";
+import { printable } from "../machinery/command-line/output/printable.ts";
 import { fileFailureReason, namesPath, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { StoreDamaged, StoreUnavailable } from "../machinery/storage/store.ts";
 import { PkiError } from "../pki/pki-error.ts";

@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import { durationOption } from "../machinery/command-line/options.ts";
 import { nameWithoutKind } from "../machinery/command-line/name-without-kind.ts";
-import { withOutputFlag } from "../machinery/command-line/output.ts";
-import type { OutputFlags } from "../machinery/command-line/output.ts";
+import { withOutputFlag } from "../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../machinery/command-line/output/output.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";

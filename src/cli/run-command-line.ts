@@ -5,7 +5,7 @@ import { didYouMean } from "../machinery/command-line/did-you-mean.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { arrangeHelp } from "./arrange-help.ts";
 import { failureReport } from "./failure-report.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 
 /**
  * Parses the command line and runs one command. A failure is one line on standard error, and an exit code of

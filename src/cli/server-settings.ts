@@ -5,12 +5,12 @@ import {
   withOrigin,
   UsageError,
   warnOfMisspelledVariables,
-} from "../machinery/command-line/flag.ts";
-import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
+} from "../machinery/command-line/settings/flag.ts";
+import type { Flags, GivenFlags } from "../machinery/command-line/settings/flag.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
-import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
-import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
-import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { flagOption, givenFlags } from "../machinery/command-line/settings/flag-options.ts";
+import { parseYamlSettings } from "../machinery/command-line/settings/parse-yaml-settings.ts";
+import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings/settings-files.ts";
 import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/settings/server-config.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 

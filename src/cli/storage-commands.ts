@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { checkOutputFile } from "../machinery/command-line/output-file.ts";
+import { checkOutputFile } from "../machinery/command-line/output/output-file.ts";
 import { serveFlags } from "../server/settings/server-config.ts";
 import type { ServerConfig } from "../server/settings/server-config.ts";
 import { argumentConfigAction, configAction, withServerConfig, withServerSettings } from "./server-settings.ts";

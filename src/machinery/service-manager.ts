@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
-import { UsageError } from "./command-line/flag.ts";
+import { UsageError } from "./command-line/settings/flag.ts";
 import type { Log } from "./logging/log.ts";
 
 /** What systemd is told about a service of `Type=notify`. */

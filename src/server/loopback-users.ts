@@ -1,7 +1,7 @@
 import type { Names } from "../machinery/api/names.ts";
 import { authenticatedGroup, mastersGroup } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import { mustImpersonate } from "../features/access/credentials/impersonation.ts";
 import type { ImpersonationOnly } from "../features/access/credentials/impersonation.ts";
 import { controllerManagerUsername } from "../features/access/policy/controller-policy.ts";

@@ -2,7 +2,7 @@ import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
 import { existsSync } from "node:fs";
 import type { Logger } from "pino";
-import { UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import { tryListening } from "../machinery/command-line/listen-fault.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
@@ -20,7 +20,7 @@ import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import type { Serving } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
-import { shellWord } from "../machinery/command-line/shell-word.ts";
+import { shellWord } from "../machinery/command-line/output/shell-word.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 10_000;

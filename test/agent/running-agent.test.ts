@@ -19,7 +19,7 @@ import type { Transport } from "../../src/machinery/client/transport.ts";
 import { fingerprintOf } from "../../src/pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../../src/pki/certificates/certificates-pem.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../src/machinery/command-line/output/shell-word.ts";
 import { socketFolder } from "../socket-folder.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";

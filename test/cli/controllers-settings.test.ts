@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { controllers } from "../../src/cli/controllers-command.ts";
-import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../src/machinery/command-line/settings/flag.ts";
 import type { RemoteControllerConfig } from "../../src/server/settings/controller-settings.ts";
 
 it("the settings of signet controllers come from flags, then variables, then the file", async (context) => {

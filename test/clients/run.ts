@@ -1,5 +1,5 @@
 /** `npm run clients`: runs the programs of every client that is on this machine against one default server. */
-import { textTable } from "../../src/machinery/command-line/text-table.ts";
+import { textTable } from "../../src/machinery/command-line/output/text-table.ts";
 import { startTemporaryServer } from "../test-server.ts";
 import { clientPrograms, runProgram } from "./client-programs.ts";
 import type { Command } from "./client-programs.ts";

@@ -11,7 +11,7 @@ import type { TestContext } from "node:test";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
-import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../src/machinery/command-line/output/shell-word.ts";
 import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { startMachineServer } from "../agent/machine-server.ts";
 import { newPair } from "../agent/new-pair.ts";

@@ -9,7 +9,7 @@ import type { KeyPair } from "../../src/agent/certificates/key-pair.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
-import { shellWord } from "../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../src/machinery/command-line/output/shell-word.ts";
 import { SignetProcess } from "./signet-process.ts";
 
 export interface AgentPlace {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import pino from "pino";
 import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
-import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../src/machinery/command-line/settings/flag.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig/kubeconfig.ts";

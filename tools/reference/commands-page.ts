@@ -1,12 +1,12 @@
 /** The reference of the commands, made of the program: flags, examples and exit codes. */
 import { Command } from "commander";
 import type { Option } from "commander";
-import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
+import { withConnectionFlags } from "../../src/machinery/command-line/connection/connection.ts";
 import { serveFlags } from "../../src/server/settings/server-config.ts";
 import { withServerSettings } from "../../src/cli/server-settings.ts";
 import { examplesOf } from "../../src/machinery/command-line/examples.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
-import { withOutputFlag } from "../../src/machinery/command-line/output.ts";
+import { withOutputFlag } from "../../src/machinery/command-line/output/output.ts";
 import { argumentText, leafCommands } from "./leaf-commands.ts";
 import type { LeafCommand } from "./leaf-commands.ts";
 import { cell, code, page, table } from "./markdown.ts";

@@ -1,5 +1,5 @@
 /** The configuration reference: the settings of the server. */
-import type { Flag, Flags } from "../../src/machinery/command-line/flag.ts";
+import type { Flag, Flags } from "../../src/machinery/command-line/settings/flag.ts";
 import { serveFlags } from "../../src/server/settings/server-config.ts";
 import { cell, code, page, table } from "./markdown.ts";
 

@@ -1,8 +1,8 @@
 import { monotonicClock, sleep, systemClock, timestamp } from "../../machinery/api/clock.ts";
-import { connect } from "../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../machinery/command-line/connection.ts";
+import { connect } from "../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags } from "../../machinery/command-line/connection/connection.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
-import { printable } from "../../machinery/command-line/printable.ts";
+import { printable } from "../../machinery/command-line/output/printable.ts";
 import { openProcessLog } from "../../machinery/files/process-log.ts";
 import { approvalAdvice } from "../certificates/approval-advice.ts";
 import { obtainCertificate } from "./issue-certificate.ts";

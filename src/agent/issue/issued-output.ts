@@ -1,6 +1,6 @@
 import { lstatSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { makeFolder } from "../../machinery/files/make-folder.ts";

@@ -3,10 +3,10 @@ import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from
 import { parseDuration } from "../../machinery/api/duration.ts";
 import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
-import { logFormats, logLevels } from "../../machinery/command-line/log-flags.ts";
-import { parseYamlSettings } from "../../machinery/command-line/parse-yaml-settings.ts";
-import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { Fields, refuseFaults } from "../../machinery/command-line/output/fields.ts";
+import { logFormats, logLevels } from "../../machinery/command-line/settings/log-flags.ts";
+import { parseYamlSettings } from "../../machinery/command-line/settings/parse-yaml-settings.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { parseIpAddress } from "../../pki/names/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";

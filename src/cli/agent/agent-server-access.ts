@@ -6,9 +6,9 @@ import { isTokenText } from "../../machinery/client/is-token-text.ts";
 import { parsePrivateKeyPem } from "../../pki/keys/keys.ts";
 import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import { readFollowedFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
-import { readSettingsKubeconfig } from "../../machinery/command-line/settings-kubeconfig.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import { readFollowedFile, readSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
+import { readSettingsKubeconfig } from "../../machinery/command-line/settings/settings-kubeconfig.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 
 /** How an agent reaches its server, and the credentials of its first request. */

@@ -1,7 +1,7 @@
 import type { AgentSettings, TrustBundleFile } from "../../agent/agent-settings.ts";
 import { durationFault, parseDuration } from "../../machinery/api/duration.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { normalIpAddress } from "../../pki/names/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";

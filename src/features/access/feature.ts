@@ -7,7 +7,7 @@ import type { Credential } from "../../machinery/authentication/credential.ts";
 import type { AccessSpelling, SpellObjectName } from "../../machinery/authorization/access-spelling.ts";
 import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
-import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { kind } from "../../machinery/registry/definition/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";

@@ -1,4 +1,4 @@
-import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/settings/flag.ts";
 import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
 import type { ImpersonationOnly } from "./credentials/impersonation.ts";
 

@@ -9,7 +9,7 @@ import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { kind } from "../../machinery/registry/definition/kind.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { PathRoutes } from "../../machinery/http/routes/path-routes.ts";

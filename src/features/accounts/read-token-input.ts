@@ -1,4 +1,4 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 
 const longestTokenBytes = 64 * 1024;
 

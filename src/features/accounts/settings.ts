@@ -1,9 +1,9 @@
 import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
 import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { socketPathFault } from "../../machinery/grpc/connect-socket.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
-import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/settings/flag.ts";
 
 export const accountFlags = {
   "service-account-issuer": {

@@ -1,4 +1,4 @@
-import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import type { AuthorizationConnection, ConnectedAuthorization } from "./follow-authorizers.ts";
 
 export type { AuthorizationObserver, ConnectedAuthorization } from "./follow-authorizers.ts";

@@ -4,7 +4,10 @@ import { parseDuration } from "../../machinery/api/duration.ts";
 import { duplicate, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { parseConfigurationFile, refuseFieldErrors } from "../../machinery/command-line/parse-configuration-file.ts";
+import {
+  parseConfigurationFile,
+  refuseFieldErrors,
+} from "../../machinery/command-line/settings/parse-configuration-file.ts";
 import { compileDecoder } from "../../machinery/schema/compile-decoder.ts";
 import { defaultWebhookMilliseconds } from "./settings.ts";
 import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings } from "./settings.ts";

@@ -1,5 +1,5 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/settings/flag.ts";
 import type { MatchCondition } from "./webhook/match-conditions.ts";
 
 export const authorizationFlags = {

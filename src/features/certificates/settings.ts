@@ -2,8 +2,8 @@ import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "./requested-lifetime.ts";
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
-import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { keyPairFiles, UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 
 export interface FileFlag {
   readonly type: "file";

@@ -1,5 +1,5 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/settings/flag.ts";
 
 export const federationFlags = {
   "authentication-config": {

@@ -4,7 +4,7 @@ import { normalIpAddress } from "../../pki/names/ip-address.ts";
 import { mailboxOf } from "../../pki/names/mailbox.ts";
 import type { SubjectAltNames } from "../../pki/names/subject-alt-names.ts";
 import { readUri } from "../../pki/names/uri.ts";
-import { UsageError } from "./flag.ts";
+import { UsageError } from "./settings/flag.ts";
 import { repeatedOption } from "./options.ts";
 
 /** The flags for the subject, the names and the usages of a certificate to request. */

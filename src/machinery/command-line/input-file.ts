@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { boundedText } from "../client/bounded-text.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";
-import { UsageError } from "./flag.ts";
+import { UsageError } from "./settings/flag.ts";
 
 const largestMebibytes = 16;
 

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { durationFault, parseDuration } from "../api/duration.ts";
-import { UsageError } from "./flag.ts";
+import { UsageError } from "./settings/flag.ts";
 import type { KeyType } from "../../pki/keys/keys.ts";
 
 /** An option that may be repeated. Its value is a list, or undefined. */

@@ -7,7 +7,7 @@ import { boundInterimAnswers } from "../client/https/bound-interim-answers.ts";
 import { ProxyAgent } from "../client/https/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { recoveryReport } from "../audit/recovery-report.ts";
-import { UsageError } from "../command-line/flag.ts";
+import { UsageError } from "../command-line/settings/flag.ts";
 import { readRegularFile } from "../files/regular-file.ts";
 import type { RegularFile } from "../files/regular-file.ts";
 import { fileFailureReason } from "../files/unusable-file.ts";

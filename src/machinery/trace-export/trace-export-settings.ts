@@ -1,5 +1,5 @@
 import { percentDecoded } from "../api/percent-decoded.ts";
-import { UsageError } from "../command-line/flag.ts";
+import { UsageError } from "../command-line/settings/flag.ts";
 
 /** The settings from OpenTelemetry's standard environment variables. */
 export interface TraceExportSettings {

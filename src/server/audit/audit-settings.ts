@@ -2,8 +2,8 @@ import type { AuditFormat } from "../../machinery/audit/audit-event.ts";
 import type { EventQueueOptions } from "../../machinery/audit/event-queue.ts";
 import type { FileTargetOptions } from "../../machinery/audit/file-target.ts";
 import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/settings/flag.ts";
 
 const modes = ["batch", "blocking", "blocking-strict"] as const;
 const modeHelp =

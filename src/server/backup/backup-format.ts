@@ -3,7 +3,7 @@ import type { Hash } from "node:crypto";
 import { parseJsonObject } from "../../machinery/api/json-object.ts";
 import type { JsonObject } from "../../machinery/api/json-object.ts";
 import type { Profile } from "../../machinery/api/names.ts";
-import { printable } from "../../machinery/command-line/printable.ts";
+import { printable } from "../../machinery/command-line/output/printable.ts";
 import { isObjectKey } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { commandRefused } from "../../machinery/command-line/command-failure.ts";
 import type { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";

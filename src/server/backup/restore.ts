@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";

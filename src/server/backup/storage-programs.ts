@@ -2,11 +2,11 @@ import { basename } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock, sleep } from "../../machinery/api/clock.ts";
 import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
-import { printable } from "../../machinery/command-line/printable.ts";
+import { printable } from "../../machinery/command-line/output/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { backUp } from "./back-up.ts";
@@ -17,7 +17,7 @@ import { isOpenToTheNetwork } from "../settings/storage-settings.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
-import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { shellWord } from "../../machinery/command-line/output/shell-word.ts";
 
 /** What an interrupted backup, restore or move has changed, for its message. */
 const untouched = "nothing was changed";

@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, statSync } from "node:fs";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { linkToNothing } from "../../machinery/files/make-folder.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-folder.ts";
 import type { OwnedFolder, OwnFolderOptions } from "../../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";

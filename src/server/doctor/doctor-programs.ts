@@ -5,8 +5,8 @@ import { gzipSync } from "node:zlib";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
 import { exitCodes } from "../../machinery/command-line/command-failure.ts";
-import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
-import { printable } from "../../machinery/command-line/printable.ts";
+import { writePrivateOutput } from "../../machinery/command-line/output/output-file.ts";
+import { printable } from "../../machinery/command-line/output/printable.ts";
 import { ownerOf } from "../../machinery/files/owned-folder.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { examineServer } from "./examine-server.ts";
@@ -17,8 +17,8 @@ import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openExistingStore } from "../store/open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { dataDirectoryPaths } from "./data-directory-paths.ts";
-import { counted } from "../../machinery/command-line/counted.ts";
-import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { counted } from "../../machinery/command-line/output/counted.ts";
+import { shellWord } from "../../machinery/command-line/output/shell-word.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 

@@ -13,7 +13,7 @@ import { readChainKey } from "../../machinery/audit/chain/chain-key.ts";
 import { parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { isLoopback } from "../../machinery/api/is-loopback.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig/kubeconfig.ts";
-import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";

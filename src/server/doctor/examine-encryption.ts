@@ -7,8 +7,8 @@ import { objectsOf, surveyEncryption } from "../encryption/stored-encryption.ts"
 import type { StoreLocation } from "../store/open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-import { counted } from "../../machinery/command-line/counted.ts";
-import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { counted } from "../../machinery/command-line/output/counted.ts";
+import { shellWord } from "../../machinery/command-line/output/shell-word.ts";
 
 const subject = "encryption";
 

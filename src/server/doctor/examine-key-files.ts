@@ -8,7 +8,7 @@ import { openAuthorityInFiles } from "../../features/certificates/authorities/au
 import { readReplacedAuthorities } from "../../features/certificates/authorities/replaced-authorities.ts";
 import { replacedAuthoritiesFile } from "../../features/certificates/authorities/signing-authorities.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";

@@ -3,7 +3,7 @@ import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-import { counted } from "../../machinery/command-line/counted.ts";
+import { counted } from "../../machinery/command-line/output/counted.ts";
 
 /** Whether keys outside this process can be used now: signs a line with each key in a token, and asks an external signer for its keys. */
 export async function examineOutsideKeys(

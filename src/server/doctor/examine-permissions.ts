@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
-import { shellWord } from "../../machinery/command-line/shell-word.ts";
+import { shellWord } from "../../machinery/command-line/output/shell-word.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { bad, good } from "./finding.ts";

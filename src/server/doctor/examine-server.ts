@@ -1,4 +1,4 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../store/open-store.ts";

@@ -1,5 +1,5 @@
 import type { ServerConfig } from "../settings/server-config.ts";
-import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { readSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
 import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 

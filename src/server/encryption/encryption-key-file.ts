@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import { readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import { readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";

@@ -1,10 +1,10 @@
 import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { commandRefused, exitCodes } from "../../machinery/command-line/command-failure.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import { startProgress } from "../../machinery/command-line/progress.ts";
-import { printable } from "../../machinery/command-line/printable.ts";
-import { textTable } from "../../machinery/command-line/text-table.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import { startProgress } from "../../machinery/command-line/output/progress.ts";
+import { printable } from "../../machinery/command-line/output/printable.ts";
+import { textTable } from "../../machinery/command-line/output/text-table.ts";
 import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
 import { openFileLock } from "../../machinery/files/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
@@ -19,7 +19,7 @@ import type { ReadableStore } from "./readable-store.ts";
 import { objectsOf, rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
 import { singleKeyRange } from "../../machinery/storage/key-range.ts";
-import { counted } from "../../machinery/command-line/counted.ts";
+import { counted } from "../../machinery/command-line/output/counted.ts";
 
 /** `signet encryption`. */
 export function runEncryption(config: ServerConfig, action: EncryptionAction): Promise<void> {

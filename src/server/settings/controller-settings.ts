@@ -2,9 +2,9 @@ import { certificateFlags, certificateSettings } from "../../features/certificat
 import type { CertificateSettings } from "../../features/certificates/settings.ts";
 import { nodeFlags, nodeSettings } from "../../features/nodes/settings.ts";
 import type { NodeSettings } from "../../features/nodes/settings.ts";
-import { settingsOf, UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags, GivenFlags } from "../../machinery/command-line/flag.ts";
-import { logFlags, logSettings } from "../../machinery/command-line/log-flags.ts";
+import { settingsOf, UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags, GivenFlags } from "../../machinery/command-line/settings/flag.ts";
+import { logFlags, logSettings } from "../../machinery/command-line/settings/log-flags.ts";
 import type { LogSettings } from "../../machinery/files/process-log.ts";
 import { plainAddress } from "./listener-settings.ts";
 import type { PlainAddress } from "./listener-settings.ts";

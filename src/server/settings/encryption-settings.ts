@@ -1,5 +1,5 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags } from "../../machinery/command-line/settings/flag.ts";
 
 export const encryptionFlags = {
   "encryption-provider-config": {

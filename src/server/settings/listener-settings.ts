@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { keyPairFiles, UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 import { namedKeyPairs, namedKeyPairsFlags } from "../tls/named-key-pairs.ts";
 import type { NamedKeyPair } from "../tls/named-key-pairs.ts";
 import { tlsProtocolFlags, tlsProtocolSettings } from "../tls/tls-protocol-settings.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import type { logFlags } from "../../machinery/command-line/log-flags.ts";
+import type { logFlags } from "../../machinery/command-line/settings/log-flags.ts";
 import { onReloadSignal } from "../../machinery/command-line/reload-signal.ts";
 
 /** The values of a server's settings by the names of the flags. */

@@ -9,9 +9,9 @@ import { federationFlags, federationSettings } from "../../features/federation/s
 import type { FederationSettings } from "../../features/federation/settings.ts";
 import { namesFor } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { settingsOf, UsageError } from "../../machinery/command-line/flag.ts";
-import type { Flags, FlagValues, GivenFlags } from "../../machinery/command-line/flag.ts";
-import { logFlags, logSettings } from "../../machinery/command-line/log-flags.ts";
+import { settingsOf, UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { Flags, FlagValues, GivenFlags } from "../../machinery/command-line/settings/flag.ts";
+import { logFlags, logSettings } from "../../machinery/command-line/settings/log-flags.ts";
 import type { LogSettings } from "../../machinery/files/process-log.ts";
 import { auditFlags, auditSettings } from "../audit/audit-settings.ts";
 import type { AuditSettings } from "../audit/audit-settings.ts";

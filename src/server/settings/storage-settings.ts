@@ -1,7 +1,7 @@
 import { isLoopback } from "../../machinery/api/is-loopback.ts";
 import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
-import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { keyPairFiles, UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 
 export const storageFlags = {
   "data-dir": {

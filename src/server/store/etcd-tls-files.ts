@@ -1,4 +1,4 @@
-import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { readSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
 import type { TlsFiles } from "../../machinery/grpc/connect-socket.ts";
 import type { StorageSettings } from "../settings/storage-settings.ts";
 

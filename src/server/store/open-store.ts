@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { namesFor } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { EtcdStore } from "../../machinery/storage/backends/etcd.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { LmdbStore } from "../../machinery/storage/backends/lmdb.ts";

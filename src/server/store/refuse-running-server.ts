@@ -1,4 +1,4 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { controllersLeaseName } from "../../machinery/loops/elected-controllers.ts";
 import { longestRestMilliseconds } from "../../machinery/loops/leader-election.ts";
 import type { Sleep } from "../../machinery/api/clock.ts";

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { jsonFields } from "../../machinery/api/json-object.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import { parseSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { fingerprintOf } from "../../pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import {

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags } from "../../machinery/command-line/settings/flag.ts";
 
 export const namedKeyPairsFlag = "tls-sni-cert-key";
 

@@ -17,8 +17,8 @@ import { leafOf } from "../load-or-issue-certificate.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import { readServingPair } from "./read-serving-pair.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 /** The serving certificate of the listener. */

@@ -1,6 +1,6 @@
 import type { TlsProtocol } from "../../machinery/http/connections/serving-context.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../../machinery/command-line/settings/flag.ts";
+import type { FlagValues, Flags } from "../../machinery/command-line/settings/flag.ts";
 
 export const tlsProtocolFlags = {
   "tls-min-version": {

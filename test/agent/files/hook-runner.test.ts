@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import type { Hook } from "../../../src/agent/agent-settings.ts";
 import { HookMemory } from "../../../src/agent/files/hook-memory.ts";
 import { HookRunner } from "../../../src/agent/files/hook-runner.ts";
-import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../../src/machinery/command-line/output/shell-word.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { VirtualTime } from "../virtual-time.ts";
 

@@ -9,7 +9,7 @@ import { HookMemory } from "../../../src/agent/files/hook-memory.ts";
 import { HookRunner } from "../../../src/agent/files/hook-runner.ts";
 import { formatKeyPair } from "../../../src/agent/certificates/key-pair.ts";
 import { PublishedCertificate } from "../../../src/agent/files/published-certificate.ts";
-import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../../src/machinery/command-line/output/shell-word.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { logTo } from "../log-to.ts";
 import { newPair } from "../new-pair.ts";

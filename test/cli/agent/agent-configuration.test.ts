@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
+import { parseYamlSettings } from "../../../src/machinery/command-line/settings/parse-yaml-settings.ts";
 import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
 import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 

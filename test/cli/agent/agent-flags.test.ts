@@ -12,7 +12,7 @@ import {
   newBootstrapToken,
   tokenIdOf,
 } from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { newPair } from "../../agent/new-pair.ts";

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
-import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../../src/machinery/command-line/output/shell-word.ts";
 
 /** Puts a getent(1) in the way that knows a user and a group. Returns what it was asked for. */
 function fakeDirectory(context: TestContext): () => readonly string[] {

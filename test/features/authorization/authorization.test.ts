@@ -8,7 +8,7 @@ import { connectAuthorization } from "../../../src/features/authorization/featur
 import { authorizationFlags, authorizationSettings } from "../../../src/features/authorization/settings.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { resolveFlags } from "../../../src/machinery/command-line/flag.ts";
+import { resolveFlags } from "../../../src/machinery/command-line/settings/flag.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

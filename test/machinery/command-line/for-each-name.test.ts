@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { notFound, unauthorized } from "../../../src/machinery/api/api-error.ts";
 import { CommandFailure, SeveralFailures } from "../../../src/machinery/command-line/command-failure.ts";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { forEachName } from "../../../src/machinery/command-line/for-each-name.ts";
 
 describe("the work of a command for each of several names", () => {

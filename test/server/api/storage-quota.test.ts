@@ -7,7 +7,7 @@ import type { Headers } from "../../../src/machinery/api/http-message.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { WriteAbandoned } from "../../../src/machinery/storage/store.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

@@ -26,7 +26,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { signetProgram } from "../../../bench/processes/signet-program.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { joinFolder } from "../../../src/machinery/files/owned-folder.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";

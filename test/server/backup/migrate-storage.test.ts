@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { restoreBackup } from "../../../src/server/backup/restore.ts";

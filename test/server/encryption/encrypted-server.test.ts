@@ -19,7 +19,7 @@ import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { createObjects, stateOf, UnreadableSource } from "../../../src/machinery/storage/copy-objects.ts";
 import type { Entry } from "../../../src/machinery/storage/store.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { describe, it } from "node:test";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
-import type { Flag, Flags } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
+import type { Flag, Flags } from "../../../src/machinery/command-line/settings/flag.ts";
 import { parseServerConfig, serveFlags } from "../../../src/server/settings/server-config.ts";
 
 type Given = Readonly<Record<string, unknown>>;

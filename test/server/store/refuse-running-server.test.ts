@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { storedEntry } from "../../../src/machinery/storage/stored-entries.ts";
 import { refuseRunningServer } from "../../../src/server/store/refuse-running-server.ts";

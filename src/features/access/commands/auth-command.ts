@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import { canI } from "./can-i-command.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection/connection.ts";
 import { postReview } from "../../../machinery/client/post-review.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { textTable } from "../../../machinery/command-line/text-table.ts";
+import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
+import { textTable } from "../../../machinery/command-line/output/text-table.ts";
 import type { SelfSubjectReview } from "../reviews/self-subject-reviews.ts";
 
 /** `signet auth whoami|can-i`: who the caller is, and what the caller may do. */

@@ -1,6 +1,6 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 
 export interface KnownResource {
   readonly group: string;

@@ -2,16 +2,16 @@ import { Command, Option } from "commander";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { NamedResourceType } from "../../../machinery/api/resource-type.ts";
 import type { NewObject, ResourceClient } from "../../../machinery/client/api-client.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
-import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
+import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
+import { printable } from "../../../machinery/command-line/output/printable.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 
 export type RbacFlags = ConnectionFlags & OutputFlags;
 

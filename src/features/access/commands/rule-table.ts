@@ -1,6 +1,6 @@
-import { textTableOf } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
+import { textTableOf } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 
 /** A rule of a role, or of a user's permissions. */
 export interface ShownRule {

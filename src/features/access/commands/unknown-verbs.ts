@@ -1,6 +1,6 @@
 import { didYouMean } from "../../../machinery/command-line/did-you-mean.ts";
 import { constrainedModes } from "../credentials/impersonation-modes.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
+import { printable } from "../../../machinery/command-line/output/printable.ts";
 
 const requestsToResources = "* get list watch create update patch delete deletecollection".split(" ");
 const requestsToPaths = "* get post put delete patch head options".split(" ");

@@ -1,4 +1,4 @@
-import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseTokenSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";

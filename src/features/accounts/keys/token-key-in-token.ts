@@ -1,7 +1,7 @@
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";

@@ -1,10 +1,10 @@
 import { systemClock, timestamp } from "../../../machinery/api/clock.ts";
-import { print, textTableOf } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { print, textTableOf } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import type { GeneratedAlgorithm } from "../tokens/token-key.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { operatorKeyName, readRing, retireTokenKey, rotateTokenKey } from "./rotate-token-key.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 import { stateOfKey } from "./key-ring.ts";
 import type { KeyRing, OperatorKeyRecord, RingKeyState } from "./key-ring.ts";
 

@@ -3,7 +3,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { withOpenFile } from "../../../machinery/files/open-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";

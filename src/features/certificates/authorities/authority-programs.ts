@@ -1,7 +1,7 @@
 import { systemClock, timestamp } from "../../../machinery/api/clock.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
-import { print, textTableOf } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { print, textTableOf } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import {
   subjectOf,
   prepareAuthority,
@@ -11,7 +11,7 @@ import {
   countValidCertificates,
 } from "./rotate-authority.ts";
 import type { NamedAuthority } from "./rotate-authority.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 import { readKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { authorityRecord } from "./authority-record.ts";
@@ -23,7 +23,7 @@ import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem
 import type { CertificateSettings } from "../settings.ts";
 import { parseSignerConfiguration } from "../signers/parse-signer-configuration.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
-import { parseSettingsFile, readCertificates } from "../../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readCertificates } from "../../../machinery/command-line/settings/settings-files.ts";
 
 /** `signet ca list`. */
 export async function runListAuthorities(

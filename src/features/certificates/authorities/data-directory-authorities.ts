@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import type { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { fingerprintOf } from "../../../pki/certificates/certificate.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";

@@ -26,7 +26,7 @@ import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { resourceRange } from "../../../machinery/registry/stored/storage-key.ts";
 import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
-import { counted } from "../../../machinery/command-line/counted.ts";
+import { counted } from "../../../machinery/command-line/output/counted.ts";
 
 export interface NamedAuthority {
   /** The name of the CA: `ca` for the CA of the server itself. */

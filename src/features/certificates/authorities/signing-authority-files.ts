@@ -1,6 +1,6 @@
-import { UsageError } from "../../../machinery/command-line/flag.ts";
-import type { KeyPairFiles } from "../../../machinery/command-line/flag.ts";
-import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
+import type { KeyPairFiles } from "../../../machinery/command-line/settings/flag.ts";
+import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { validityFault } from "../../../pki/certificates/authority-path.ts";

@@ -14,8 +14,8 @@ import {
 } from "../../../pki/keys/keys.ts";
 import { signatureSchemeOf } from "../../../pki/keys/sign.ts";
 import type { KeyType } from "../../../pki/keys/keys.ts";
-import { withServer } from "../../../machinery/command-line/connection.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { withServer } from "../../../machinery/command-line/connection/connection.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import {
   certificateNamesOf,
@@ -32,7 +32,7 @@ import {
   writeNewKeyOutput,
   writePrivateOutput,
   writePublicOutput,
-} from "../../../machinery/command-line/output-file.ts";
+} from "../../../machinery/command-line/output/output-file.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
 import { requestToSend, showSent, withSendFlags } from "./request-to-send.ts";

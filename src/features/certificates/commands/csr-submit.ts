@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import { withServer } from "../../../machinery/command-line/connection.ts";
+import { withServer } from "../../../machinery/command-line/connection/connection.ts";
 import { defaultUsages } from "../../../machinery/command-line/certificate-name-options.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
 import { parseCertificateRequest } from "../../../pki/requests/certificate-request.ts";

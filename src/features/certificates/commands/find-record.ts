@@ -1,6 +1,6 @@
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
-import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
+import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
 

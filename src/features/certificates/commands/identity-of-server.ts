@@ -2,7 +2,7 @@ import { addressOf } from "../../../machinery/api/url-host.ts";
 import { serverCertificates } from "../../../machinery/client/https/server-certificates.ts";
 import { currentCredentials } from "../../../machinery/client/https/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https/https-transport.ts";
-import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
+import { connectionFailure } from "../../../machinery/command-line/connection/connection-failure.ts";
 import { periodically } from "../../../machinery/scheduling/periodically.ts";
 import { parseCertificate } from "../../../pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";

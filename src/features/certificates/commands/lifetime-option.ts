@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../requested-lifetime.ts";
 
 /** An option for the lifetime of a requested certificate, in seconds. */

@@ -4,7 +4,7 @@ import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
 import { noSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { encodeCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
-import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { chainOfRequest } from "./chain-of-request.ts";

@@ -1,9 +1,9 @@
-import { withConnectionFlags } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
-import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
+import { printObject, withOutputFlag } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
+import { printable } from "../../../machinery/command-line/output/printable.ts";
 import type { Command } from "commander";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";

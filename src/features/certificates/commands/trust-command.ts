@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { fieldsText } from "../../../machinery/command-line/text-table.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { fieldsText } from "../../../machinery/command-line/output/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
+import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
 import {
   objectName,
   print,
@@ -14,9 +14,9 @@ import {
   printObject,
   textTableOf,
   withOutputFlag,
-} from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
+} from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
+import { printable } from "../../../machinery/command-line/output/printable.ts";
 import { runToEnd } from "../../../machinery/api/run-to-end.ts";
 import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";

@@ -3,12 +3,12 @@ import type { IpRange } from "../../../pki/names/ip-address.ts";
 import { minimumRsaBits } from "../../../pki/keys/public-key.ts";
 import { PatternFields } from "./name-pattern.ts";
 import type { NamePattern } from "./name-pattern.ts";
-import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
-import { refuseFaults } from "../../../machinery/command-line/fields.ts";
-import type { FieldContext } from "../../../machinery/command-line/fields.ts";
+import { parseYamlSettings } from "../../../machinery/command-line/settings/parse-yaml-settings.ts";
+import { refuseFaults } from "../../../machinery/command-line/output/fields.ts";
+import type { FieldContext } from "../../../machinery/command-line/output/fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
-import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
 
 /** The rules by which requests are approved or denied automatically. The first rule that matches a request decides. */
 export interface ApprovalPolicy {

@@ -1,4 +1,4 @@
-import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
+import { parseYamlSettings } from "../../../machinery/command-line/settings/parse-yaml-settings.ts";
 import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
@@ -6,8 +6,8 @@ import { maximumCommonNameLength } from "../../../pki/names/distinguished-name.t
 import { dnsNameFault } from "../../../pki/names/dns-name.ts";
 import type { KeyType } from "../../../pki/keys/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
-import { refuseFaults } from "../../../machinery/command-line/fields.ts";
-import type { FieldContext } from "../../../machinery/command-line/fields.ts";
+import { refuseFaults } from "../../../machinery/command-line/output/fields.ts";
+import type { FieldContext } from "../../../machinery/command-line/output/fields.ts";
 import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
 import { signerDomain } from "../signer-names.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "../requested-lifetime.ts";

@@ -5,12 +5,12 @@ import type { HttpRequest } from "../../../machinery/api/http-message.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { periodically } from "../../../machinery/scheduling/periodically.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import {
   parseSettingsFile,
   readFollowedFile,
   readSettingsFile,
-} from "../../../machinery/command-line/settings-files.ts";
+} from "../../../machinery/command-line/settings/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import type { FederationSettings, OidcFlags } from "../settings.ts";
 import { fetchDocument } from "./fetch-document.ts";

@@ -4,7 +4,10 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
 import { withoutUrlPasswords } from "../../../machinery/api/without-url-passwords.ts";
-import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
+import {
+  parseConfigurationFile,
+  refuseFieldErrors,
+} from "../../../machinery/command-line/settings/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";

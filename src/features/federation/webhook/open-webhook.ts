@@ -4,7 +4,7 @@ import type { VerifyToken } from "../../../machinery/authentication/token-authen
 import { httpsTransport } from "../../../machinery/client/https/https-transport.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
-import { readSettingsKubeconfig } from "../../../machinery/command-line/settings-kubeconfig.ts";
+import { readSettingsKubeconfig } from "../../../machinery/command-line/settings/settings-kubeconfig.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";

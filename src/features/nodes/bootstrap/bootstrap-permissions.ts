@@ -4,7 +4,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { nodesGroup } from "../../../machinery/api/user-info.ts";
 import { clusterRoleBindingResource } from "../../access/index.ts";
 import type { RoleBinding } from "../../access/index.ts";
-import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 
 /**
  * The group of bootstrap tokens whose holders may request client certificates for nodes (kubeadm has a similar one).

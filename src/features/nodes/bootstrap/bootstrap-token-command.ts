@@ -15,12 +15,12 @@ import {
 } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
 import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
 import { durationOption, repeatedOption } from "../../../machinery/command-line/options.ts";
 import {
   objectName,
@@ -28,12 +28,12 @@ import {
   textTableOf,
   withAnswerOutputFlag,
   withOutputFlag,
-} from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+} from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { kubeconfigOutput } from "../../../machinery/command-line/kubeconfig-output.ts";
-import { writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
+import { kubeconfigOutput } from "../../../machinery/command-line/output/kubeconfig-output.ts";
+import { writePrivateOutput } from "../../../machinery/command-line/output/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 
 /** `signet bootstrap-token create|list|delete`: manages the tokens with which new machines authenticate. */

@@ -1,15 +1,15 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
-import { listAll } from "../../../machinery/command-line/list-all.ts";
-import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
+import { printList, withOutputFlag } from "../../../machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
+import { printable } from "../../../machinery/command-line/output/printable.ts";
+import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 import { nodeLockResource, nodeResource } from "../resources.ts";
 import type { NodeLock } from "./node-locks.ts";
 

@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { JSONWebKeySet } from "jose";
 import { accountSettings, accountFlags } from "../../../../src/features/accounts/settings.ts";
-import { resolveFlags, UsageError } from "../../../../src/machinery/command-line/flag.ts";
+import { resolveFlags, UsageError } from "../../../../src/machinery/command-line/settings/flag.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { ReplacedAuthorities } from "../../../../src/features/certificates/authorities/replaced-authorities.ts";
-import { UsageError } from "../../../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../../../src/machinery/command-line/settings/flag.ts";
 import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { newAuthority } from "../../../end-to-end/signing-authority.ts";
 

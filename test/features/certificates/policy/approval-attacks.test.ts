@@ -18,7 +18,7 @@ import type { NodeNames } from "../../../../src/features/certificates/signers/no
 import { unusualSubjectFaults } from "../../../../src/features/certificates/signers/subject-requirements.ts";
 import { serverNamesIn } from "../../../../src/features/certificates/signers/server-names.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
-import { settingsFaults } from "../../../machinery/command-line/settings-faults.ts";
+import { settingsFaults } from "../../../machinery/command-line/settings/settings-faults.ts";
 import { cpuSecondsOf } from "../../../cpu-seconds-of.ts";
 
 const apiserverClient = signerNames.apiserverClient(names);

@@ -16,9 +16,9 @@ import type {
 } from "../../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../../src/features/certificates/policy/name-pattern.ts";
-import { parseYamlSettings } from "../../../../src/machinery/command-line/parse-yaml-settings.ts";
+import { parseYamlSettings } from "../../../../src/machinery/command-line/settings/parse-yaml-settings.ts";
 import { cpuSecondsOf } from "../../../cpu-seconds-of.ts";
-import { settingsFaults } from "../../../machinery/command-line/settings-faults.ts";
+import { settingsFaults } from "../../../machinery/command-line/settings/settings-faults.ts";
 import { withUnknownFields } from "../../../machinery/command-line/with-unknown-fields.ts";
 
 const nodeServing = `

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { describe, it } from "node:test";
 import { stringify } from "yaml";
 import { parseSignerConfiguration } from "../../../../src/features/certificates/signers/parse-signer-configuration.ts";
-import { settingsFaults } from "../../../machinery/command-line/settings-faults.ts";
+import { settingsFaults } from "../../../machinery/command-line/settings/settings-faults.ts";
 import { withUnknownFields } from "../../../machinery/command-line/with-unknown-fields.ts";
 
 const signer = {

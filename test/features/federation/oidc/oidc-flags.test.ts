@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import { openIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
 import { federationFlags, federationSettings } from "../../../../src/features/federation/settings.ts";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
-import { resolveFlags } from "../../../../src/machinery/command-line/flag.ts";
+import { resolveFlags } from "../../../../src/machinery/command-line/settings/flag.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { periodically } from "../../../../machinery/scheduling/periodically.ts";
-import { UsageError } from "../../../../machinery/command-line/flag.ts";
+import { UsageError } from "../../../../machinery/command-line/settings/flag.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { GrpcError } from "../../../../machinery/grpc/grpc-error.ts";
 import type { OpenedOperatorKeys } from "../operator-keys.ts";

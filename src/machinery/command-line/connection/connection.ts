@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from "node:util";
 import { Option } from "commander";
 import type { Command } from "commander";
-import { actingHeaders } from "../client/kubeconfig/acting-headers.ts";
-import type { ActingUser } from "../client/kubeconfig/acting-headers.ts";
-import { longestTimerMilliseconds } from "../api/clock.ts";
-import type { Names } from "../api/names.ts";
-import { answerFault } from "../client/answer-fault.ts";
-import { ApiClient } from "../client/api-client.ts";
-import type { HttpsTransportOptions } from "../client/https/https-transport.ts";
-import { isTokenText } from "../client/is-token-text.ts";
-import { readKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import type { KubeconfigContext } from "../client/kubeconfig/kubeconfig.ts";
-import { KubeconfigError } from "../client/kubeconfig/kubeconfig-error.ts";
-import { namesOfServer } from "../client/names-of-server.ts";
-import type { Transport } from "../client/transport.ts";
-import type { FollowedFiles } from "../files/followed-files.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { actingHeaders } from "../../client/kubeconfig/acting-headers.ts";
+import type { ActingUser } from "../../client/kubeconfig/acting-headers.ts";
+import { longestTimerMilliseconds } from "../../api/clock.ts";
+import type { Names } from "../../api/names.ts";
+import { answerFault } from "../../client/answer-fault.ts";
+import { ApiClient } from "../../client/api-client.ts";
+import type { HttpsTransportOptions } from "../../client/https/https-transport.ts";
+import { isTokenText } from "../../client/is-token-text.ts";
+import { readKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import type { KubeconfigContext } from "../../client/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../client/kubeconfig/kubeconfig-error.ts";
+import { namesOfServer } from "../../client/names-of-server.ts";
+import type { Transport } from "../../client/transport.ts";
+import type { FollowedFiles } from "../../files/followed-files.ts";
+import { CommandFailure } from "../command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
-import { UsageError } from "./flag.ts";
-import { durationOption, repeatedOption } from "./options.ts";
+import { UsageError } from "../settings/flag.ts";
+import { durationOption, repeatedOption } from "../options.ts";
 
 /** Everything that a command needs to talk to a server. */
 export interface ServerConnection {

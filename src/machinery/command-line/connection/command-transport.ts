@@ -1,13 +1,13 @@
-import { currentCredentials, httpsTransport } from "../client/https/https-transport.ts";
-import type { HttpsTransportOptions } from "../client/https/https-transport.ts";
-import { explainedBody } from "../client/explained-body.ts";
-import type { ClientRequest, Transport } from "../client/transport.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { currentCredentials, httpsTransport } from "../../client/https/https-transport.ts";
+import type { HttpsTransportOptions } from "../../client/https/https-transport.ts";
+import { explainedBody } from "../../client/explained-body.ts";
+import type { ClientRequest, Transport } from "../../client/transport.ts";
+import { CommandFailure } from "../command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
-import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
-import { orPkiError, PkiError } from "../../pki/pki-error.ts";
-import { timestamp } from "../api/clock.ts";
-import { parseJsonObject } from "../api/json-object.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
+import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
+import { timestamp } from "../../api/clock.ts";
+import { parseJsonObject } from "../../api/json-object.ts";
 
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;

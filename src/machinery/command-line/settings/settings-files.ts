@@ -1,11 +1,11 @@
 import { readSync } from "node:fs";
-import { messageOf } from "../api/thrown-error.ts";
-import { withOpenFile } from "../files/open-file.ts";
-import { unreadableFileReason } from "../files/unusable-file.ts";
+import { messageOf } from "../../api/thrown-error.ts";
+import { withOpenFile } from "../../files/open-file.ts";
+import { unreadableFileReason } from "../../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
-import type { Certificate } from "../../pki/certificates/certificate.ts";
-import { formatDistinguishedName } from "../../pki/names/distinguished-name.ts";
-import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
+import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
+import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
 /** The limit for a file that is read again while requests wait. */
 const largestFollowedBytes = 2 ** 20;

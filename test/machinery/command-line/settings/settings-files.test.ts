@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { readSettingsFile } from "../../../src/machinery/command-line/settings-files.ts";
+import { readSettingsFile } from "../../../../src/machinery/command-line/settings/settings-files.ts";
 
 describe("a file that a flag names", () => {
   it("is read without the byte order mark that programs of Windows begin it with", (context) => {

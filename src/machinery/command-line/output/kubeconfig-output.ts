@@ -1,8 +1,8 @@
-import { entriesOf, parseSource } from "../client/kubeconfig/kubeconfig.ts";
-import { KubeconfigError } from "../client/kubeconfig/kubeconfig-error.ts";
-import { readConfig } from "../client/kubeconfig/kubeconfig-files.ts";
-import { newClusterName } from "../client/kubeconfig/new-kubeconfig.ts";
-import { UsageError } from "./flag.ts";
+import { entriesOf, parseSource } from "../../client/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../client/kubeconfig/kubeconfig-error.ts";
+import { readConfig } from "../../client/kubeconfig/kubeconfig-files.ts";
+import { newClusterName } from "../../client/kubeconfig/new-kubeconfig.ts";
+import { UsageError } from "../settings/flag.ts";
 import { outputFile } from "./output-file.ts";
 import type { OutputFile } from "./output-file.ts";
 

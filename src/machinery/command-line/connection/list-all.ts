@@ -1,9 +1,9 @@
-import { ApiError } from "../api/api-error.ts";
-import type { ApiList, ApiObject } from "../api/object-meta.ts";
-import type { ListOptions, ResourceClient } from "../client/api-client.ts";
-import { EndlessList, listPages } from "../client/list-pages.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { startProgress } from "./progress.ts";
+import { ApiError } from "../../api/api-error.ts";
+import type { ApiList, ApiObject } from "../../api/object-meta.ts";
+import type { ListOptions, ResourceClient } from "../../client/api-client.ts";
+import { EndlessList, listPages } from "../../client/list-pages.ts";
+import { CommandFailure } from "../command-failure.ts";
+import { startProgress } from "../output/progress.ts";
 
 /** Lists all objects, page by page. On a terminal, shows how many it has. */
 export async function listAll<T extends ApiObject>(

@@ -1,5 +1,5 @@
-import { isJsonObject, jsonFields } from "../api/json-object.ts";
-import { didYouMean } from "./did-you-mean.ts";
+import { isJsonObject, jsonFields } from "../../api/json-object.ts";
+import { didYouMean } from "../did-you-mean.ts";
 import { printable } from "./printable.ts";
 
 /** The path of a value in a document, and the list to add its faults to. */

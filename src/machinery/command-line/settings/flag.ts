@@ -1,6 +1,6 @@
-import { durationFault, parseDuration } from "../api/duration.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { didYouMean } from "./did-you-mean.ts";
+import { durationFault, parseDuration } from "../../api/duration.ts";
+import { CommandFailure } from "../command-failure.ts";
+import { didYouMean } from "../did-you-mean.ts";
 
 /** One setting of the server: a command line flag, and a configuration file key with the same name. */
 export type Flag =

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { shellWord } from "../../../src/machinery/command-line/shell-word.ts";
+import { shellWord } from "../../../../src/machinery/command-line/output/shell-word.ts";
 
 const texts = [
   ".signet/admin.kubeconfig",

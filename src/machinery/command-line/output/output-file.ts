@@ -1,16 +1,16 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { systemClock } from "../api/clock.ts";
+import { systemClock } from "../../api/clock.ts";
 import {
   checkReplaceable,
   removeAbandoned,
   writeNewPrivateFile,
   writePrivateFile,
   writePublicFile,
-} from "../files/atomic-file.ts";
-import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { UsageError } from "./flag.ts";
+} from "../../files/atomic-file.ts";
+import { fileFailureReason, UnusableFile } from "../../files/unusable-file.ts";
+import { CommandFailure } from "../command-failure.ts";
+import { UsageError } from "../settings/flag.ts";
 
 /** A file that a flag or an argument names for a command's output. */
 export interface OutputFile {

@@ -1,10 +1,10 @@
-import { firstFaults, formatFaults } from "../api/field-error.ts";
-import type { FieldError } from "../api/field-error.ts";
-import { isJsonObject } from "../api/json-object.ts";
-import { yamlToJson } from "../http/yaml/yaml-to-json.ts";
-import type { Decoded } from "../schema/compile-decoder.ts";
-import { parseJson } from "../schema/parse-json.ts";
-import { strictFaults } from "../schema/decode-faults.ts";
+import { firstFaults, formatFaults } from "../../api/field-error.ts";
+import type { FieldError } from "../../api/field-error.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import { yamlToJson } from "../../http/yaml/yaml-to-json.ts";
+import type { Decoded } from "../../schema/compile-decoder.ts";
+import { parseJson } from "../../schema/parse-json.ts";
+import { strictFaults } from "../../schema/decode-faults.ts";
 
 const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
 

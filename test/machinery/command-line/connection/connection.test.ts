@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
-import { connect } from "../../../src/machinery/command-line/connection.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
-import { startTestServer } from "../../test-server.ts";
-import type { TestServer } from "../../test-server.ts";
-import { userOf } from "../../user-of.ts";
+import { connect } from "../../../../src/machinery/command-line/connection/connection.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
+import { dataDirectoryAuthority, issuePair } from "../../../features/certificates/data-directory-authority.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
+import { userOf } from "../../../user-of.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-connection-"));
 const file = (name: string): string => join(folder, name);

@@ -1,6 +1,6 @@
-import { readKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import type { KubeconfigContext, KubeconfigSelection } from "../client/kubeconfig/kubeconfig.ts";
-import { KubeconfigError } from "../client/kubeconfig/kubeconfig-error.ts";
+import { readKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import type { KubeconfigContext, KubeconfigSelection } from "../../client/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../client/kubeconfig/kubeconfig-error.ts";
 import { UsageError } from "./flag.ts";
 
 /** Reads the kubeconfig that a flag names. Throws UsageError. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
+import { parseYamlSettings } from "../../../../src/machinery/command-line/settings/parse-yaml-settings.ts";
 
 describe("a file of settings", () => {
   it("may use aliases and <<, as those of Kubernetes' programs may", () => {

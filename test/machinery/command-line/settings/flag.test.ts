@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { environmentFlags, resolveFlags, settingsOf, UsageError } from "../../../src/machinery/command-line/flag.ts";
-import type { Flags } from "../../../src/machinery/command-line/flag.ts";
+import {
+  environmentFlags,
+  resolveFlags,
+  settingsOf,
+  UsageError,
+} from "../../../../src/machinery/command-line/settings/flag.ts";
+import type { Flags } from "../../../../src/machinery/command-line/settings/flag.ts";
 
 const flags = {
   port: { type: "integer", default: 1, minimum: 0, maximum: 9, help: "" },

@@ -1,5 +1,5 @@
-import { connectionFault } from "../client/https/connection-fault.ts";
-import { CommandFailure } from "./command-failure.ts";
+import { connectionFault } from "../../client/https/connection-fault.ts";
+import { CommandFailure } from "../command-failure.ts";
 
 /** Explains why there was no answer. `server` is the URL. A CommandFailure, which is explained already, stays as it is. */
 export function connectionFailure(cause: unknown, server: string): unknown {

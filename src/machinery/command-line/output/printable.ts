@@ -1,4 +1,4 @@
-import { unprintableCharacters } from "../api/unprintable-characters.ts";
+import { unprintableCharacters } from "../../api/unprintable-characters.ts";
 
 /** `unprintableCharacters` without the line feed: documents in JSON and YAML have several lines. */
 const unprintableInDocument = new RegExp(`(?!\\n)${unprintableCharacters.source}`, "gu");

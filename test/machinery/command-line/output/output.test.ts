@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { parse } from "yaml";
-import { print, printList, textTableOf } from "../../../src/machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../src/machinery/command-line/output.ts";
-import { printable } from "../../../src/machinery/command-line/printable.ts";
-import { startProgress } from "../../../src/machinery/command-line/progress.ts";
-import { textTable } from "../../../src/machinery/command-line/text-table.ts";
+import { print, printList, textTableOf } from "../../../../src/machinery/command-line/output/output.ts";
+import type { OutputFlags } from "../../../../src/machinery/command-line/output/output.ts";
+import { printable } from "../../../../src/machinery/command-line/output/printable.ts";
+import { startProgress } from "../../../../src/machinery/command-line/output/progress.ts";
+import { textTable } from "../../../../src/machinery/command-line/output/text-table.ts";
 
 /** A line that clears the screen, reverses the direction of text, hides a letter, and has an invisible tag. */
 const hostile = "a\u001b[2J\u202eb\u200bc\u{e0041}\u009bd\u3164";

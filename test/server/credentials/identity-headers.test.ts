@@ -33,13 +33,15 @@ async function overHttp2(...fields: readonly Field[]): Promise<number> {
 }
 
 /** The same over HTTP/1.1, with the given raw lines. */
-async function overHttp1(...lines: readonly string[]): Promise<number> {
+const overHttp1 = (...lines: readonly string[]): Promise<number> => overHttp1To("localhost", ...lines);
+
+async function overHttp1To(host: string, ...lines: readonly string[]): Promise<number> {
   const options = { host: "127.0.0.1", port: server.port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] };
   const socket = connect(options);
   await once(socket, "secureConnect");
   const head = [
     `GET ${secrets} HTTP/1.1`,
-    "Host: localhost",
+    `Host: ${host}`,
     `Authorization: Bearer ${server.adminToken}`,
     "Connection: close",
   ];
@@ -80,6 +82,12 @@ describe("a request that names another user", () => {
   });
 
   it("is refused in a request with two hosts", async () => assert.equal(await overHttp1("Host: another"), 400));
+
+  it("is refused with a host that is none", async () => {
+    for (const host of ["a/b", "a?b", "a#b", "a@b", "a b", "a\\b", "<a>", "\xe4"])
+      assert.equal(await overHttp1To(host), 400);
+    for (const host of ["", "a_b.c:1", "[::1]:6443", "%41"]) assert.equal(await overHttp1To(host), 200);
+  });
 
   for (const line of [
     "Impersonate-User: vic\0tim",

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -85,6 +89,17 @@ describe("the commands for revocations", () => {
     assert.match(serial, /^certificate [0-9a-f]+ of CN=\S+ revoked\n$/);
   });
 
+  it("revoke the certificate in a file or a pipe", async () => {
+    const [file, pipe] = [join(server.dataDirectory, "ca.crt"), join(server.dataDirectory, "pipe")];
+    execFileSync("mkfifo", [pipe]);
+    const [revoked] = await Promise.all([
+      succeed("certificates", "revoke", "--file", pipe),
+      writeFile(pipe, readFileSync(file)),
+    ]);
+    assert.match(revoked, /^certificate [0-9a-f]+ of CN=\S+ revoked\n$/);
+    assert.match(await succeed("certificates", "revoke", "--file", file), / was revoked already\n$/);
+  });
+
   it("report invalid arguments", async () => {
     const of = async (...args: string[]): Promise<readonly [number | null, string]> => {
       const { code, stderr } = await signet(...args);
@@ -104,6 +119,11 @@ describe("the commands for revocations", () => {
         ["certificates", "revoke", "--subject", "foo"],
         1,
         /^signet: .*spec\.certificate\.subject: Invalid value: "foo": must be a distinguished name/,
+      ],
+      [
+        ["certificates", "revoke", "--file", "package.json"],
+        2,
+        /--file: package\.json: it has no certificate in PEM$/m,
       ],
       [["certificates", "revoke", "0f"], 1, /no record of a certificate "0f"/],
     ];

@@ -4,14 +4,15 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
+import { readInputFile } from "../../../machinery/command-line/input-file.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { listAll } from "../../../machinery/command-line/connection/list-all.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output/output.ts";
-import { parseSettingsFile } from "../../../machinery/command-line/settings/settings-files.ts";
 import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import { serialNumberHex } from "../../../pki/certificates/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
 import { issuedBeforeOption, reasonOption, revoke } from "../../revocation/index.ts";
 import type { RevocationFlags } from "../../revocation/index.ts";
 import { issuedCertificateResource } from "../resources.ts";
@@ -39,7 +40,7 @@ export const revokeCertificates = (): Command =>
         "the record's name, or the certificate's serial number in hexadecimal digits",
         nameWithoutKind("issuedcertificate"),
       )
-      .option("--file <file>", "the first certificate in a PEM file")
+      .option("--file <file>", "the first certificate in a PEM file; -: standard input")
       .option("--subject <name>", "all certificates of a whole subject, such as CN=ann,O=ops; there are no patterns")
       .addOption(issuedBeforeOption("with --subject: only those that are valid from before; default: now"))
       .addOption(reasonOption())
@@ -51,7 +52,7 @@ export const revokeCertificates = (): Command =>
         if (issuedBefore !== undefined && subject === undefined) {
           throw new UsageError("--issued-before: only a subject can have several certificates: give --subject too");
         }
-        const inFile = file === undefined ? undefined : parseSettingsFile({ flag: "file", file }, certificateIn);
+        const inFile = file === undefined ? undefined : await readCertificate(file);
         await withServer(flags, async (connection) => {
           if (subject !== undefined) {
             await revoke(connection, {
@@ -70,14 +71,21 @@ export const revokeCertificates = (): Command =>
     ["Everything that a person has got so far", "signet certificates revoke --subject CN=ann,O=ops"],
   );
 
-function certificateIn(pem: string): OneCertificate {
-  const [certificate] = parseCertificatesPem(pem);
-  if (certificate === undefined) throw new UsageError("it has no certificate in PEM");
-  return {
-    issuer: formatDistinguishedName(certificate.issuer),
-    serialNumber: serialNumberHex(certificate),
-    expirationTimestamp: timestamp(certificate.notAfter),
-  };
+/** The first certificate of a file, a pipe or, for `-`, standard input. Throws UsageError. */
+async function readCertificate(file: string): Promise<OneCertificate> {
+  const pem = await readInputFile({ flag: "file", file });
+  try {
+    const [certificate] = parseCertificatesPem(pem);
+    if (certificate === undefined) throw new PkiError("it has no certificate in PEM");
+    return {
+      issuer: formatDistinguishedName(certificate.issuer),
+      serialNumber: serialNumberHex(certificate),
+      expirationTimestamp: timestamp(certificate.notAfter),
+    };
+  } catch (cause) {
+    if (!(cause instanceof PkiError)) throw cause;
+    throw new UsageError(`--file: ${file}: ${cause.message}`, { cause });
+  }
 }
 
 async function recorded(connection: ServerConnection, name: string): Promise<OneCertificate> {

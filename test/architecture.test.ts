@@ -21,7 +21,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/logging",
     "machinery/scheduling",
     "machinery/grpc",
-    "machinery/schema/protobuf-wire",
+    "machinery/schema/protobuf/protobuf-wire",
     "machinery/files/process-limit",
     "machinery/files/sqlite-lock",
   ],

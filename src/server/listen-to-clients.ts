@@ -1,5 +1,5 @@
 import type { Handler } from "../machinery/api/http-message.ts";
-import { urlHost } from "../machinery/api/url-host.ts";
+import { urlHost } from "../machinery/api/addresses/url-host.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { createListener } from "../machinery/http/connections/listener.ts";
 import { openAdministrator } from "./administrator.ts";

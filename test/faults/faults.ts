@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { EtcdStore } from "../../src/machinery/storage/backends/etcd.ts";
-import { ProtobufReader } from "../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufReader } from "../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { GrpcChannel } from "../../src/machinery/grpc/grpc-channel.ts";
 import { untilEtcdAnswers } from "../machinery/storage/etcd/etcd-process.ts";
 import type { EtcdCluster, EtcdMember } from "../machinery/storage/etcd/etcd-process.ts";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { parse } from "yaml";
-import { decodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
+import { decodeEnvelope } from "../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import type { FuzzAnswer, FuzzRequest } from "./fuzz-request.ts";
 
 const mebibyte = 1024 * 1024;

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { release } from "node:os";
 import type { Node } from "../../features/nodes/resources.ts";
-import { unmappedAddress } from "../../machinery/api/unmapped-address.ts";
-import { addressOf } from "../../machinery/api/url-host.ts";
+import { unmappedAddress } from "../../machinery/api/addresses/unmapped-address.ts";
+import { addressOf } from "../../machinery/api/addresses/url-host.ts";
 
 export type NodeSystemInfo = Node["status"]["nodeInfo"];
 

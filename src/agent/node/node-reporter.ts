@@ -1,6 +1,6 @@
 import { nodeResource } from "../../features/nodes/resources.ts";
 import type { Node } from "../../features/nodes/resources.ts";
-import { isLoopback } from "../../machinery/api/is-loopback.ts";
+import { isLoopback } from "../../machinery/api/addresses/is-loopback.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { Repetition } from "../../machinery/loops/repetition.ts";
 import { traced } from "../../machinery/tracing/loop-trace.ts";

@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from "../../agent/agent-settings.ts";
 import { parseDuration } from "../../machinery/api/duration.ts";
 import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
-import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/validation/name-validation.ts";
 import { Fields, refuseFaults } from "../../machinery/command-line/output/fields.ts";
 import { logFormats, logLevels } from "../../machinery/command-line/settings/log-flags.ts";
 import { parseYamlSettings } from "../../machinery/command-line/settings/parse-yaml-settings.ts";

@@ -1,6 +1,6 @@
 import type { AgentSettings, TrustBundleFile } from "../../agent/agent-settings.ts";
 import { durationFault, parseDuration } from "../../machinery/api/duration.ts";
-import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/validation/name-validation.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { normalIpAddress } from "../../pki/names/ip-address.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";

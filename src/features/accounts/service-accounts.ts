@@ -1,7 +1,7 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { serviceAccountResource } from "./resources.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";

@@ -1,5 +1,5 @@
-import { isHttpsUrl } from "../../machinery/api/is-https-url.ts";
-import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
+import { isHttpsUrl } from "../../machinery/api/addresses/is-https-url.ts";
+import { withoutUrlPasswords } from "../../machinery/api/addresses/without-url-passwords.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { socketPathFault } from "../../machinery/grpc/connect-socket.ts";
 import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";

@@ -1,7 +1,7 @@
 import { badRequest, conflict, invalid, notFound } from "../../machinery/api/api-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import { invalidValue, tooLong } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import { invalidValue, tooLong } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";

@@ -5,7 +5,7 @@ import type {
   Authorize,
   ResourceAttributes,
 } from "../../machinery/api/attributes.ts";
-import { forbiddenField } from "../../machinery/api/field-error.ts";
+import { forbiddenField } from "../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { parseApiVersion } from "../../machinery/api/resource-type.ts";

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { parseDuration } from "../../machinery/api/duration.ts";
-import { duplicate, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
-import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { duplicate, invalidValue, notSupported, required } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/validation/name-validation.ts";
 import {
   parseConfigurationFile,
   refuseFieldErrors,

@@ -1,12 +1,12 @@
 import { goQuoted } from "../../machinery/api/format-value.ts";
-import { invalidValue, invalidValues, required, tooLong } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, required, tooLong } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import {
   dnsLabelFaults,
   dnsSubdomainFaults,
   maximumLabelLength,
   maximumSubdomainLength,
-} from "../../machinery/api/name-validation.ts";
+} from "../../machinery/api/validation/name-validation.ts";
 
 /** The maximum length in bytes: a domain, a slash, a label, a dot and a subdomain. */
 const maximumSignerNameLength = maximumSubdomainLength + 1 + maximumLabelLength + 1 + maximumSubdomainLength;

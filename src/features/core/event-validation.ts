@@ -1,7 +1,7 @@
-import { invalidValue, invalidValues, required } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import { invalidValue, invalidValues, required } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
-import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
+import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { HookContext } from "../../machinery/registry/definition/resource-definition.ts";

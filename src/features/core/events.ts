@@ -1,5 +1,5 @@
 import { eventResource } from "./resources.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

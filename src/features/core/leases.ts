@@ -1,8 +1,13 @@
 import { leaseResource } from "./resources.ts";
-import { forbiddenField, invalidValue, invalidValues, notSupported } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
-import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import {
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  notSupported,
+} from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
+import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

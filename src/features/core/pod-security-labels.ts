@@ -1,7 +1,7 @@
 import { invalid } from "../../machinery/api/api-error.ts";
 import type { AdmissionRule } from "../../machinery/api/attributes.ts";
-import { invalidValue } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import { invalidValue } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";

@@ -2,11 +2,17 @@ import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
 import { NamedText } from "../../machinery/api/format-value.ts";
-import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import {
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  required,
+  tooLong,
+} from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { isJsonObject, jsonTypeName } from "../../machinery/api/json-object.ts";
-import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
 import { inTurns } from "../../machinery/scheduling/request-turn.ts";

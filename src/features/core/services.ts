@@ -1,5 +1,5 @@
 import type { Names } from "../../machinery/api/names.ts";
-import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
+import { validateDnsLabelName } from "../../machinery/api/validation/name-validation.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

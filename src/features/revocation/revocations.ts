@@ -1,7 +1,13 @@
-import { forbiddenField, invalidValue, notSupported, required, tooLong } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
+import {
+  forbiddenField,
+  invalidValue,
+  notSupported,
+  required,
+  tooLong,
+} from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";

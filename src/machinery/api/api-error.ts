@@ -1,5 +1,5 @@
-import type { FieldError } from "./field-error.ts";
-import { maximumFaults } from "./field-error.ts";
+import type { FieldError } from "./validation/field-error.ts";
+import { maximumFaults } from "./validation/field-error.ts";
 import { goQuoted, shortened } from "./format-value.ts";
 import { qualified } from "./resource-type.ts";
 import type { GroupResource } from "./resource-type.ts";

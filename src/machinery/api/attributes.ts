@@ -1,5 +1,5 @@
-import type { FieldSelector } from "./field-selector.ts";
-import type { LabelSelector } from "./label-selector.ts";
+import type { FieldSelector } from "./selectors/field-selector.ts";
+import type { LabelSelector } from "./selectors/label-selector.ts";
 import type { ApiObject } from "./object-meta.ts";
 import type { UserInfo } from "./user-info.ts";
 

@@ -3,7 +3,7 @@ import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
-import { dnsSubdomainFaults } from "../api/name-validation.ts";
+import { dnsSubdomainFaults } from "../api/validation/name-validation.ts";
 import { Fields, refuseFaults } from "../command-line/output/fields.ts";
 import { parseYamlSettings } from "../command-line/settings/parse-yaml-settings.ts";
 

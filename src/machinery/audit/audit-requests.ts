@@ -6,7 +6,7 @@ import type { HttpRequest } from "../api/http-message.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
-import { unmappedAddress } from "../api/unmapped-address.ts";
+import { unmappedAddress } from "../api/addresses/unmapped-address.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";

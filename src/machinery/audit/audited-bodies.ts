@@ -11,7 +11,7 @@ import { compiledPartialMetadata, compiledPartialMetadataList } from "../registr
 import type { CreateSubresource, ResourceDefinition } from "../registry/definition/resource-definition.ts";
 import type { ReviewDefinition } from "../registry/definition/review-definition.ts";
 import { parseExactly } from "../schema/parse-json.ts";
-import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
+import { decodeEnvelope } from "../schema/protobuf/protobuf-envelope.ts";
 import { leaveManagedFieldsOut } from "./leave-managed-fields-out.ts";
 
 /** The parts of a request's bodies that may be recorded. No policy can add others. */

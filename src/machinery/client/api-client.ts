@@ -1,7 +1,7 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
 import { isJsonObject, jsonFields, parseJsonObject } from "../api/json-object.ts";
-import { equalFields } from "../api/field-selector.ts";
-import { pathSegmentFaults } from "../api/name-validation.ts";
+import { equalFields } from "../api/selectors/field-selector.ts";
+import { pathSegmentFaults } from "../api/validation/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";

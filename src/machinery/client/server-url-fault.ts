@@ -1,5 +1,5 @@
-import { isHttpsUrl } from "../api/is-https-url.ts";
-import { withoutUrlPasswords } from "../api/without-url-passwords.ts";
+import { isHttpsUrl } from "../api/addresses/is-https-url.ts";
+import { withoutUrlPasswords } from "../api/addresses/without-url-passwords.ts";
 
 /** Why a client cannot use the URL of a server: a sentence that begins with the URL, without its password. Undefined: it can use it. */
 export function serverUrlFault(url: string): string | undefined {

@@ -1,7 +1,7 @@
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { addressOf } from "../api/url-host.ts";
+import { addressOf } from "../api/addresses/url-host.ts";
 
 export interface TlsFiles {
   /** PEM of the CAs that the server's certificate must chain to. Absent: the system's CAs. */

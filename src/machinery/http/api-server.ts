@@ -9,7 +9,7 @@ import type { HealthCheck } from "./routes/health-routes.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { AuditCounts, MetricsOptions } from "./metrics/metrics.ts";
 import { openApiRoutes } from "./routes/openapi-routes.ts";
-import type { ApiDescription } from "../schema/openapi.ts";
+import type { ApiDescription } from "../schema/openapi/openapi.ts";
 import type { RequestAudit } from "./request-audit.ts";
 import { withIndex } from "./routes/path-routes.ts";
 import type { PathRoute } from "./routes/path-routes.ts";

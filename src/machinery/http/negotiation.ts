@@ -1,4 +1,4 @@
-import { protobufMediaType } from "../schema/protobuf-envelope.ts";
+import { protobufMediaType } from "../schema/protobuf/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";

@@ -3,7 +3,7 @@ import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { CompiledSchema } from "../registry/definition/compiled-schema.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
-import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
+import { encodeEnvelope } from "../schema/protobuf/protobuf-envelope.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";

@@ -1,6 +1,6 @@
-import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
-import type { FieldSelector } from "../api/field-selector.ts";
-import { selectorTermsIfValid } from "../api/selector-terms-if-valid.ts";
+import { parseFieldSelector, requiredFieldValue } from "../api/selectors/field-selector.ts";
+import type { FieldSelector } from "../api/selectors/field-selector.ts";
+import { selectorTermsIfValid } from "../api/selectors/selector-terms-if-valid.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 

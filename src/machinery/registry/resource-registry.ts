@@ -2,7 +2,7 @@ import type { AdmissionRule } from "../api/attributes.ts";
 import { conflict, invalid, requestCanceled, tooLarge } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { Clock } from "../api/clock.ts";
-import { tooLong } from "../api/field-error.ts";
+import { tooLong } from "../api/validation/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { GroupResource } from "../api/resource-type.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";

@@ -1,7 +1,7 @@
 import { NamedText } from "../api/format-value.ts";
-import { forbiddenField, invalidValue, invalidValues, required } from "../api/field-error.ts";
-import type { FieldError } from "../api/field-error.ts";
-import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/label-validation.ts";
+import { forbiddenField, invalidValue, invalidValues, required } from "../api/validation/field-error.ts";
+import type { FieldError } from "../api/validation/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/validation/label-validation.ts";
 import { metaPackage } from "./object-meta-schema.ts";
 import { atomicList, mapOf, named, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";

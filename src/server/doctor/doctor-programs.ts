@@ -3,7 +3,7 @@ import { arch, platform, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
-import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
+import { withoutUrlPasswords } from "../../machinery/api/addresses/without-url-passwords.ts";
 import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output/output-file.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";

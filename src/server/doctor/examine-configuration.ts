@@ -11,7 +11,7 @@ import { parseAuthenticationConfiguration } from "../../features/federation/oidc
 import { systemClock } from "../../machinery/api/clock.ts";
 import { readChainKey } from "../../machinery/audit/chain/chain-key.ts";
 import { parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
-import { isLoopback } from "../../machinery/api/is-loopback.ts";
+import { isLoopback } from "../../machinery/api/addresses/is-loopback.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig/kubeconfig.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";

@@ -1,5 +1,5 @@
-import { isLoopback } from "../../machinery/api/is-loopback.ts";
-import { withoutUrlPasswords } from "../../machinery/api/without-url-passwords.ts";
+import { isLoopback } from "../../machinery/api/addresses/is-loopback.ts";
+import { withoutUrlPasswords } from "../../machinery/api/addresses/without-url-passwords.ts";
 import { keyPairFiles, UsageError } from "../../machinery/command-line/settings/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 

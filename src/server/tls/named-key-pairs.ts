@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/validation/name-validation.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import type { FlagValues, Flags } from "../../machinery/command-line/settings/flag.ts";
 

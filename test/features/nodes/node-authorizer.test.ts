@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import { parseFieldSelector } from "../../../src/machinery/api/selectors/field-selector.ts";
 import type { ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
 import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
-import { encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf/protobuf.ts";
+import { encodeEnvelope } from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { mutateBytes } from "../mutations/mutate-bytes.ts";
 import { mutateJson } from "../mutations/mutate-json.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { fieldMatcher, parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
-import type { FieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import { fieldMatcher, parseFieldSelector } from "../../../src/machinery/api/selectors/field-selector.ts";
+import type { FieldSelector } from "../../../src/machinery/api/selectors/field-selector.ts";
 import { authorizationAttributes } from "../../../src/machinery/http/authorization-attributes.ts";
 import { requestInfo } from "../../../src/machinery/http/request-info.ts";
 

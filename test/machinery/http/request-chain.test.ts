@@ -23,8 +23,8 @@ import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts
 import type { Definition } from "../../../src/machinery/http/served-resources.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
-import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf/protobuf.ts";
+import { decodeEnvelope } from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import { object } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";

@@ -11,8 +11,8 @@ import type { ResourceDefinition } from "../../../src/machinery/registry/definit
 import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import type { RegistryOptions } from "../../../src/machinery/registry/resource-registry.ts";
 import type { StoredObject } from "../../../src/machinery/registry/stored/stored-object.ts";
-import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
-import { invalidValue } from "../../../src/machinery/api/field-error.ts";
+import { validateDnsSubdomainName } from "../../../src/machinery/api/validation/name-validation.ts";
+import { invalidValue } from "../../../src/machinery/api/validation/field-error.ts";
 import { objectFields } from "../../../src/machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../src/machinery/schema/schema.ts";
 import type { Infer } from "../../../src/machinery/schema/schema.ts";

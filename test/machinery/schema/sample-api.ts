@@ -1,5 +1,5 @@
 import { kubernetesNames } from "../../../src/machinery/api/names.ts";
-import type { ApiDescription } from "../../../src/machinery/schema/openapi.ts";
+import type { ApiDescription } from "../../../src/machinery/schema/openapi/openapi.ts";
 import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
 
 /** A small API in upstream's names. */

@@ -9,8 +9,8 @@ import {
   apiResourceListSchema,
   apiVersionsSchema,
 } from "../../../src/machinery/http/routes/discovery-schemas.ts";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
-import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf/protobuf.ts";
+import { decodeEnvelope } from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { parse as parseYaml } from "yaml";
 import { startTestServer } from "../../test-server.ts";

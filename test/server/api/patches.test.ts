@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, it, test } from "node:test";
-import { envelopeEnd, envelopeStart } from "../../../src/machinery/schema/protobuf-envelope.ts";
-import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
+import { envelopeEnd, envelopeStart } from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
+import { ProtobufWriter } from "../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { waitForDefaultAccount } from "../../wait-for-default-account.ts";

@@ -10,13 +10,13 @@ import {
 } from "../../../src/machinery/registry/reads/partial-object-metadata.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf/protobuf.ts";
 import {
   decodeEnvelope,
   encodeEnvelope,
   envelopeEnd,
   envelopeStart,
-} from "../../../src/machinery/schema/protobuf-envelope.ts";
+} from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import { bytes, object, string } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { tokenRequestSchema } from "../../../src/features/accounts/token-request-schema.ts";

@@ -39,7 +39,7 @@ import type { Finding } from "../../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../../src/server/doctor/doctor-programs.ts";
 import { withKeyStore } from "../../../src/server/store/open-key-store.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
-import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufWriter } from "../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { startFakeEtcd } from "../../machinery/storage/etcd/fake-etcd.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
 import { startTestServer } from "../../test-server.ts";

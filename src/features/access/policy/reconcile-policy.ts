@@ -13,7 +13,7 @@ import { isSameRole } from "../rbac/binding.ts";
 import type { Subject } from "../rbac/binding.ts";
 import type { NamedResourceType } from "../../../machinery/api/resource-type.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { LabelSelectorObject } from "../../../machinery/api/label-selector.ts";
+import type { LabelSelectorObject } from "../../../machinery/api/selectors/label-selector.ts";
 import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
 export interface PolicyConnections {

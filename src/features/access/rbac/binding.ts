@@ -7,9 +7,9 @@ import type {
   UpdateContext,
 } from "../../../machinery/registry/definition/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
-import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { dnsSubdomainFaults, pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
+import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { dnsSubdomainFaults, pathSegmentFaults } from "../../../machinery/api/validation/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, string } from "../../../machinery/schema/schema.ts";

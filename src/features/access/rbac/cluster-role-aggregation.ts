@@ -10,8 +10,8 @@ import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { clusterRoleResource } from "../resources.ts";
 import type { PolicyRule } from "./policy-rule.ts";
-import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
-import type { LabelMatcher, Labels } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/selectors/label-selector.ts";
+import type { LabelMatcher, Labels } from "../../../machinery/api/selectors/label-selector.ts";
 
 /** Upstream's field manager. As soon as it applies any rules, other managers lose the field `rules`. */
 const fieldManager = "clusterrole-aggregation-controller";

@@ -1,5 +1,5 @@
-import { invalidValue, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { invalidValue, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { atomicList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";

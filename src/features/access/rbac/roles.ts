@@ -1,7 +1,7 @@
-import { invalidValue, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
-import type { ValidateName } from "../../../machinery/api/name-validation.ts";
+import { invalidValue, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { pathSegmentFaults } from "../../../machinery/api/validation/name-validation.ts";
+import type { ValidateName } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { createdAtColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";

@@ -1,7 +1,7 @@
-import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
-import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
+import { parseFieldSelector } from "../../../machinery/api/selectors/field-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/selectors/label-selector.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import { selectorTermsIfValid } from "../../../machinery/api/selector-terms-if-valid.ts";
+import { selectorTermsIfValid } from "../../../machinery/api/selectors/selector-terms-if-valid.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { labelSelectorRequirement } from "../../../machinery/schema/label-selector-schema.ts";
 import { metaPackage } from "../../../machinery/schema/object-meta-schema.ts";

@@ -1,6 +1,11 @@
-import { forbiddenField, invalidValue, invalidValues, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import {
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  required,
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
 import type {
   AccessRequest,

@@ -1,7 +1,7 @@
 import { invalid } from "../../../machinery/api/api-error.ts";
 import type { Authorize } from "../../../machinery/api/attributes.ts";
-import { firstFaults, invalidValue } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { firstFaults, invalidValue } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { defineReview } from "../../../machinery/registry/definition/review-definition.ts";

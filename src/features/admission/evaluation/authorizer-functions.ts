@@ -1,9 +1,9 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
-import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
-import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
-import { selectorTermsIfValid } from "../../../machinery/api/selector-terms-if-valid.ts";
+import { parseFieldSelector } from "../../../machinery/api/selectors/field-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/selectors/label-selector.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
+import { selectorTermsIfValid } from "../../../machinery/api/selectors/selector-terms-if-valid.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addFunctions } from "../../../machinery/expressions/add-functions.ts";

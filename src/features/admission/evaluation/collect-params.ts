@@ -1,4 +1,4 @@
-import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/selectors/label-selector.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { collectionRange } from "../../../machinery/registry/stored/storage-key.ts";

@@ -1,5 +1,5 @@
-import { invalidValue } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { compileExpression, ExpressionError } from "../../../machinery/expressions/metered-expression.ts";
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";

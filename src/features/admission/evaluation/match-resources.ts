@@ -1,6 +1,6 @@
 import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
-import { labelMatcher, requirementsOf } from "../../../machinery/api/label-selector.ts";
-import type { Labels } from "../../../machinery/api/label-selector.ts";
+import { labelMatcher, requirementsOf } from "../../../machinery/api/selectors/label-selector.ts";
+import type { Labels } from "../../../machinery/api/selectors/label-selector.ts";
 import type { MatchResources, NamedRule } from "../policies/match-resources-schema.ts";
 
 /** A group and version under which the objects of a write are served. */

@@ -1,7 +1,7 @@
 import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
-import { formatFaults } from "../../../machinery/api/field-error.ts";
+import { formatFaults } from "../../../machinery/api/validation/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";

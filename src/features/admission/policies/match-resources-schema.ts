@@ -10,9 +10,9 @@ import {
   invalidValues,
   notSupported,
   required,
-} from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { pathSegmentFaults } from "../../../machinery/api/name-validation.ts";
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { pathSegmentFaults } from "../../../machinery/api/validation/name-validation.ts";
 
 const operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];

@@ -1,4 +1,4 @@
-import { validateConditions } from "../../../machinery/api/condition-validation.ts";
+import { validateConditions } from "./condition-validation.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
 import {
   duplicate,
@@ -7,15 +7,15 @@ import {
   notSupported,
   required,
   tooMany,
-} from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import {
   dns1035LabelFaults,
   dnsSubdomainFaults,
   validateDnsSubdomainName,
-} from "../../../machinery/api/name-validation.ts";
+} from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
 import { parseApiVersion } from "../../../machinery/api/resource-type.ts";

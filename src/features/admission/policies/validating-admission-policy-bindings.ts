@@ -1,12 +1,18 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  invalidValue,
+  invalidValues,
+  notSupported,
+  required,
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import {
   dnsSubdomainFaults,
   pathSegmentFaults,
   validateDnsSubdomainName,
-} from "../../../machinery/api/name-validation.ts";
+} from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
 import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";

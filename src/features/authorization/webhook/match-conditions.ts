@@ -1,5 +1,5 @@
-import { duplicate, invalidValue, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
 import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
 import { compileExpression, ExpressionError } from "../../../machinery/expressions/metered-expression.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { urlHost } from "../../../machinery/api/url-host.ts";
+import { urlHost } from "../../../machinery/api/addresses/url-host.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import { httpsTransport } from "../../../machinery/client/https/https-transport.ts";

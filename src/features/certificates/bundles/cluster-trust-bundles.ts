@@ -1,9 +1,9 @@
 import { bundlePrefix } from "./bundle-names.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
-import { invalidValue, invalidValues, tooLong } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { invalidValue, invalidValues, tooLong } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { findAnchorFaults, maximumTrustBundleBytes } from "../../../pki/certificates/trust-anchors.ts";

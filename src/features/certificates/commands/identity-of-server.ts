@@ -1,4 +1,4 @@
-import { addressOf } from "../../../machinery/api/url-host.ts";
+import { addressOf } from "../../../machinery/api/addresses/url-host.ts";
 import { serverCertificates } from "../../../machinery/client/https/server-certificates.ts";
 import { currentCredentials } from "../../../machinery/client/https/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https/https-transport.ts";

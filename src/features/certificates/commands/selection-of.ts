@@ -1,4 +1,4 @@
-import { equalFields } from "../../../machinery/api/field-selector.ts";
+import { equalFields } from "../../../machinery/api/selectors/field-selector.ts";
 import type { ListOptions } from "../../../machinery/client/api-client.ts";
 
 /** The options for listing only objects whose fields have these values. A field without a value is not selected by. */

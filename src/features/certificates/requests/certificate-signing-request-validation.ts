@@ -1,8 +1,14 @@
 import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { ownSignerName, signerNames } from "../signer-names.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidValue,
+  notSupported,
+  required,
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

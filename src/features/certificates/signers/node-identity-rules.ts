@@ -1,4 +1,4 @@
-import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import { dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 

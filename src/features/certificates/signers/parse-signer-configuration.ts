@@ -8,7 +8,7 @@ import type { KeyType } from "../../../pki/keys/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/output/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/output/fields.ts";
-import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
+import { isWithinDomain } from "../../../machinery/api/addresses/is-within-domain.ts";
 import { signerDomain } from "../signer-names.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "../requested-lifetime.ts";
 import { validateSignerName } from "../signer-name-validation.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isHttpsUrl } from "../../../machinery/api/is-https-url.ts";
+import { isHttpsUrl } from "../../../machinery/api/addresses/is-https-url.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";

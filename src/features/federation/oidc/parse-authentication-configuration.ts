@@ -1,9 +1,9 @@
-import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
-import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
-import { withoutUrlPasswords } from "../../../machinery/api/without-url-passwords.ts";
+import { dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
+import { isWithinDomain } from "../../../machinery/api/addresses/is-within-domain.ts";
+import { withoutUrlPasswords } from "../../../machinery/api/addresses/without-url-passwords.ts";
 import {
   parseConfigurationFile,
   refuseFieldErrors,

@@ -1,4 +1,4 @@
-import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

@@ -4,15 +4,15 @@ import {
   invalidValues,
   required as missing,
   tooLong,
-} from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import {
   dnsSubdomainFaults,
   maximumLabelLength,
   validateDnsSubdomainName,
-} from "../../../machinery/api/name-validation.ts";
+} from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
 import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";

@@ -6,10 +6,10 @@ import {
   invalidValues,
   notSupported,
   required,
-} from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
 import { taintEffects } from "./node-schema.ts";
 import type { Node, Taint } from "./node-schema.ts";

@@ -1,5 +1,5 @@
-import { invalidValue } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseQuantity } from "../../../machinery/api/quantity.ts";

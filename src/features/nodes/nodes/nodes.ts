@@ -1,6 +1,6 @@
 import { valuesOfBothFields } from "../values-of-both-fields.ts";
 import { nodeResource } from "../resources.ts";
-import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { Column, ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";

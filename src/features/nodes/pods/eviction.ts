@@ -1,5 +1,5 @@
 import { badRequest, invalid } from "../../../machinery/api/api-error.ts";
-import { invalidValue } from "../../../machinery/api/field-error.ts";
+import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
 import type { Status } from "../../../machinery/api/status.ts";
 import { dryRunning } from "../../../machinery/registry/caller.ts";
 import { deleteObject } from "../../../machinery/registry/writes/delete-object.ts";

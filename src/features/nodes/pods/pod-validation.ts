@@ -5,11 +5,11 @@ import {
   invalidValue,
   invalidValues,
   required,
-} from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
-import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
 import { isGated, validateGateChange, validateGatedChange } from "./scheduling-gates.ts";

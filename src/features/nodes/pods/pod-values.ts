@@ -1,8 +1,8 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { validateLabels } from "../../../machinery/api/label-validation.ts";
-import { dnsLabelFaults } from "../../../machinery/api/name-validation.ts";
+import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { validateLabels } from "../../../machinery/api/validation/label-validation.ts";
+import { dnsLabelFaults } from "../../../machinery/api/validation/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 import { validateSchedulingGates } from "./scheduling-gates.ts";
 import { validateTolerations } from "./toleration-validation.ts";

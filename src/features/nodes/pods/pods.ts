@@ -1,9 +1,9 @@
 import { podResource } from "../resources.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isMirrorPod, mirrorAnnotations } from "./mirror-pods.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import { CompiledSchema } from "../../../machinery/registry/definition/compiled-schema.ts";
 import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/definition/resource-definition.ts";

@@ -1,7 +1,12 @@
-import { duplicate, forbiddenField, invalidValue, invalidValues } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
+import {
+  duplicate,
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import type { Pod } from "./pod-schema.ts";
 
 type NodeAffinity = NonNullable<NonNullable<Pod["spec"]["affinity"]>["nodeAffinity"]>;

@@ -1,7 +1,7 @@
 import { NamedText } from "../../../machinery/api/format-value.ts";
-import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { taintEffects } from "../nodes/node-schema.ts";
 import type { Pod } from "./pod-schema.ts";
 import type { Toleration } from "./scheduling.ts";

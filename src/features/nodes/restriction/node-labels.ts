@@ -1,4 +1,4 @@
-import { isWithinDomain } from "../../../machinery/api/is-within-domain.ts";
+import { isWithinDomain } from "../../../machinery/api/addresses/is-within-domain.ts";
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { addressOf, withoutBrackets } from "../../api/url-host.ts";
+import { addressOf, withoutBrackets } from "../../api/addresses/url-host.ts";
 
 /**
  * Whether NO_PROXY names a server, by the rules of Go's programs such as kubectl (golang.org/x/net/http/httpproxy): `example.com` is the

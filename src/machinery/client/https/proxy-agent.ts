@@ -1,7 +1,7 @@
 import type { ClientRequest } from "node:http";
 import https from "node:https";
 import type { Duplex } from "node:stream";
-import { isLoopback } from "../../api/is-loopback.ts";
+import { isLoopback } from "../../api/addresses/is-loopback.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { isExemptFromProxy } from "./is-exempt-from-proxy.ts";
 import type { TlsServer } from "./tls-options.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 import type { ConnectionOptions } from "node:tls";
-import { addressOf } from "../../api/url-host.ts";
+import { addressOf } from "../../api/addresses/url-host.ts";
 
 /** The CAs to trust and the client certificate to present on a connection. */
 export interface TlsCredentials {

@@ -1,5 +1,5 @@
-import { firstFaults, formatFaults } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
+import { firstFaults, formatFaults } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
 import { isJsonObject } from "../../api/json-object.ts";
 import { yamlToJson } from "../../http/yaml/yaml-to-json.ts";
 import type { Decoded } from "../../schema/compile-decoder.ts";

@@ -1,6 +1,6 @@
 import { Optional } from "@marcbachmann/cel-js";
 import type { Environment } from "@marcbachmann/cel-js";
-import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../api/validation/label-validation.ts";
 import {
   dns1035LabelFaults,
   dnsLabelFaults,
@@ -8,7 +8,7 @@ import {
   validateDns1035LabelName,
   validateDnsLabelName,
   validateDnsSubdomainName,
-} from "../../api/name-validation.ts";
+} from "../../api/validation/name-validation.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions } from "../add-functions.ts";
 import { parseGoUrl } from "./url-functions.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { unmappedAddress } from "../../api/unmapped-address.ts";
+import { unmappedAddress } from "../../api/addresses/unmapped-address.ts";
 import { addressPath } from "../../scheduling/share-path.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
 import { endpointsOf } from "./endpoints-of.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Headers, HttpResponse } from "../../api/http-message.ts";
-import { urlHost } from "../../api/url-host.ts";
+import { urlHost } from "../../api/addresses/url-host.ts";
 import { mustWaitForTurn } from "../../scheduling/request-turn.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import type { ConnectionLimits } from "./connection-room.ts";

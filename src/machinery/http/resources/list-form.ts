@@ -12,7 +12,7 @@ import type { MetaVersion } from "../../registry/reads/partial-object-metadata.t
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { tableOf, tableRow } from "../../registry/reads/table.ts";
 import type { TableOptions } from "../../registry/reads/table.ts";
-import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import { ProtobufWriter } from "../../schema/protobuf/protobuf-wire.ts";
 import { yamlParts } from "../yaml/write-yaml.ts";
 
 /** A list as a client asked for it. */

@@ -8,7 +8,7 @@ import { noBytes } from "../../api/no-bytes.ts";
 import type { ObjectList } from "../../registry/reads/list-objects.ts";
 import { goTypeName } from "../../registry/definition/resource-definition.ts";
 import { parseIncludeObject } from "../../registry/reads/table.ts";
-import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
+import { envelopeEnd, envelopeStart } from "../../schema/protobuf/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { FairQueue } from "../fair-queue.ts";
 import { sharePath } from "../../scheduling/share-path.ts";

@@ -9,7 +9,7 @@ import { goTypeName } from "../../registry/definition/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/reads/table.ts";
-import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import { encodeEnvelope } from "../../schema/protobuf/protobuf-envelope.ts";
 import { joinInTurns } from "../../scheduling/request-turn.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";

@@ -8,7 +8,7 @@ import type { StoredObject } from "../../registry/stored/stored-object.ts";
 import { tableOf } from "../../registry/reads/table.ts";
 import type { IncludeObject } from "../../registry/reads/table.ts";
 import type { ChangeType } from "../../registry/reads/watch-objects.ts";
-import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope.ts";
+import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { RecentFrames } from "./recent-frames.ts";

@@ -8,7 +8,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/reads/table.ts";
 import { watchObjects } from "../../registry/reads/watch-objects.ts";
-import { watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
+import { watchFrameLengthBytes } from "../../schema/protobuf/protobuf-envelope.ts";
 import { contentTypes } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { ReaderPace } from "./reader-pace.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
-import { compileProtobuf } from "../../schema/protobuf.ts";
-import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import { compileProtobuf } from "../../schema/protobuf/protobuf.ts";
+import { encodeEnvelope } from "../../schema/protobuf/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { acceptedTypes, contentTypes, documentNegotiator, onlyAccepted } from "../negotiation.ts";
 import type { PathRoute } from "./path-routes.ts";

@@ -5,9 +5,9 @@ import { contentTypes } from "../negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { apiPathOf } from "../../api/resource-type.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
-import { openApiV2, openApiV3 } from "../../schema/openapi.ts";
-import type { ApiDescription } from "../../schema/openapi.ts";
-import { encodeOpenApiV2 } from "../../schema/openapi-v2-protobuf.ts";
+import { openApiV2, openApiV3 } from "../../schema/openapi/openapi.ts";
+import type { ApiDescription } from "../../schema/openapi/openapi.ts";
+import { encodeOpenApiV2 } from "../../schema/openapi/openapi-v2-protobuf.ts";
 import { parametersOf } from "../../registry/query-values.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { badRequest, invalid, ApiError } from "../../api/api-error.ts";
 import { timestamp } from "../../api/clock.ts";
-import { maximumFaults } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
+import { maximumFaults } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { apiVersionOf, parseApiVersion } from "../../api/resource-type.ts";

@@ -1,5 +1,5 @@
-import { maximumFaults } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
+import { maximumFaults } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";

@@ -1,7 +1,7 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { runToEnd } from "../../api/run-to-end.ts";
 import { isJsonObject, memberOf, parseJsonObject } from "../../api/json-object.ts";
-import { maximumAnnotationBytes } from "../../api/label-validation.ts";
+import { maximumAnnotationBytes } from "../../api/validation/label-validation.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { compareFields } from "./compare-fields.ts";
 import { difference, emptySet } from "./field-set.ts";

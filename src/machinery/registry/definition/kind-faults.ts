@@ -1,4 +1,4 @@
-import type { FieldError } from "../../api/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
 
 /**
  * A fault that a kind's validation finds, or a text that marks the place of the faults that the registry finds in the metadata: upstream's

@@ -1,5 +1,5 @@
 import { tooLarge } from "../../api/api-error.ts";
-import { maximumFaults } from "../../api/field-error.ts";
+import { maximumFaults } from "../../api/validation/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import type { PatchedValue } from "./patched-document.ts";

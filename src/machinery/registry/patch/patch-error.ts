@@ -1,5 +1,5 @@
 import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
-import { invalidValue } from "../../api/field-error.ts";
+import { invalidValue } from "../../api/validation/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";

@@ -1,8 +1,8 @@
 import { NamedText } from "../../api/format-value.ts";
-import { forbiddenField, notSupported } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
-import { parseFieldSelector } from "../../api/field-selector.ts";
-import { parseLabelSelector } from "../../api/label-selector.ts";
+import { forbiddenField, notSupported } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
+import { parseFieldSelector } from "../../api/selectors/field-selector.ts";
+import { parseLabelSelector } from "../../api/selectors/label-selector.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { objectSelector } from "./object-selector.ts";
 import type { ObjectSelector } from "./object-selector.ts";

@@ -1,10 +1,10 @@
 import { badRequest } from "../../api/api-error.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { goQuoted } from "../../api/format-value.ts";
-import { fieldMatcher, requiredFieldValue } from "../../api/field-selector.ts";
-import type { FieldSelector } from "../../api/field-selector.ts";
-import { labelMatcher } from "../../api/label-selector.ts";
-import type { LabelRequirement, LabelSelector } from "../../api/label-selector.ts";
+import { fieldMatcher, requiredFieldValue } from "../../api/selectors/field-selector.ts";
+import type { FieldSelector } from "../../api/selectors/field-selector.ts";
+import { labelMatcher } from "../../api/selectors/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../../api/selectors/label-selector.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { shortTextLength } from "../../scheduling/request-turn.ts";
 import type { ResourceDefinition } from "../definition/resource-definition.ts";

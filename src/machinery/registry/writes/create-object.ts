@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { timestamp } from "../../api/clock.ts";
-import { firstFaults } from "../../api/field-error.ts";
+import { firstFaults } from "../../api/validation/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../../api/object-meta.ts";
-import type { ValidateName } from "../../api/name-validation.ts";
-import { validateObjectMeta } from "../../api/object-meta-validation.ts";
+import type { ValidateName } from "../../api/validation/name-validation.ts";
+import { validateObjectMeta } from "../../api/validation/object-meta-validation.ts";
 import { inTurns, pauseInTurn } from "../../scheduling/request-turn.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { admit, validateAdmission } from "../admission.ts";

@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import { NamedText } from "../../api/format-value.ts";
-import { invalidValue, notSupported } from "../../api/field-error.ts";
+import { invalidValue, notSupported } from "../../api/validation/field-error.ts";
 import { deleteOptionsSchema } from "../../schema/meta-schemas.ts";
 import { TypeMismatch } from "../../schema/decode-faults.ts";
 import { CompiledSchema } from "../definition/compiled-schema.ts";

@@ -1,5 +1,5 @@
-import { invalidValue } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
+import { invalidValue } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
 import { isJsonObject } from "../../api/json-object.ts";
 import type { Schema } from "../../schema/schema.ts";
 

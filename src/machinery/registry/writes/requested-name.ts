@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { badRequest, notFound } from "../../api/api-error.ts";
 import { goQuoted, shortened } from "../../api/format-value.ts";
-import { pathSegmentFaults } from "../../api/name-validation.ts";
+import { pathSegmentFaults } from "../../api/validation/name-validation.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { GroupResource } from "../../api/resource-type.ts";
 import type { ResourceDefinition } from "../definition/resource-definition.ts";

@@ -1,8 +1,8 @@
 import { ApiError, conflict, invalid } from "../../api/api-error.ts";
-import { firstFaults, invalidValue } from "../../api/field-error.ts";
+import { firstFaults, invalidValue } from "../../api/validation/field-error.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject, ObjectMeta } from "../../api/object-meta.ts";
-import { validateObjectMetaUpdate } from "../../api/object-meta-validation.ts";
+import { validateObjectMetaUpdate } from "../../api/validation/object-meta-validation.ts";
 import { inTurns, pauseInTurn } from "../../scheduling/request-turn.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { admit, validateAdmission } from "../admission.ts";

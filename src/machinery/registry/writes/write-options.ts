@@ -1,7 +1,7 @@
 import { invalid } from "../../api/api-error.ts";
-import { forbiddenField, notSupported, required } from "../../api/field-error.ts";
-import type { FieldError } from "../../api/field-error.ts";
-import { maximumManagerLength, validateFieldManager } from "../../api/object-meta-validation.ts";
+import { forbiddenField, notSupported, required } from "../../api/validation/field-error.ts";
+import type { FieldError } from "../../api/validation/field-error.ts";
+import { maximumManagerLength, validateFieldManager } from "../../api/validation/object-meta-validation.ts";
 import { parametersOf, parseBoolean } from "../query-values.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";

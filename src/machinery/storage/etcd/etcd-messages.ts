@@ -1,5 +1,5 @@
 import { noBytes } from "../../api/no-bytes.ts";
-import { ProtobufError, ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import { ProtobufError, ProtobufReader, ProtobufWriter } from "../../schema/protobuf/protobuf-wire.ts";
 import type { EtcdRange } from "./key-space.ts";
 
 /**

@@ -5,7 +5,11 @@ import { jsonParts, messageParts, prettyParts, yamlTexts } from "../../../../src
 import type { ListForm } from "../../../../src/machinery/http/resources/list-form.ts";
 import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 import { CompiledSchema } from "../../../../src/machinery/registry/definition/compiled-schema.ts";
-import { encodeEnvelope, envelopeEnd, envelopeStart } from "../../../../src/machinery/schema/protobuf-envelope.ts";
+import {
+  encodeEnvelope,
+  envelopeEnd,
+  envelopeStart,
+} from "../../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
 import { toys } from "../../registry/toy-resource.ts";
 
 describe("the parts of a list", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { TestContext } from "node:test";
 import { openApiRoutes } from "../../../../src/machinery/http/routes/openapi-routes.ts";
-import { openApiV2 } from "../../../../src/machinery/schema/openapi.ts";
+import { openApiV2 } from "../../../../src/machinery/schema/openapi/openapi.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 import { sampleApi } from "../../schema/sample-api.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { shortTextLength } from "../../../../src/machinery/scheduling/request-turn.ts";
-import { parseLabelSelector } from "../../../../src/machinery/api/label-selector.ts";
+import { parseLabelSelector } from "../../../../src/machinery/api/selectors/label-selector.ts";
 import { jsonMember } from "../../../../src/machinery/registry/stored/json-member.ts";
 import { encodeStored, StoredObject } from "../../../../src/machinery/registry/stored/stored-object.ts";
 import { listObjects } from "../../../../src/machinery/registry/reads/list-objects.ts";
@@ -13,7 +13,7 @@ import { watchObjects } from "../../../../src/machinery/registry/reads/watch-obj
 import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
 import { toyRegistry, toys } from "../toy-resource.ts";
 import type { Toy } from "../toy-resource.ts";
-import { matchesLabels } from "../../api/label-selector-model.ts";
+import { matchesLabels } from "../../api/selectors/label-selector-model.ts";
 
 describe("a member of an object's JSON", () => {
   it("is found without parsing", () => {

@@ -5,7 +5,7 @@ import { grpcStatus } from "../../../../src/machinery/grpc/grpc-error.ts";
 import { EtcdStore } from "../../../../src/machinery/storage/backends/etcd.ts";
 import { everyKey } from "../../../../src/machinery/storage/key-range.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../../../../src/machinery/storage/store.ts";
-import { ProtobufWriter } from "../../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufWriter } from "../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { startFakeEtcd, unreadable } from "./fake-etcd.ts";
 import type { FakeCall } from "./fake-etcd.ts";
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AnswerTooLong, grpcStatus } from "../../../../src/machinery/grpc/grpc-error.ts";
 import type { CallObserver } from "../../../../src/machinery/grpc/grpc-call.ts";
-import { ProtobufWriter } from "../../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufWriter } from "../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import type { EtcdClient } from "../../../../src/machinery/storage/etcd/etcd-client.ts";
 import { EtcdWatch } from "../../../../src/machinery/storage/etcd/etcd-watch.ts";
 import type { EtcdWatchOptions } from "../../../../src/machinery/storage/etcd/etcd-watch.ts";

@@ -3,7 +3,7 @@ import { constants, createServer } from "node:http2";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { encodeFrame, FrameReader } from "../../../../src/machinery/grpc/grpc-frames.ts";
-import { ProtobufReader, ProtobufWriter } from "../../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 
 export interface FakeRange {
   /** How many entries the client asks for. */

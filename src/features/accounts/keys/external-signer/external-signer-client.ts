@@ -1,7 +1,7 @@
 import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
 import { unaryClient } from "../../../../machinery/grpc/grpc-channel.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
-import { ProtobufReader, ProtobufWriter } from "../../../../machinery/schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../machinery/schema/protobuf/protobuf-wire.ts";
 
 /** Calls a program that has the token keys (upstream: KEP-740). Every call rejects when it fails, or is not answered in time. */
 export interface ExternalSignerClient {

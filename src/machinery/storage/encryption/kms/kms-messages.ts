@@ -1,5 +1,5 @@
 import { noBytes } from "../../../api/no-bytes.ts";
-import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf/protobuf-wire.ts";
 
 /**
  * The messages of KMS v2 (`k8s.io/kms/apis/v2/api.proto`), and the object in which upstream stores what a KMS protects

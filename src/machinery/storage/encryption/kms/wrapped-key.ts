@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
+import { dnsSubdomainFaults } from "../../../api/validation/name-validation.ts";
 import type { EncryptedObject, WrappedKey } from "./kms-messages.ts";
 
 /** A data encryption key as it is stored. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { ProtobufReader, ProtobufWriter } from "../../../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { GrpcPlugin, internalFailure } from "../../../../grpc-plugin.ts";
 import type { AnswerCall } from "../../../../grpc-plugin.ts";
 import { generateTokenSigningKeyPem } from "../../../../../src/features/accounts/tokens/token-key.ts";

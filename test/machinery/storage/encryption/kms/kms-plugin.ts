@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { GrpcPlugin, internalFailure, PluginFailure } from "../../../../grpc-plugin.ts";
 import type { AnswerCall } from "../../../../grpc-plugin.ts";
-import { ProtobufReader, ProtobufWriter } from "../../../../../src/machinery/schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
 import { gcm } from "../../../../../src/machinery/storage/encryption/aes-gcm.ts";
 
 type Fields = ReadonlyMap<number, Buffer>;

@@ -1,6 +1,6 @@
-import { badRequest } from "./api-error.ts";
-import { invalidValue } from "./field-error.ts";
-import { labelValueFaults, qualifiedNameFaults } from "./label-validation.ts";
+import { badRequest } from "../api-error.ts";
+import { invalidValue } from "../validation/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../validation/label-validation.ts";
 
 /**
  * `exists` and `doesNotExist` have no values, `in` and `notin` have any number, the other operators have exactly one.

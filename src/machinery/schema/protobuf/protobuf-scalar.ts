@@ -1,8 +1,8 @@
-import { formatMicroTime, formatTime, isWritableTime, isZeroTime, parseMicroTime, parseTime } from "./go-time.ts";
-import type { GoTime } from "./go-time.ts";
+import { formatMicroTime, formatTime, isWritableTime, isZeroTime, parseMicroTime, parseTime } from "../go-time.ts";
+import type { GoTime } from "../go-time.ts";
 import { bytesType, ProtobufError, varintType } from "./protobuf-wire.ts";
 import type { ProtobufReader, ProtobufWriter, WireType } from "./protobuf-wire.ts";
-import type { ScalarType } from "./schema.ts";
+import type { ScalarType } from "../schema.ts";
 
 /** How a scalar is encoded. `write` takes the canonical JSON value; `read` returns one. */
 export interface ScalarCodec {

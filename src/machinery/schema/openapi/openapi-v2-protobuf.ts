@@ -1,6 +1,6 @@
 import type { ApiKey, OpenApiV2, OperationV2, ParameterV2, PathItemV2 } from "./openapi.ts";
 import type { OpenApiSchema } from "./openapi-definitions.ts";
-import { bytesType, ProtobufWriter, varintType } from "./protobuf-wire.ts";
+import { bytesType, ProtobufWriter, varintType } from "../protobuf/protobuf-wire.ts";
 
 /** Encodes a document as gnostic's `openapi.v2.Document` message. Waits for `pause` after each path and definition. */
 export async function encodeOpenApiV2(document: OpenApiV2, pause: () => Promise<void> | undefined): Promise<Buffer> {

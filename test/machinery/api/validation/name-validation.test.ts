@@ -8,7 +8,7 @@ import {
   validateDnsLabelName,
   validateDnsSubdomainName,
   validatePathSegmentName,
-} from "../../../src/machinery/api/name-validation.ts";
+} from "../../../../src/machinery/api/validation/name-validation.ts";
 
 const label = /^a lowercase RFC 1123 label must consist/;
 const subdomain = /^a lowercase RFC 1123 subdomain must consist/;

@@ -1,4 +1,4 @@
-import { maximumShownLength, shortened, formatValue } from "./format-value.ts";
+import { maximumShownLength, shortened, formatValue } from "../format-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
 type FieldErrorReason =

@@ -1,16 +1,16 @@
-import { storedResources } from "../../../src/server/served-kinds.ts";
-import { describedReviews } from "../../../tools/reference/described-reviews.ts";
+import { storedResources } from "../../../../src/server/served-kinds.ts";
+import { describedReviews } from "../../../../tools/reference/described-reviews.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { kubernetesNames } from "../../../src/machinery/api/names.ts";
-import { compiledPartialMetadata } from "../../../src/machinery/registry/reads/partial-object-metadata.ts";
-import { tokenRequestSchema } from "../../../src/features/accounts/token-request-schema.ts";
-import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
-import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
-import { decodeEnvelope, encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
+import { kubernetesNames } from "../../../../src/machinery/api/names.ts";
+import { compiledPartialMetadata } from "../../../../src/machinery/registry/reads/partial-object-metadata.ts";
+import { tokenRequestSchema } from "../../../../src/features/accounts/token-request-schema.ts";
+import { compileDecoder } from "../../../../src/machinery/schema/compile-decoder.ts";
+import { deleteOptionsSchema, statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
+import { compileProtobuf } from "../../../../src/machinery/schema/protobuf/protobuf.ts";
+import { decodeEnvelope, encodeEnvelope } from "../../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 
 interface Golden {
   readonly name: string;
@@ -23,8 +23,8 @@ interface Typed {
   readonly kind: string;
 }
 
-/** Objects with every field set, as Kubernetes' Go libraries encode them; see fixtures/README.md. */
-const golden = JSON.parse(readFileSync(new URL("fixtures/every-kind.json", import.meta.url), "utf8")) as Golden[];
+/** Objects with every field set, as Kubernetes' Go libraries encode them; see ../fixtures/README.md. */
+const golden = JSON.parse(readFileSync(new URL("../fixtures/every-kind.json", import.meta.url), "utf8")) as Golden[];
 
 const reviews = describedReviews(kubernetesNames);
 const isUpstreams = ({ group }: { readonly group: string }): boolean => group !== kubernetesNames.group("signet");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { openApiV2, openApiV3 } from "../../../src/machinery/schema/openapi.ts";
-import type { OpenApiSchema } from "../../../src/machinery/schema/openapi-definitions.ts";
-import { encodeOpenApiV2 } from "../../../src/machinery/schema/openapi-v2-protobuf.ts";
-import { ProtobufReader } from "../../../src/machinery/schema/protobuf-wire.ts";
-import { sampleApi } from "./sample-api.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { openApiV2, openApiV3 } from "../../../../src/machinery/schema/openapi/openapi.ts";
+import type { OpenApiSchema } from "../../../../src/machinery/schema/openapi/openapi-definitions.ts";
+import { encodeOpenApiV2 } from "../../../../src/machinery/schema/openapi/openapi-v2-protobuf.ts";
+import { ProtobufReader } from "../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
+import { sampleApi } from "../sample-api.ts";
 
 const core = openApiV3(sampleApi, { group: "", version: "v1" });
 const certificates = openApiV3(sampleApi, { group: "certificates.k8s.io", version: "v1" });

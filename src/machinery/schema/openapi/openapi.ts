@@ -1,12 +1,12 @@
-import type { Names } from "../api/names.ts";
-import { patchMediaTypes } from "../api/patch-type.ts";
-import type { GroupVersionKind } from "../api/resource-type.ts";
-import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
+import type { Names } from "../../api/names.ts";
+import { patchMediaTypes } from "../../api/patch-type.ts";
+import type { GroupVersionKind } from "../../api/resource-type.ts";
+import { deleteOptionsSchema, statusSchema } from "../meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./openapi-operations.ts";
 import type { DescribedResource, HttpMethod, Operation, ParameterName } from "./openapi-operations.ts";
-import { protobufMediaType } from "./protobuf-envelope.ts";
+import { protobufMediaType } from "../protobuf/protobuf-envelope.ts";
 
 export interface ApiDescription {
   readonly resources: readonly DescribedResource[];

@@ -1,7 +1,7 @@
-import type { Verb } from "../api/attributes.ts";
-import type { GroupVersionKind, ResourceType } from "../api/resource-type.ts";
-import { listSchema } from "./meta-schemas.ts";
-import type { ObjectSchema } from "./schema.ts";
+import type { Verb } from "../../api/attributes.ts";
+import type { GroupVersionKind, ResourceType } from "../../api/resource-type.ts";
+import { listSchema } from "../meta-schemas.ts";
+import type { ObjectSchema } from "../schema.ts";
 
 /** What OpenAPI needs to know about a stored kind or a review. */
 export interface DescribedResource extends ResourceType {

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
-import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
-import { listSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
-import { ProtobufError } from "../../../src/machinery/schema/protobuf-wire.ts";
-import { decodeEnvelope, encodeEnvelope, encodeWatchFrame } from "../../../src/machinery/schema/protobuf-envelope.ts";
-import { atomicList, int64, intOrString, object, quantity, string } from "../../../src/machinery/schema/schema.ts";
-import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
-import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
-import { upstream } from "./upstream.ts";
-import { valueOf } from "./values.ts";
+import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { compileDecoder } from "../../../../src/machinery/schema/compile-decoder.ts";
+import { listSchema, statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
+import { compileProtobuf } from "../../../../src/machinery/schema/protobuf/protobuf.ts";
+import { ProtobufError } from "../../../../src/machinery/schema/protobuf/protobuf-wire.ts";
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  encodeWatchFrame,
+} from "../../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
+import { atomicList, int64, intOrString, object, quantity, string } from "../../../../src/machinery/schema/schema.ts";
+import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
+import { certificateSigningRequest, lease, serviceAccount } from "../sample-kinds.ts";
+import { upstream } from "../upstream.ts";
+import { valueOf } from "../values.ts";
 
 interface Typed {
   readonly apiVersion: string;

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { firstFaults } from "../../../src/machinery/api/field-error.ts";
-import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
-import type { ObjectMeta, OwnerReference } from "../../../src/machinery/api/object-meta.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "../../../src/machinery/api/object-meta-validation.ts";
+import { firstFaults } from "../../../../src/machinery/api/validation/field-error.ts";
+import { validateDnsSubdomainName } from "../../../../src/machinery/api/validation/name-validation.ts";
+import type { ObjectMeta, OwnerReference } from "../../../../src/machinery/api/object-meta.ts";
+import {
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from "../../../../src/machinery/api/validation/object-meta-validation.ts";
 
 const rules = { isNamespaced: true, validateName: validateDnsSubdomainName };
 const valid: ObjectMeta = { name: "a", namespace: "ns", resourceVersion: "1", uid: "u" };

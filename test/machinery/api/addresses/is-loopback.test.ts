@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isLoopback } from "../../../src/machinery/api/is-loopback.ts";
+import { isLoopback } from "../../../../src/machinery/api/addresses/is-loopback.ts";
 
 describe("a loopback host", () => {
   it("is localhost or a loopback address, in URLs too", () => {

@@ -1,4 +1,8 @@
-import type { LabelRequirement, Labels, LabelSelector } from "../../../src/machinery/api/label-selector.ts";
+import type {
+  LabelRequirement,
+  Labels,
+  LabelSelector,
+} from "../../../../src/machinery/api/selectors/label-selector.ts";
 
 /** What a selector means, one requirement after the other. The server's matcher must agree. */
 export const matchesLabels = (selector: LabelSelector, labels: Labels = {}): boolean =>

@@ -1,4 +1,4 @@
-import { badRequest } from "./api-error.ts";
+import { badRequest } from "../api-error.ts";
 
 interface FieldTerm {
   readonly field: string;

@@ -1,6 +1,6 @@
-import { countValues, maximumValues, tooManyValues } from "./value-limit.ts";
-import { decodeUtf8 } from "./decode-utf8.ts";
-import { largestInt64 } from "./decode-scalar.ts";
+import { countValues, maximumValues, tooManyValues } from "../value-limit.ts";
+import { decodeUtf8 } from "../decode-utf8.ts";
+import { largestInt64 } from "../decode-scalar.ts";
 
 /** The bytes are not a valid protobuf message of the expected type. */
 export class ProtobufError extends Error {

@@ -1,6 +1,6 @@
-import type { Names } from "../api/names.ts";
-import type { GroupVersionKind } from "../api/resource-type.ts";
-import type { ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "./schema.ts";
+import type { Names } from "../../api/names.ts";
+import type { GroupVersionKind } from "../../api/resource-type.ts";
+import type { ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "../schema.ts";
 
 /** A JSON schema as OpenAPI writes it. */
 export interface OpenApiSchema {

@@ -1,10 +1,10 @@
-import { setMember } from "../api/json-object.ts";
-import type { JsonObject } from "../api/json-object.ts";
-import { JsonSyntaxError } from "./json-reader.ts";
-import { parseJson } from "./parse-json.ts";
+import { setMember } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
+import { JsonSyntaxError } from "../json-reader.ts";
+import { parseJson } from "../parse-json.ts";
 import { scalarCodecs } from "./protobuf-scalar.ts";
 import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
-import type { Field, ObjectSchema, Schema } from "./schema.ts";
+import type { Field, ObjectSchema, Schema } from "../schema.ts";
 
 /** Encodes and decodes the objects of one schema. */
 export interface ProtobufCodec<T = unknown> {

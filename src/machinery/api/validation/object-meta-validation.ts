@@ -1,12 +1,12 @@
-import { foregroundFinalizer, orphanFinalizer } from "./deletion-finalizers.ts";
-import { goQuoted, NamedText } from "./format-value.ts";
+import { foregroundFinalizer, orphanFinalizer } from "../deletion-finalizers.ts";
+import { goQuoted, NamedText } from "../format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
 import { dnsLabelFaults, validatePathSegmentName } from "./name-validation.ts";
 import type { ValidateName } from "./name-validation.ts";
-import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
-import { parseApiVersion } from "./resource-type.ts";
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "../object-meta.ts";
+import { parseApiVersion } from "../resource-type.ts";
 
 /** A kind's rules for its metadata. */
 export interface ObjectMetaRules {

@@ -6,9 +6,9 @@ import {
   parseFieldSelector,
   printFieldSelector,
   requiredFieldValue,
-} from "../../../src/machinery/api/field-selector.ts";
-import { labelMatcher, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
-import type { LabelRequirement, Labels } from "../../../src/machinery/api/label-selector.ts";
+} from "../../../../src/machinery/api/selectors/field-selector.ts";
+import { labelMatcher, parseLabelSelector } from "../../../../src/machinery/api/selectors/label-selector.ts";
+import type { LabelRequirement, Labels } from "../../../../src/machinery/api/selectors/label-selector.ts";
 import { matchesLabels } from "./label-selector-model.ts";
 
 const word = fc.stringMatching(/^[a-z]([a-z0-9]{0,4}[a-z0-9])?$/).filter((text) => text !== "in" && text !== "notin");

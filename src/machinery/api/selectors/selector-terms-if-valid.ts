@@ -1,4 +1,4 @@
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 /**
  * The terms of a selector that narrows a question to an authorizer. Undefined when it cannot be parsed: then it narrows nothing,

@@ -1,8 +1,15 @@
-import { duplicate, invalidValue, invalidValues, notSupported, required, tooLong } from "./field-error.ts";
-import type { FieldError } from "./field-error.ts";
-import { NamedText } from "./format-value.ts";
-import { qualifiedNameFaults } from "./label-validation.ts";
-import { patternMessage } from "./name-validation.ts";
+import {
+  duplicate,
+  invalidValue,
+  invalidValues,
+  notSupported,
+  required,
+  tooLong,
+} from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { NamedText } from "../../../machinery/api/format-value.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
+import { patternMessage } from "../../../machinery/api/validation/name-validation.ts";
 
 /** One aspect of an object's state (upstream: `metav1.Condition`). */
 export interface Condition {

@@ -28,7 +28,7 @@ import { servicesSigner, startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
 import { logTo } from "./log-to.ts";
-import { quickSleep } from "./quick-sleep.ts";
+import { shortenedSleep } from "./shortened-sleep.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
@@ -100,7 +100,7 @@ describe("a running agent", () => {
       {
         log: logTo(write),
         version: "test",
-        sleep: quickSleep,
+        sleep: shortenedSleep(500),
         clock: { now: () => Date.now() + time.passed },
         monotonic: { now: () => performance.now() + time.passed },
         connect: (options) =>

@@ -4,30 +4,24 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { RunningAgent, StartAgentOptions } from "../../src/agent/start-agent.ts";
 import { agent as agentCommand } from "../../src/cli/agent/agent-command.ts";
-import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { serialNumberHex } from "../../src/pki/certificates/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
+import { shortenedSleep } from "./shortened-sleep.ts";
 import { serviceNames, severalCertificates } from "./several-certificates.ts";
 import { logTo } from "./log-to.ts";
 import type { SeveralCertificates } from "./several-certificates.ts";
 
 const references = resourceReferences(names);
 const mount = (...words: string[]): boolean => spawnSync("mount", words).status === 0;
-
-/** A minute is a fifth of a second. */
-const quickSleep: Sleep = async (milliseconds, signal) => {
-  await delay(milliseconds / 300, undefined, { signal }).catch(() => {}); // a sleep that is ended is no failure
-};
 
 async function settingsOf(configuration: string): Promise<AgentSettings> {
   let settings: AgentSettings | undefined;
@@ -71,7 +65,7 @@ describe("an agent with four services", () => {
     agent = await startAgent(await settingsOf(services.configuration), {
       log: logTo(write),
       version: "test",
-      sleep: quickSleep,
+      sleep: shortenedSleep(300), // a minute is a fifth of a second
       ...options,
     });
   }

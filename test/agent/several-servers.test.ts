@@ -25,7 +25,7 @@ import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
 import { logTo } from "./log-to.ts";
-import { quickSleep } from "./quick-sleep.ts";
+import { shortenedSleep } from "./shortened-sleep.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
@@ -85,7 +85,7 @@ describe("an agent of several servers", () => {
       {
         log: logTo(write),
         version: "test",
-        sleep: quickSleep,
+        sleep: shortenedSleep(500),
         monotonic: { now: () => performance.now() + time.skipped },
       },
     );

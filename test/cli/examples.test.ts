@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Command } from "commander";
 import { examplesOf } from "../../src/machinery/command-line/examples.ts";
-import { describedProgram, leafCommands } from "../../tools/reference/leaf-commands.ts";
+import { signetWithoutPrograms, leafCommands } from "../../tools/reference/leaf-commands.ts";
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
 
@@ -17,7 +17,7 @@ const commandLines = (line: string): string[][] =>
     );
 
 async function parse(words: readonly string[]): Promise<void> {
-  const program = describedProgram();
+  const program = signetWithoutPrograms();
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({ outputError: () => {} });
     if (command.commands.length === 0) command.action(() => {});

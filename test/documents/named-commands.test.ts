@@ -4,11 +4,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Command } from "commander";
-import { describedProgram } from "../../tools/reference/leaf-commands.ts";
+import { signetWithoutPrograms } from "../../tools/reference/leaf-commands.ts";
 import { sourceFiles } from "../source-graph.ts";
 
 const root = join(import.meta.dirname, "../..");
-const program = describedProgram();
+const program = signetWithoutPrograms();
 const read = (page: string): string => readFileSync(join(root, page), "utf8");
 
 /** Those that people wrote. CHANGELOG.md also names what is gone. */

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { completionScript } from "../../src/cli/completion/completion-script.ts";
-import { describedProgram } from "../reference/leaf-commands.ts";
+import { signetWithoutPrograms } from "../reference/leaf-commands.ts";
 import { debianArchitecture, writeDebianPackage } from "./debian-package.ts";
 import type { DebianTree } from "./debian-package.ts";
 import { licenceList } from "./licences.ts";
@@ -42,14 +42,14 @@ function addSystemFiles({ copy, write }: DebianTree): void {
   for (const unit of ["signet.service", "signet.socket"]) copy(`systemd/${unit}`, `usr/lib/systemd/system/${unit}`);
   copy("debian/sysusers.conf", "usr/lib/sysusers.d/signet.conf");
   copy("debian/server.yaml", "etc/signet/server.yaml");
-  const program = describedProgram();
+  const program = signetWithoutPrograms();
   write("usr/share/bash-completion/completions/signet", completionScript("bash", program));
   write("usr/share/zsh/vendor-completions/_signet", completionScript("zsh", program));
   write("usr/share/fish/vendor_completions.d/signet.fish", completionScript("fish", program));
 }
 
 function addDocuments({ write }: DebianTree): void {
-  for (const [page, text] of manPages(describedProgram())) {
+  for (const [page, text] of manPages(signetWithoutPrograms())) {
     // The package signet-agent has these files, and a file can be in only one package.
     if (/^signet-agent[-.]/.test(page)) continue;
     write(`usr/share/man/man1/${page}.gz`, gzipSync(text, { level: 9 }));

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { Command, Option } from "commander";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import { signetVersion } from "../../src/server/signet-version.ts";
-import { argumentText, describedProgram, leafCommands } from "../reference/leaf-commands.ts";
+import { argumentText, signetWithoutPrograms, leafCommands } from "../reference/leaf-commands.ts";
 import type { LeafCommand } from "../reference/leaf-commands.ts";
 
 /** Writes `signet.1`, `signet-serve.1`, `signet-csr-create.1` and so on into a new folder. */
 export function writeManPages(folder: string): void {
   mkdirSync(folder, { recursive: true });
-  for (const [file, text] of manPages(describedProgram())) writeFileSync(join(folder, file), text);
+  for (const [file, text] of manPages(signetWithoutPrograms())) writeFileSync(join(folder, file), text);
 }
 
 /** The text of each page of a program by its file. */

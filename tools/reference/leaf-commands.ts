@@ -8,7 +8,7 @@ export interface LeafCommand {
 }
 
 /** `signet` itself, whose commands are only described and never run. */
-export function describedProgram(): Command {
+export function signetWithoutPrograms(): Command {
   const runsNothing = async (): Promise<void> => {};
   return signetCommand({
     serve: runsNothing,
@@ -33,7 +33,7 @@ export function describedProgram(): Command {
 }
 
 /** The commands that do something, of `signet` or another program, without commands that help does not show. */
-export function leafCommands(command: Command = describedProgram(), parents = ""): LeafCommand[] {
+export function leafCommands(command: Command = signetWithoutPrograms(), parents = ""): LeafCommand[] {
   const words = `${parents} ${command.name()}`.trim();
   const children = command.commands.length === 0 ? [] : command.createHelp().visibleCommands(command);
   return [

@@ -29,7 +29,7 @@ type Rule = (attributes: NodeAttributes) => Decision;
 
 const allowed: Decision = { decision: "allow", reason: "" };
 const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
-const silent = noOpinion("");
+const undecided = noOpinion("");
 
 /**
  * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`, with its reasons): Secrets, ConfigMaps, accounts and tokens that Pods
@@ -53,13 +53,13 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
   return (attributes) => {
     const { user } = attributes;
     const node = memberNodeNameOf(user);
-    if (node === undefined) return silent;
+    if (node === undefined) return undecided;
     if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(user.username)}`);
     if (attributes.kind === "resource") {
       const decide = decisions.get(qualified(attributes));
       if (decide !== undefined) return decide({ ...attributes, node });
     }
-    return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : silent;
+    return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : undecided;
   };
 }
 
@@ -91,12 +91,12 @@ function rulesForRelated(objects: NodeObjects): Readonly<Record<"readOfRelated" 
 
   const ofPod: Rule = (attributes) => {
     const { node, verb, name, subresource } = attributes;
-    if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
-    if (subresource === "eviction") return verb === "create" ? allowed : silent;
-    if (subresource !== "") return silent;
+    if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : undecided;
+    if (subresource === "eviction") return verb === "create" ? allowed : undecided;
+    if (subresource !== "") return undecided;
     if (verb === "create" || verb === "delete") return allowed;
     if (verb === "get") return ofRelated(attributes);
-    if (!isRead(attributes)) return silent;
+    if (!isRead(attributes)) return undecided;
     const isOfNode = (attributes.fieldSelector ?? []).some(
       ({ field, operator, value }) => field === "spec.nodeName" && operator === "=" && value === node,
     );
@@ -111,8 +111,8 @@ function rulesForRelated(objects: NodeObjects): Readonly<Record<"readOfRelated" 
 
 /** The rule for Nodes. A node may read its own Node even before it exists. */
 function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
-  if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
-  if (subresource !== "") return silent;
+  if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : undecided;
+  if (subresource !== "") return undecided;
   switch (verb) {
     case "create":
     case "update":
@@ -126,7 +126,7 @@ function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
         `node '${node}' cannot read ${name === "" ? "all nodes" : `'${name}'`}, only its own Node object`,
       );
     default:
-      return silent;
+      return undecided;
   }
 }
 

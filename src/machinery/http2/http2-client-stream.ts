@@ -40,8 +40,8 @@ export class Http2ClientStream {
   isEndSent = false;
   /** How many more bytes the server accepts. */
   sendWindowBytes = 0;
-  /** Bytes that were received since the server's window was last widened. */
-  takenBytes = 0;
+  /** Received bytes by which the server's window is not widened yet. */
+  consumedBytes = 0;
   isPaused = false;
 
   constructor(

@@ -91,7 +91,8 @@ export class Http2Client {
   #maximumStreams = Infinity;
   #sendWindowBytes = defaultWindowBytes;
   #initialSendWindowBytes = defaultWindowBytes;
-  #takenBytes = 0;
+  /** Received bytes by which the server's window for the connection is not widened yet. */
+  #consumedBytes = 0;
   #receivedBytes = 0;
   /** Whether new requests are refused. Requests that have begun go on. */
   #isClosing = false;
@@ -195,9 +196,9 @@ export class Http2Client {
   }
 
   askForMore(stream: Http2ClientStream): void {
-    if (stream.isPaused || stream.isClosed || stream.takenBytes < this.#windowBytes >> 1) return;
-    this.#queue(windowUpdateFrame(stream.id, stream.takenBytes));
-    stream.takenBytes = 0;
+    if (stream.isPaused || stream.isClosed || stream.consumedBytes < this.#windowBytes >> 1) return;
+    this.#queue(windowUpdateFrame(stream.id, stream.consumedBytes));
+    stream.consumedBytes = 0;
   }
 
   #queue(frame: Uint8Array): void {
@@ -314,15 +315,15 @@ export class Http2Client {
   }
 
   #readData({ streamId, data, frameBytes, isEnd }: DataFrame): void {
-    this.#takenBytes += frameBytes;
-    if (this.#takenBytes >= this.#windowBytes >> 1) {
-      this.#queue(windowUpdateFrame(0, this.#takenBytes));
-      this.#takenBytes = 0;
+    this.#consumedBytes += frameBytes;
+    if (this.#consumedBytes >= this.#windowBytes >> 1) {
+      this.#queue(windowUpdateFrame(0, this.#consumedBytes));
+      this.#consumedBytes = 0;
     }
     const stream = this.#streams.get(streamId);
     if (stream === undefined || (data.length === 0 && !isEnd)) this.#allowance.take();
     if (stream === undefined) return;
-    stream.takenBytes += frameBytes;
+    stream.consumedBytes += frameBytes;
     if (!isEnd) this.askForMore(stream);
     if (data.length > 0) stream.exchange.onData(data);
     if (isEnd) this.#readEnd(stream);

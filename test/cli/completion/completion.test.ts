@@ -7,10 +7,10 @@ import { after, before, describe, it } from "node:test";
 import { completedCommands } from "../../../src/cli/completion/completed-command.ts";
 import { completionScript } from "../../../src/cli/completion/completion-script.ts";
 import type { Shell } from "../../../src/cli/completion/completion-script.ts";
-import { describedProgram } from "../../../tools/reference/leaf-commands.ts";
+import { signetWithoutPrograms } from "../../../tools/reference/leaf-commands.ts";
 import { HostedSignet } from "../hosted-signet.ts";
 
-const program = describedProgram();
+const program = signetWithoutPrograms();
 
 /** A file, as a person has it: the script is longer than an argument of a program may be. */
 const fishScript = join(mkdtempSync(join(tmpdir(), "signet-completion-")), "signet.fish");

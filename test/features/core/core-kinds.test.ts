@@ -9,7 +9,7 @@ import { secrets } from "../../../src/features/core/secrets.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
 import { serviceAccounts } from "../../../src/features/accounts/service-accounts.ts";
 import type { ServiceAccount } from "../../../src/features/accounts/service-accounts.ts";
-import { withTurn } from "../../machinery/scheduling/with-turn.ts";
+import { turnsDuringRequest } from "../../machinery/scheduling/turns-during-request.ts";
 import {
   cells,
   context,
@@ -188,7 +188,7 @@ describe("a secret", () => {
     const data = { ".dockerconfigjson": configuration };
     const faults = (): Promise<string[]> =>
       startedFaultsOfNew(definition, secret({ type: "platform.io/dockerconfigjson", data }));
-    const { result, turns } = await withTurn(context, faults);
+    const { result, turns } = await turnsDuringRequest(context, faults);
     assert.match(result[0] ?? "", /invalid character ']'|unexpected end of JSON input/);
     assert.ok(turns >= 20, `others had ${turns} turns`);
   });

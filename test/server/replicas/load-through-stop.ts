@@ -6,8 +6,8 @@ const path = "/api/v1/namespaces/default/configmaps";
 /** How many ConfigMaps each client creates, before and after the stop together. It reads each one, too. */
 const createsPerClient = 30;
 const busyClients = 8;
-/** Clients with an open connection whose next request is in flight when the server gets the signal to stop. */
-const idleClients = 4;
+/** Clients with an open connection that wait for the beginning of the stop, and send their next request at that moment. */
+const waitingClients = 4;
 /** The stop begins when so many answers have come. */
 const stopAfter = 150;
 
@@ -64,13 +64,13 @@ export async function loadThroughStop({ addressOf, token, stop }: LoadThroughSto
   const run = async (index: number): Promise<void> => {
     const client = new RetryingClient(index % 2 === 0 ? "HTTP/2" : "HTTP/1.1", addressOf);
     clients.push(client);
-    const isIdle = index >= busyClients;
+    const isWaiting = index >= busyClients;
     await create(client, `c${index}-0`);
-    if (isIdle) await stopping;
-    for (let count = 1; count < (isIdle ? 2 : createsPerClient); count++) await create(client, `c${index}-${count}`);
+    if (isWaiting) await stopping;
+    for (let count = 1; count < (isWaiting ? 2 : createsPerClient); count++) await create(client, `c${index}-${count}`);
   };
 
-  await Promise.all(Array.from({ length: busyClients + idleClients }, (_, index) => run(index)));
+  await Promise.all(Array.from({ length: busyClients + waitingClients }, (_, index) => run(index)));
   await stopped;
   for (const client of clients) client.close();
   assert.deepEqual(failures, []);

@@ -131,10 +131,10 @@ describe("bindings that are gathered in turns", () => {
   it("are forgotten when others are loaded meanwhile", async (context) => {
     const objects = threeBindings();
     const { resolver, ready } = gathering(context, objects);
-    objects.load(binding("two", [toUser("dave")]));
+    objects.replaceBindings(binding("two", [toUser("dave")]));
     await ready();
     assert.deepEqual(subjectsOf(resolver), ["dave"]);
-    objects.load(binding("two", [toUser("bob")]));
+    objects.replaceBindings(binding("two", [toUser("bob")]));
     assert.deepEqual(subjectsOf(resolver), ["bob"]);
   });
 });

@@ -77,7 +77,7 @@ export class TestRbac implements RbacObjects {
   }
 
   /** Replaces all bindings by these, without events that tell the previous ones. */
-  load(...bindings: readonly RoleBinding[]): void {
+  replaceBindings(...bindings: readonly RoleBinding[]): void {
     this.#bindings.clear();
     for (const binding of bindings) {
       const { namespace = "", name = "" } = binding.metadata;

@@ -5,7 +5,7 @@ import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../../src/machinery/http/yaml/yaml-to-json.ts";
-import { withTurn } from "../../scheduling/with-turn.ts";
+import { turnsDuringRequest } from "../../scheduling/turns-during-request.ts";
 
 const refuses = (text: string, expected: 413 | RegExp = /^yaml: /): void =>
   assert.throws(
@@ -342,7 +342,7 @@ describe("YAML", () => {
 
   it("lets others come in between while a request is read that has its turn", async (t) => {
     const text = Array.from({ length: 50 }, (_, index) => `key${index}: value\n`).join("");
-    const { result: json, turns } = await withTurn(t, () => yamlToJsonInTurns(text));
+    const { result: json, turns } = await turnsDuringRequest(t, () => yamlToJsonInTurns(text));
     assert.ok(turns > 50, `${turns} turns`);
     assert.equal(json, yamlToJson(text));
   });

@@ -7,7 +7,7 @@ import {
   parseJsonPatch,
   unknownOperationFields,
 } from "../../../../src/machinery/registry/patch/json-patch.ts";
-import { withTurn } from "../../scheduling/with-turn.ts";
+import { turnsDuringRequest } from "../../scheduling/turns-during-request.ts";
 
 const patched = async (document: unknown, patch: unknown): Promise<unknown> =>
   applyJsonPatch(document, parseJsonPatch(patch));
@@ -233,7 +233,7 @@ describe("a JSON patch", () => {
 
   it("lets others come in between while it is applied to a request that has its turn", async (t) => {
     const adds = Array.from({ length: 20 }, (_, index) => ({ op: "add", path: `/k${index}`, value: 1 }));
-    const { result, turns } = await withTurn(t, () => patched({}, adds));
+    const { result, turns } = await turnsDuringRequest(t, () => patched({}, adds));
     assert.ok(turns >= 19, `${turns} turns`);
     assert.equal(Object.keys(Object(result)).length, 20);
   });

@@ -8,7 +8,7 @@ import { countTurns } from "../../turns-during.ts";
  * Does the work of a request that has its turn. Each step takes as long as a turn. `turns`: how many turns of the event loop others had
  * meanwhile.
  */
-export async function withTurn<T>(
+export async function turnsDuringRequest<T>(
   context: TestContext,
   work: () => MaybePromise<T>,
 ): Promise<{ readonly result: T; readonly turns: number }> {

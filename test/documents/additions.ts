@@ -31,9 +31,9 @@ const before = (file: string, anchor: string, text: string): Change => ({
 const kind: Addition = {
   section: "Add a kind",
   files: {
-    "src/features/core/widgets.ts": `import { invalidValue } from "../../machinery/api/field-error.ts";
-import type { FieldError } from "../../machinery/api/field-error.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+    "src/features/core/widgets.ts": `import { invalidValue } from "../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../machinery/api/validation/field-error.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";

@@ -1,6 +1,6 @@
 import { connectionFault } from "../../machinery/client/https/connection-fault.ts";
 import type { CaSource } from "../../machinery/client/https/connection-fault.ts";
-import { explainedBody } from "../../machinery/client/explained-body.ts";
+import { explainedAnswer } from "../../machinery/client/explained-answer.ts";
 import type { ClientResponse, Transport } from "../../machinery/client/transport.ts";
 
 /** There was no answer. The message names the server, and says why and what to do. */
@@ -25,16 +25,10 @@ export const explainedTransport = (
       const fault = connectionFault(error, caSource);
       return fault === undefined ? error : new ServerUnreachable(server, { reason: fault.text, cause: error });
     };
-    try {
-      const response = await transport.send(request);
-      if (isPage(response)) {
-        for await (const _ of response.body) break; // ends the request: the page may be endless in place of a watch
-        throw new ServerUnreachable(server, { reason: pageAdvice });
-      }
-      return { ...response, body: explainedBody(response.body, explain) };
-    } catch (error) {
-      throw explain(error);
-    }
+    const response = await explainedAnswer(() => transport.send(request), explain);
+    if (!isPage(response)) return response;
+    for await (const _ of response.body) break; // ends the request: the page may be endless in place of a watch
+    throw new ServerUnreachable(server, { reason: pageAdvice });
   },
   close: () => transport.close(),
 });

@@ -1,5 +1,5 @@
 import type { Clock } from "../api/clock.ts";
-import { explainedBody } from "./explained-body.ts";
+import { explainedAnswer } from "./explained-answer.ts";
 import type { Transport } from "./transport.ts";
 
 /** After this time on another server, the first server is tried again. */
@@ -30,12 +30,7 @@ export function firstReachable(
         }
         return error;
       };
-      try {
-        const response = await transport.send(request);
-        return { ...response, body: explainedBody(response.body, failed) };
-      } catch (error) {
-        throw failed(error);
-      }
+      return explainedAnswer(() => transport.send(request), failed);
     },
     close: () => {
       for (const transport of transports) transport.close();

@@ -1,6 +1,6 @@
 import { currentCredentials, httpsTransport } from "../../client/https/https-transport.ts";
 import type { HttpsTransportOptions } from "../../client/https/https-transport.ts";
-import { explainedBody } from "../../client/explained-body.ts";
+import { explainedAnswer } from "../../client/explained-answer.ts";
 import type { ClientRequest, Transport } from "../../client/transport.ts";
 import { CommandFailure } from "../command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
@@ -27,17 +27,11 @@ export function commandTransport({ transport, timeoutMilliseconds }: CommandTran
         if (timeout?.aborted === true) return noAnswerInTime(transport.server, timeoutMilliseconds);
         return request.signal?.aborted === true ? error : connectionFailure(error, transport.server);
       };
-      try {
-        const response = await https.send({ ...request, ...signalOf(request, timeout) });
-        const { status } = response;
-        if (isRefusedLogin(status, transport)) {
-          const serverDate = String(response.headers["date"] ?? "");
-          throw refusedCredentials({ status, transport, serverDate, now: Date.now() });
-        }
-        return { ...response, body: explainedBody(response.body, explain) };
-      } catch (error) {
-        throw explain(error);
-      }
+      const response = await explainedAnswer(() => https.send({ ...request, ...signalOf(request, timeout) }), explain);
+      const { status } = response;
+      if (!isRefusedLogin(status, transport)) return response;
+      const serverDate = String(response.headers["date"] ?? "");
+      throw refusedCredentials({ status, transport, serverDate, now: Date.now() });
     },
     close: () => https.close(),
   };

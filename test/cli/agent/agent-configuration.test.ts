@@ -182,6 +182,8 @@ test("each rule for a field of a configuration file is held", () => {
       "[0].files[0].key: must be a file name without folders",
     );
   }
+  refused(certificate('files: [{ pem: "a\\0b" }]'), "[0].files[0].pem: must not contain a NUL");
+  refused(certificate("lifetime: 1h", 'dnsNames: ["a\\0b"]'), "[0].dnsNames[0]: must not contain a NUL");
   refused(certificate("files: [{ folder: f, key: k, chain: k }]"), "[0].files[0].key: must not share its name");
   refused(certificate("files: [{ jks: f, passwordFile: p, alias: a b }]"), "[0].files[0].alias: must be 1 to 64");
   for (const mode of ["64", "0o640", "rw-------"]) {

@@ -11,6 +11,9 @@ export interface FieldContext {
 /** What is wrong with a text. Undefined: nothing. */
 type FaultOfText = (text: string) => string | undefined;
 
+/** No name of a file, command or user has a NUL. The system's calls refuse it, long after the settings were read. */
+const nulFault: FaultOfText = (text) => (text.includes("\0") ? "must not contain a NUL" : undefined);
+
 const maximumFaults = 20;
 const maximumFaultLength = 400;
 
@@ -68,7 +71,7 @@ export class Fields {
     const value = this.take(name);
     if (value === undefined) return undefined;
     const isText = typeof value === "string";
-    const fault = isText ? faultOf(value) : "must be a string";
+    const fault = isText ? (nulFault(value) ?? faultOf(value)) : "must be a string";
     if (fault !== undefined) this.fault(name, fault);
     return isText ? value : undefined;
   }
@@ -116,7 +119,7 @@ export class Fields {
   texts(name: string, faultOf: FaultOfText = () => undefined): string[] | undefined {
     return this.list(name, (value, path) => {
       const isText = typeof value === "string" && value !== "";
-      const fault = isText ? faultOf(value) : "must be a string that is not empty";
+      const fault = isText ? (nulFault(value) ?? faultOf(value)) : "must be a string that is not empty";
       if (isText && fault === undefined) return value;
       this.faults.push(`${path}: ${fault}`);
       return undefined;

@@ -168,7 +168,7 @@ const statusOf = ({ context, identity, certificates, bundles, failureLogs }: Sta
   certificates: certificates.map(({ manager, published }) => ({
     ...manager.status,
     // Also while the certificate is tried again, because the bootstrap credential is refused too.
-    ...(identity.isRefused(manager.current) && { state: "refused" }),
+    ...(identity.connection.isRefused(manager.current) && { state: "refused" }),
     fileFault: published.fault,
   })),
   trustBundles: context.settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
@@ -204,7 +204,7 @@ function runBundleHook(
 function ownedCertificates(context: AgentContext, identity: NodeIdentity): AgentCertificates {
   const client = managedCertificate(context, {
     name: "client",
-    mustReplace: (pair) => identity.shouldUseBootstrap(pair),
+    mustReplace: (pair) => identity.connection.shouldUseBootstrap(pair),
     requestClient: () => identity.requestClient(),
     onInstalled: (pair) => identity.useCertificate(pair),
   });

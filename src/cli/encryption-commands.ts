@@ -22,8 +22,8 @@ const command = (name: string, { description, example }: CommandHelp): Command =
   withExamples(withServerSettings(new Command(name), dataFlags).description(description), example);
 
 /** `signet encryption`: runs on the server's machine, whether the server runs or not. */
-export function encryption(programs: EncryptionPrograms): Command {
-  const actionOf = (action: EncryptionAction) => configAction((config) => programs.encryption(config, action));
+export function encryption(run: EncryptionPrograms["encryption"]): Command {
+  const actionOf = (action: EncryptionAction) => configAction((config) => run(config, action));
   return new Command("encryption")
     .description("see and renew how a server's objects are encrypted in its store, on the server's machine")
     .addCommand(
@@ -71,7 +71,7 @@ export function encryption(programs: EncryptionPrograms): Command {
             if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
               throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
             }
-            await programs.encryption(config, { type: "discard", key });
+            await run(config, { type: "discard", key });
           }),
         ),
     );

@@ -35,17 +35,9 @@ export class NodeIdentity {
     const pair = this.#own();
     return (
       pair !== undefined &&
-      !this.shouldUseBootstrap(pair) &&
+      !this.connection.shouldUseBootstrap(pair) &&
       this.#options.serverClock.now() <= pair.certificate.notAfter
     );
-  }
-
-  isRefused(pair: KeyPair | undefined): boolean {
-    return this.connection.isRefused(pair);
-  }
-
-  shouldUseBootstrap(pair: KeyPair | undefined): boolean {
-    return this.connection.shouldUseBootstrap(pair);
   }
 
   /** The client to request a client certificate with. Undefined: there is no credential. */
@@ -53,7 +45,7 @@ export class NodeIdentity {
     const pair = this.#own();
     const identity = requestIdentity({
       certificate: pair?.certificate,
-      isRefused: this.shouldUseBootstrap(pair),
+      isRefused: this.connection.shouldUseBootstrap(pair),
       hasBootstrap: this.connection.hasBootstrap,
       now: this.#options.serverClock.now(),
     });

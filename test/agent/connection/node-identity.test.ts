@@ -34,7 +34,7 @@ test("a refused certificate and a refused token are tried in turn, and the one t
   assert.equal(await ask(), node);
   assert.ok(!identity.isEstablished);
   assert.equal(await ask(), bootstrap);
-  assert.ok(identity.isRefused(pair), "the token's refusal makes it no better");
+  assert.ok(identity.connection.isRefused(pair), "the token's refusal makes it no better");
   assert.equal(await ask(), node);
   assert.equal(await ask(), bootstrap);
   assert.equal(await ask(), node);

@@ -25,6 +25,14 @@ describe("the help", () => {
     assert.deepEqual(wide, []);
   });
 
+  it("of no command shows an empty list as a default", () => {
+    const lists = withSubcommands(signetCommand(programs)).filter((command) => helpOf(command).includes("[])"));
+    assert.deepEqual(
+      lists.map((command) => command.name()),
+      [],
+    );
+  });
+
   it("of a command below another is shown in each way to ask for it", async (context) => {
     const host = new HostedSignet();
     context.after(() => host.stop());

@@ -12,10 +12,13 @@ import type { AgentCommandLine } from "./agent-flags.ts";
 import { parseAgentFlags, parseTimeout } from "./parse-agent-flags.ts";
 import { argumentAction } from "../../machinery/command-line/argument-action.ts";
 
-const collect = (value: string, previous: readonly string[]): readonly string[] => [
+const collect = (value: string, previous: readonly string[] = []): readonly string[] => [
   ...previous,
   ...value.split(",").filter((one) => one !== ""),
 ];
+
+/** Not defaults of the flags: the help would show them as `[]`. */
+const emptyLists = { server: [], nodeIp: [], dnsName: [], trustBundle: [] } as const;
 
 interface SubcommandHelp {
   readonly description: string;
@@ -54,7 +57,6 @@ const withFlags = (command: Command): Command =>
       "--server <url>",
       "https://host:port; repeat it for further servers, in order; default: the kubeconfig's",
       collect,
-      [],
     )
     .option("--ca-file <file>", "PEM of the CA that the server's certificate must chain to; read again when it changes")
     .option("--kubeconfig <file>", "server, CA and bootstrap credential from a kubeconfig; read again when it changes")
@@ -72,14 +74,12 @@ const withFlags = (command: Command): Command =>
       "--node-ip <address>",
       "an address of the machine; may be repeated; default: as seen by the server",
       collect,
-      [],
     )
-    .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect, [])
+    .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect)
     .option(
       "--trust-bundle <source:file>",
       "keep a file with trust anchors: NAME:FILE for a bundle, signer=NAME:FILE for all of a signer; may be repeated",
       collect,
-      [],
     )
     .option(
       "--on-change <command>",
@@ -157,7 +157,7 @@ const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(v
 
 /** How the settings are read, at the start and after each change of their files. */
 function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
-  const commandLine: AgentCommandLine = command.optsWithGlobals();
+  const commandLine: AgentCommandLine = { ...emptyLists, ...command.optsWithGlobals() };
   const environment = environmentOf(command);
   const configurationFile = commandLine.config ?? environment.config;
   const given = Object.fromEntries(

@@ -19,7 +19,7 @@ export function checkStart(identity: NodeIdentity, { settings, log }: Pick<Agent
     throw new UsageError(identity.missingCredential);
   }
   if (bootstrap.type === "token file" && isOpenToAll(bootstrap.source)) {
-    log.warn({}, `the bootstrap token is in ${bootstrap.source}, and its mode lets every user read it; chmod 600 it`);
+    log.warn({}, `every user may read ${bootstrap.source}, the file of the bootstrap token; chmod 600 it`);
   }
   if (identity.foreignCertificate !== undefined) {
     log.warn(

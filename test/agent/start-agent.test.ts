@@ -238,7 +238,7 @@ describe("an agent", () => {
       chmodSync(file, mode);
       await start({ ...withToken, type: "token file", source: file });
       await eventually("a client certificate", () => serials()[0]);
-      const warning = `the bootstrap token is in ${file}, and its mode lets every user read it; chmod 600 it`;
+      const warning = `every user may read ${file}, the file of the bootstrap token; chmod 600 it`;
       const isWarned = log.some(({ message }) => message === warning);
       assert.equal(isWarned, mode === 0o644);
     }

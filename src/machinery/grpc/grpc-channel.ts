@@ -6,7 +6,7 @@ import type { TlsFiles } from "./connect-socket.ts";
 import { Deadline } from "./deadline.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import type { Call, CallObserver } from "./grpc-call.ts";
-import { AnswerTooLong, GrpcError, grpcStatus, unavailable } from "./grpc-error.ts";
+import { AnswerTooLong, GrpcError, grpcStatus, unavailable, Unanswered } from "./grpc-error.ts";
 import { messageOf } from "../api/thrown-error.ts";
 
 interface ChannelOptions {
@@ -155,7 +155,7 @@ export class GrpcChannel {
           onOver: () => giveUp(toError()),
         });
       const failure = { code: grpcStatus.deadlineExceeded, mayHaveRun: true };
-      const silent = (): GrpcError => new GrpcError(`${this.url} did not answer`, failure);
+      const silent = (): GrpcError => new Unanswered(`${this.url} did not answer`, failure);
       const slow = (): GrpcError =>
         new AnswerTooLong(`${this.url} did not answer in ${timeoutMilliseconds} ms`, failure);
       const whole = deadline(timeoutMilliseconds, silenceMilliseconds === undefined ? silent : slow);
@@ -230,11 +230,16 @@ interface UnaryClient {
 /** `timeoutMilliseconds` limits each call, and also the opening of the connection. */
 type UnaryClientOptions = Pick<ChannelOptions, "url" | "timeoutMilliseconds" | "maximumMessageBytes">;
 
-/** Calls a plugin over one connection. After the connection was lost, the next call opens it again. */
+/**
+ * Calls a plugin over one connection. After the connection was lost, or a call on it was not answered, the next call opens another one.
+ */
 export function unaryClient(options: UnaryClientOptions): UnaryClient {
+  const { timeoutMilliseconds } = options;
   let channel: GrpcChannel | undefined;
   let connecting: Promise<GrpcChannel> | undefined;
   let isClosed = false;
+  /** Connections that take no more calls. */
+  const retired = new Set<GrpcChannel>();
   const connect = async (): Promise<GrpcChannel> => {
     if (channel?.isOpen === true) return channel;
     connecting ??= GrpcChannel.connect(options).finally(() => (connecting = undefined));
@@ -242,14 +247,30 @@ export function unaryClient(options: UnaryClientOptions): UnaryClient {
     if (isClosed) channel.close();
     return channel;
   };
+  const retire = (silent: GrpcChannel): void => {
+    if (channel !== silent) return;
+    channel = undefined;
+    retired.add(silent);
+    const close = (): void => {
+      retired.delete(silent);
+      silent.close();
+    };
+    // By then, its other calls have ended.
+    setTimeout(close, timeoutMilliseconds).unref();
+  };
   return {
     async call(path, message) {
       const open = await connect();
-      return await open.unary(path, { message, timeoutMilliseconds: options.timeoutMilliseconds });
+      try {
+        return await open.unary(path, { message, timeoutMilliseconds });
+      } catch (error) {
+        if (error instanceof Unanswered) retire(open);
+        throw error;
+      }
     },
     close() {
       isClosed = true;
-      channel?.close();
+      for (const one of [channel, ...retired]) one?.close();
     },
   };
 }

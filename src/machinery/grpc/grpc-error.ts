@@ -46,6 +46,9 @@ export class GrpcError extends Error {
  */
 export class AnswerTooLong extends GrpcError {}
 
+/** Nothing came for a call in time. The server may have given up only this connection. */
+export class Unanswered extends GrpcError {}
+
 /** The error of a server that can't be reached, or that has ended the connection. */
 export const unavailable = (
   message: string,

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { constants, createServer } from "node:http2";
-import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Http2Server, Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer as createSocketServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
-import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
+import { GrpcChannel, unaryClient } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
 import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { issueTestCertificates } from "../storage/etcd/etcd-certificates.ts";
@@ -142,6 +142,36 @@ describe("a gRPC channel", () => {
   });
 });
 
+describe("a plugin that answers nothing more on a connection", () => {
+  it("is called over another one after a call without an answer, and the first is closed", async (context) => {
+    const called = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    let first: Http2Session | undefined;
+    await using server = await listen((stream) => {
+      first ??= stream.session;
+      if (stream.session === first) {
+        first?.once("close", () => closed.resolve());
+        return called.resolve();
+      }
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.respond({ ":status": 200 }, { waitForTrailers: true });
+      stream.end(encodeFrame(Buffer.from("answer")));
+    });
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const client = unaryClient({ url: server.url, timeoutMilliseconds: 5_000 });
+    const message = Buffer.alloc(0);
+    const unanswered = assert.rejects(client.call("/x/Y", message), { code: grpcStatus.deadlineExceeded });
+    await called.promise;
+    context.mock.timers.tick(5_000);
+    await unanswered;
+    assert.equal(String(await client.call("/x/Y", message)), "answer");
+    context.mock.timers.tick(5_000);
+    await closed.promise;
+    assert.equal(String(await client.call("/x/Y", message)), "answer");
+    client.close();
+  });
+});
+
 describe("a certificate with the key of another one, as while both files are renewed", () => {
   it("fails the connection, and nothing more happens when its time is over", async (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
@@ -175,6 +205,7 @@ describe("a server that takes connections and says nothing", () => {
 
 /** A server whose calls are answered by `onCall`, on a separate port. */
 async function listen(onCall: (stream: ServerHttp2Stream) => void): Promise<{
+  readonly url: string;
   connect(): Promise<GrpcChannel>;
   pings(): number;
   [Symbol.asyncDispose](): Promise<void>;
@@ -194,13 +225,11 @@ async function listen(onCall: (stream: ServerHttp2Stream) => void): Promise<{
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo; // it listens on TCP
+  const url = `http://127.0.0.1:${port}`;
   return {
+    url,
     async connect() {
-      const channel = await GrpcChannel.connect({
-        url: `http://127.0.0.1:${port}`,
-        tls: {},
-        timeoutMilliseconds: 60_000,
-      });
+      const channel = await GrpcChannel.connect({ url, tls: {}, timeoutMilliseconds: 60_000 });
       channels.add(channel);
       return channel;
     },

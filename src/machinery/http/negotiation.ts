@@ -107,6 +107,8 @@ interface Restrictions {
   readonly isConversionAllowed?: (requested: RequestedConversion) => boolean;
   /** Whether only clauses with a conversion count. Default false. */
   readonly isConversionRequired?: boolean;
+  /** The version of the server's own kinds, which a clause may name in `sv`. Absent: none. */
+  readonly allowedServerVersion?: string;
 }
 
 const plainJson: Agreed = { format: "json", as: "", version: "", isPretty: false };
@@ -114,7 +116,7 @@ const plainJson: Agreed = { format: "json", as: "", version: "", isPretty: false
 /** Chooses the first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
 function agree(
   header: string,
-  { isConversionAllowed, isConversionRequired = false }: Restrictions,
+  { isConversionAllowed, isConversionRequired = false, allowedServerVersion }: Restrictions,
 ): Agreed | undefined {
   if (header === "" && !isConversionRequired) return plainJson;
   for (const clause of parseAccept(header)) {
@@ -123,8 +125,8 @@ function agree(
       const { parameters } = clause;
       const stream = parameters.get("stream");
       if (stream && (!isStreamable || stream !== "watch")) continue;
-      // Clients cannot choose a version of the server's own groups.
-      if (parameters.get("sv")) continue;
+      const serverVersion = parameters.get("sv");
+      if (serverVersion && serverVersion !== allowedServerVersion) continue;
       const isConverted = ["as", "v", "g"].some((name) => parameters.has(name));
       const [as = "", version = "", group = ""] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
       if (!isConverted && isConversionRequired) continue;
@@ -150,7 +152,7 @@ function endpointNegotiator(endpoint: Endpoint): EndpointNegotiator {
   const produces = endpoint === "collection" ? collectionTypes : acceptedTypes;
   return cachedByHeader((header) => {
     if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
-    const agreed = agree(header, { isConversionAllowed });
+    const agreed = agree(header, { isConversionAllowed, allowedServerVersion: "v1" });
     return agreed ? mediaType(agreed) : onlyAccepted(acceptedTypes);
   });
 }

@@ -35,6 +35,19 @@ export const labelSelector = object({
 
 type LabelSelector = Infer<typeof labelSelector>;
 
+/** A selector as Go prints it, which upstream's tables show (upstream: `LabelSelector.String`). */
+export function goLabelSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const labels = Object.keys(matchLabels).toSorted();
+  const conditions = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`,
+  );
+  return (
+    `&LabelSelector{MatchLabels:map[string]string{${labels.map((key) => `${key}: ${matchLabels[key]},`).join("")}},` +
+    `MatchExpressions:[]LabelSelectorRequirement{${conditions.join("")}},}`
+  );
+}
+
 /** Returns every fault of a selector (upstream: `ValidateLabelSelector`). */
 export const validateLabelSelector = (selector: LabelSelector, field: string): FieldError[] => [
   ...validateLabels(selector.matchLabels, `${field}.matchLabels`),

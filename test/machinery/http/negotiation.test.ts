@@ -36,6 +36,7 @@ describe("negotiate", () => {
     ["application/json;stream=watch", "json"],
     [`application/json;${table}`, "json Table v1"],
     [`application/json;${table};foo=bar`, "json Table v1"],
+    [`application/json;${table};sv=v1`, "json Table v1"],
     [`application/yaml;${table}`, "yaml Table v1"],
     ["application/json;as=Table;v=v1beta1;g=meta.k8s.io", "json Table v1beta1"],
     ["application/json;as=Table;v=v9;g=meta.k8s.io,application/json", "json"],
@@ -59,7 +60,7 @@ describe("negotiate", () => {
 
   it("refuses parameters that can't be met", () => {
     const text = /^only the following media types are accepted: application\/json, application\/yaml, .*protobuf$/;
-    for (const parameters of ["v=v1", "g=meta.k8s.io", "as=Chair", "stream=other", "as=Table;v=v1;g=other", "sv=v1"]) {
+    for (const parameters of ["v=v1", "g=meta.k8s.io", "as=Chair", "stream=other", "as=Table;v=v1;g=other", "sv=v2"]) {
       assert.throws(() => agreed(`application/json;${parameters}`), refused(406, text), parameters);
     }
   });

@@ -908,4 +908,37 @@ describe("a server, like upstream,", () => {
     const warning = await warningsOf(`${objects}/pods`, { metadata, spec: { containers } });
     assert.match(warning, /^299 - "metadata\.name: this is used in the Pod's hostname, .*: \[must not contain dots\]"/);
   });
+
+  it("show in a table by which labels a binding of an admission policy selects its params", async () => {
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const shown = async (paramRef: object): Promise<string> => {
+      const spec = {
+        ...{ policyName: "none", validationActions: ["Deny"] },
+        paramRef: { ...paramRef, parameterNotFoundAction: "Deny" },
+      };
+      const body = { metadata: { name: "selecting" }, spec };
+      const [, { rows }] = await answer({ method: "POST", path: `${path}?dryRun=All`, headers, body });
+      return rows[0].cells[2];
+    };
+    assert.equal(await shown({ name: "p" }), "*/p");
+    assert.equal(await shown({ name: "p", namespace: "default" }), "default/p");
+    const condition = { key: "d", operator: "In", values: ["e", "f"] };
+    assert.equal(
+      await shown({
+        namespace: "default",
+        selector: { matchLabels: { b: "c", a: "" }, matchExpressions: [condition] },
+      }),
+      "&LabelSelector{MatchLabels:map[string]string{a: ,b: c,},MatchExpressions:[]LabelSelectorRequirement{" +
+        "LabelSelectorRequirement{Key:d,Operator:In,Values:[e f],},},}",
+    );
+  });
+
+  it("answer a client that names the server's version v1 among the parameters of Accept", async () => {
+    const table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const asked = async (parameter: string): Promise<number> =>
+      (await answer({ path: `${objects}/configmaps`, headers: { accept: `${table};${parameter}` } }))[0];
+    assert.equal(await asked("sv=v1"), 200);
+    assert.equal(await asked("sv=v2"), 406);
+  });
 });

@@ -17,7 +17,11 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
 import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
-import { validateLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import {
+  goLabelSelector,
+  validateLabelSelector,
+  labelSelector,
+} from "../../../machinery/schema/label-selector-schema.ts";
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -92,14 +96,17 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
       {
         name: "ParamRef",
         description: "ParamRef indicates the param resource which sets the configuration param",
-        cell({ spec }) {
-          const params = spec.paramRef;
-          return params === undefined ? "<unset>" : `${params.namespace ?? "*"}/${params.name ?? "*"}`;
-        },
+        cell: ({ spec }) => paramRefText(spec.paramRef),
       },
       ageColumn(names),
     ],
   });
+
+/** The params of a binding as a table shows them (upstream: `printValidatingAdmissionPolicyBinding`). */
+function paramRefText({ name = "", namespace = "", selector }: ParamRef = {}): string {
+  if (name !== "") return `${namespace === "" ? "*" : namespace}/${name}`;
+  return selector === undefined ? "<unset>" : goLabelSelector(selector);
+}
 
 /** Returns every fault of a spec (upstream: `validateValidatingAdmissionPolicyBindingSpec`). */
 function validateSpec({

@@ -6,6 +6,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { checkDataDirectory } from "../data-directory/check-data-directory.ts";
+import { refuseDamagedPages } from "../data-directory/refuse-damaged-pages.ts";
 import { openExistingStore } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { signetVersion } from "../signet-version.ts";
@@ -37,11 +38,13 @@ const maximumAttempts = 3;
 /**
  * Backs up a server, whether it runs or not: the objects of one revision, and the files that only this server has. It takes no lock that a
  * server waits for. It verifies the whole new file before the file replaces an older one. It removes files that killed backups left.
- * Rejects with UsageError for settings that can't be used, UnusableFile when a restore is not complete, and the system's errors. An older
- * file of that name is then still there.
+ * Rejects with UsageError for settings that can't be used, UnusableFile when a restore is not complete or the store is damaged, and the
+ * system's errors. An older file of that name is then still there.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
-  checkDataDirectory(location.dataDirectory);
+  const { dataDirectory, storage } = location;
+  checkDataDirectory(dataDirectory);
+  if (storage.type === "own") refuseDamagedPages(dataDirectory, { use: "reads", pages: "all" });
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
   const { file, signal, clock } = options;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-folder.ts";
 import type { OwnedFolder, OwnFolderOptions } from "../../machinery/files/owned-folder.ts";
@@ -8,6 +9,7 @@ import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { removeUnsafeLock } from "../../machinery/storage/backends/lmdb-files.ts";
 import { refuseLostStore, refuseUnfinishedRestore } from "./check-data-directory.ts";
 import { storeDirectory, unfinishedRestore } from "./data-directory-places.ts";
+import { refuseDamagedPages } from "./refuse-damaged-pages.ts";
 
 /** Locks the data directory for this process, removes files that kills left, and makes its store safe to open. Throws UsageError. */
 export function lockDataDirectory(directory: string): OwnedFolder {
@@ -16,7 +18,13 @@ export function lockDataDirectory(directory: string): OwnedFolder {
     if (existsSync(part)) removeUnfinishedFiles(part);
   }
   removeUnsafeLock(storeDirectory(directory));
-  return folder;
+  try {
+    refuseDamagedPages(directory, { use: "writes", pages: "withoutLogValues" });
+    return folder;
+  } catch (cause) {
+    folder.release();
+    throw new UsageError(`--data-dir: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { refuseDamagedPages } from "../data-directory/refuse-damaged-pages.ts";
 import { openExistingStore, openStore, profileOfStore } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { bad, good, warning } from "./finding.ts";
@@ -28,6 +29,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
+    refuseDamagedPages(location.dataDirectory, { use: "writes", pages: "all" }); // first, because LMDB may end the process
     if (profileOfStore(location.dataDirectory) === undefined) {
       return warning("storage", {
         found: `${location.dataDirectory} has no store`,

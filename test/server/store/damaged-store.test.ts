@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fingerprintRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
+import { backUp } from "../../../src/server/backup/back-up.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";
@@ -162,6 +164,49 @@ describe("a server whose store has lost a rule that refuses requests, or its key
     assert.match(said.join("\n"), /^keys +plain +1 +unreadable\n\/keys\/tokens: the store's file is damaged/m);
     await runEncryption(config, { type: "discard", key: "/keys/tokens" });
     await (await start()).stop();
+  });
+});
+
+describe("a server whose store has a damaged page", () => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+  const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  const store = join(dataDirectory, "store", "store.mdb");
+  const backup = join(dataDirectory, "backup.gz");
+  const backUpNow = () =>
+    backUp(config, { file: backup, withKeys: true, clock: systemClock, signal: new AbortController().signal });
+  /** Sets the kind of the page that is the root of one of LMDB's two trees to zero. */
+  const damageRoot = (root: 0x58 | 0x88): void => {
+    const file = readFileSync(store);
+    const meta = file.readBigUInt64LE(0x98) > file.readBigUInt64LE(0x1098) ? 0 : 0x1000;
+    file.writeUInt16LE(0, Number(file.readBigUInt64LE(meta + root)) * 0x1000 + 18);
+    writeFileSync(store, file);
+  };
+  const finds = async (message: RegExp): Promise<void> => {
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory }), { name: "UsageError", message });
+    const bad = (await examineServer(config, Date.now())).filter(({ state }) => state === "bad");
+    assert.deepEqual(
+      bad.map(({ subject }) => subject),
+      ["storage"],
+    );
+    assert.match(bad[0]?.found ?? "", message);
+  };
+  before(async () => {
+    await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();
+  });
+  after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+
+  it("does not start, and can be backed up, where the page is of the list of free pages", async () => {
+    damageRoot(0x58);
+    await finds(/store\.mdb is damaged \(page \d+\); all objects can be read: make a backup of it/);
+    assert.ok((await backUpNow()).objects > 40);
+  });
+
+  it("does not start, and keeps the last backup, where the page leads to objects", async () => {
+    const kept = readFileSync(backup);
+    damageRoot(0x88);
+    await finds(/store\.mdb is damaged \(page \d+\); restore a backup/);
+    await assert.rejects(backUpNow(), { name: "UnusableFile" });
+    assert.deepEqual(readFileSync(backup), kept);
   });
 });
 

@@ -1,16 +1,21 @@
+import { fstatSync, readSync } from "node:fs";
+
 const magic = 0xbeefc0de;
 /**
  * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
  * transaction.
  */
 const metaBytes = 0xa0;
-const noPage = 0xffff_ffff_ffff_ffffn;
+/** The root of an empty tree. */
+export const noPage = 0xffff_ffff_ffff_ffffn;
 
-interface Meta {
+export interface Meta {
   readonly pageBytes: number;
   readonly transaction: bigint;
   /** The root pages of the free-page tree and the database tree. */
-  readonly roots: readonly bigint[];
+  readonly roots: readonly [bigint, bigint];
+  /** The number of the last page that was ever in use. */
+  readonly lastPage: bigint;
 }
 
 /** A file that other processes may write to between any two calls. */
@@ -20,18 +25,30 @@ export interface FileToCheck {
   read(target: Buffer, position: number): number;
 }
 
+export const openedFile = (descriptor: number): FileToCheck => ({
+  bytes: () => fstatSync(descriptor).size,
+  read: (target, position) => readSync(descriptor, target, { position }),
+});
+
 /**
  * Whether LMDB can use the file: it is a file of LMDB, and not truncated. Pages at the end may be missing if they were never
  * written. The root pages are always written.
  */
 export function isWholeLmdbFile(file: FileToCheck): boolean {
-  const first = readMeta(file, 0);
-  const second = first && readMeta(file, first.pageBytes);
-  if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return false;
-  const { roots, pageBytes } = first.transaction > second.transaction ? first : second;
+  const meta = newestMeta(file);
+  if (meta === undefined) return false;
+  const { roots, pageBytes } = meta;
   // Read the size last: a server that writes at the same time makes the file longer before it writes new roots into the meta data.
   const bytes = BigInt(file.bytes());
   return roots.every((root) => root === noPage || (root + 1n) * BigInt(pageBytes) <= bytes);
+}
+
+/** Returns the meta data of the newest transaction; undefined when the file is not one of LMDB. */
+export function newestMeta(file: FileToCheck): Meta | undefined {
+  const first = readMeta(file, 0);
+  const second = first && readMeta(file, first.pageBytes);
+  if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return undefined;
+  return second.transaction > first.transaction ? second : first; // of two alike, LMDB takes the first
 }
 
 function readMeta(file: FileToCheck, position: number): Meta | undefined {
@@ -43,5 +60,6 @@ function readMeta(file: FileToCheck, position: number): Meta | undefined {
     pageBytes,
     transaction: page.readBigUInt64LE(0x98),
     roots: [page.readBigUInt64LE(0x58), page.readBigUInt64LE(0x88)],
+    lastPage: page.readBigUInt64LE(0x90),
   };
 }

@@ -1,19 +1,8 @@
-import {
-  closeSync,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fstatSync, linkSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { errorCode } from "../../api/thrown-error.ts";
-import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
-import type { FileToCheck } from "./is-whole-lmdb-file.ts";
+import { isWholeLmdbFile, openedFile } from "./is-whole-lmdb-file.ts";
 
 const fileName = "store.mdb";
 
@@ -82,10 +71,7 @@ export function makeStoreFiles(directory: string): void {
  * the process with SIGSEGV or SIGBUS.
  */
 function checkStoreFile(descriptor: number, path: string): void {
-  const file: FileToCheck = {
-    bytes: () => fstatSync(descriptor).size,
-    read: (target, position) => readSync(descriptor, target, { position }),
-  };
+  const file = openedFile(descriptor);
   if (file.bytes() > 0 && !isWholeLmdbFile(file)) {
     throw new Error(`${path} is damaged, or is not a Signet store; restore a backup (signet restore)`);
   }

@@ -216,7 +216,7 @@ describe("a directory of the LMDB store", () => {
     "says what to do where the system refuses to write, and nothing about pages",
     withDirectory(async (directory) => {
       const environment = openEnvironment({ directory, profile: "platform" });
-      const { EIO, ENOSPC, EROFS, EDQUOT } = constants.errno;
+      const { EIO, ENOSPC, EROFS, EDQUOT, EFBIG } = constants.errno;
       const refusals = [
         Object.assign(new Error("Read-only file system: Attempting to write page at position 20480"), { code: EROFS }),
         Object.assign(new Error("EROFS: read-only file system, open 'store/room-1'"), { code: "EROFS", errno: -EROFS }),
@@ -225,6 +225,8 @@ describe("a directory of the LMDB store", () => {
         Object.assign(new Error("No space left on device: Attempting to write page at position 20480"), {
           code: ENOSPC,
         }),
+        Object.assign(new Error("File too large: Attempting to write page at position 20480"), { code: EFBIG }),
+        Object.assign(new Error("MDB_BAD_TXN: Transaction must abort"), { code: -30_782 }),
         Object.assign(new Error("MDB_MAP_FULL: Environment mapsize limit reached"), { code: -30_792 }),
       ];
       const messages = [];
@@ -236,6 +238,8 @@ describe("a directory of the LMDB store", () => {
         "the store can't be written: the user's disk quota is used up; make room",
         "the store can't be written: the disk fails, or a quota is used up (i/o error)",
         "the store can't be written: no space is left on the server's disk; make room",
+        "the store can't be written: no file may be so large there (ulimit -f), or the store is damaged: signet doctor looks for that",
+        "the store can't be written: signet doctor looks for damage of the store (MDB_BAD_TXN: Transaction must abort)",
         "the store can't be written: MDB_MAP_FULL: Environment mapsize limit reached",
       ]);
       await closeEnvironment(environment);

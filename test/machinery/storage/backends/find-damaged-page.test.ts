@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { findDamagedPage } from "../../../../src/machinery/storage/backends/find-damaged-page.ts";
+import type { CheckedPages } from "../../../../src/machinery/storage/backends/find-damaged-page.ts";
+import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
+import { put } from "../store-contract.ts";
+import { temporaryDirectory } from "../temporary-directory.ts";
+
+const pageBytes = 4096;
+
+/** The file of a store with several pages of keys, long values, and lists of free pages. */
+async function storeFile(): Promise<Buffer> {
+  const directory = temporaryDirectory();
+  const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+  try {
+    for (let round = 0; round < 3; round += 1) {
+      const keys = Array.from({ length: 200 }, (_, index) => `/key-${index}`);
+      const { entries } = await store.range({ start: "/", end: "0" });
+      const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
+      await Promise.all(
+        keys.map((key, index) =>
+          store.write({ key, value: Buffer.alloc(index * 100), expectedRevision: revisions.get(key) ?? 0 }),
+        ),
+      );
+      await store.compact(store.latestRevision());
+    }
+    await put(store, "/last", "{}");
+    return readFileSync(join(directory.path, "store.mdb"));
+  } finally {
+    await store.close();
+    directory.remove();
+  }
+}
+
+describe("the check of the pages of a store's file", () => {
+  let sound: Buffer;
+  before(async () => {
+    sound = await storeFile();
+  });
+
+  const found = (file: Buffer, pages: CheckedPages = "all") => {
+    const read = (target: Buffer, position: number): number => file.copy(target, 0, Math.min(position, file.length));
+    return findDamagedPage({ bytes: () => file.length, read }, pages);
+  };
+  const newestMeta = (): number =>
+    sound.readBigUInt64LE(0x98) > sound.readBigUInt64LE(pageBytes + 0x98) ? 0 : pageBytes;
+  const freeListPage = (): number => Number(sound.readBigUInt64LE(newestMeta() + 0x58));
+  const tablesPage = (): number => Number(sound.readBigUInt64LE(newestMeta() + 0x88));
+  const firstNode = (page: number): number => page * pageBytes + 24 + sound.readUInt16LE(page * pageBytes + 24);
+  const changed = (change: (file: Buffer) => void): Buffer => {
+    const file = Buffer.from(sound);
+    change(file);
+    return file;
+  };
+  const flip = (position: number) => (file: Buffer) => file.writeUInt8(file.readUInt8(position) ^ 1, position);
+
+  it("finds nothing in a sound file", () => {
+    assert.equal(found(sound), undefined);
+  });
+
+  it("finds each changed bit in the headers of pages and nodes, and in the names of the tables", () => {
+    const page = tablesPage();
+    const positions = [0, 18, 20, 21, 22, 23, 24, 25].map((at) => page * pageBytes + at);
+    const node = firstNode(page);
+    for (const position of [...positions, node + 4, node + 6, node + 8]) {
+      assert.deepEqual(found(changed(flip(position))), { page, isOfFreeList: false }, `byte ${position % pageBytes}`);
+    }
+  });
+
+  it("finds a page that is in use at two places, or that the file does not have", () => {
+    const page = tablesPage();
+    const node = firstNode(page);
+    const root = node + 8 + sound.readUInt16LE(node + 6) + 40;
+    for (const wrong of [BigInt(page), 2n ** 40n]) {
+      const file = changed((copy) => copy.writeBigUInt64LE(wrong, root));
+      assert.equal(found(file)?.isOfFreeList, false);
+    }
+    assert.ok(found(sound.subarray(0, page * pageBytes)));
+  });
+
+  it("reads no values of the log where it need not, and finds damage in all other pages", () => {
+    const nodeAt = (page: number, index: number): number =>
+      page * pageBytes + 24 + sound.readUInt16LE(page * pageBytes + 24 + 2 * index);
+    const rootOf = (index: number): number => {
+      const node = nodeAt(tablesPage(), index);
+      return Number(sound.readBigUInt64LE(node + 8 + sound.readUInt16LE(node + 6) + 40));
+    };
+    const [heads, log] = [rootOf(0), rootOf(1)];
+    const leaf = sound.readUIntLE(nodeAt(log, 0), 6);
+    const damaged = (page: number): Buffer => changed(flip(page * pageBytes + 18));
+    assert.equal(found(sound, "withoutLogValues"), undefined);
+    for (const page of [freeListPage(), tablesPage(), heads, log]) {
+      assert.equal(found(damaged(page), "withoutLogValues")?.page, page);
+    }
+    assert.equal(found(damaged(leaf))?.page, leaf);
+    assert.equal(found(damaged(leaf), "withoutLogValues"), undefined);
+  });
+
+  it("says where only the list of free pages is damaged: it has a page in use, or one that does not exist", () => {
+    const page = freeListPage();
+    const node = firstNode(page);
+    const list = node + 8 + sound.readUInt16LE(node + 6);
+    assert.ok(sound.readBigInt64LE(list) > 0n, "the list has a page");
+    for (const wrong of [BigInt(tablesPage()), 2n ** 40n]) {
+      const length = Number(sound.readBigInt64LE(list));
+      const file = changed((copy) => copy.writeBigInt64LE(wrong, list + length * 8));
+      assert.deepEqual(found(file), { page, isOfFreeList: true });
+    }
+    const longer = changed((copy) => copy.writeBigInt64LE(2n ** 40n, list));
+    assert.deepEqual(found(longer), { page, isOfFreeList: true });
+  });
+});

@@ -98,8 +98,9 @@ export class WatchCheck {
   /** Takes etcd's revision of a write of this process. When the events reach that revision without an event of it, the event is lost. */
   addWrite(revision: number): void {
     if (revision <= this.#completeAfter) return;
-    if (revision > this.#revision) this.#ownWrites.add(revision);
-    else this.#requireEvent(revision);
+    if (revision <= this.#revision) return this.#requireEvent(revision);
+    this.#ownWrites.add(revision);
+    if (this.#ownWrites.size > revisionsKept) this.#reportLoss(); // the watch hangs
   }
 
   #requireEvent(revision: number): void {

@@ -134,6 +134,12 @@ describe("the comparison of a watch with the keys of etcd", () => {
     assert.equal(lossesSoFar(), 0);
   });
 
+  it("takes the watch for one that hangs after ten thousand writes of this process without an event", async () => {
+    const { addWrite, lossesSoFar } = await openCheck();
+    for (let revision = 11; revision <= 10_011; revision++) addWrite(revision);
+    assert.equal(lossesSoFar(), 1);
+  });
+
   it("finds nothing where events come again, to the next watch", async () => {
     const { add, lossesWith } = await openCheck();
     add(everything.slice(0, 4), 14);

@@ -2,12 +2,11 @@ import {
   duplicate,
   invalidValue,
   invalidValues,
-  notSupported,
   required,
   tooLong,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { NamedText } from "../../../machinery/api/format-value.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { patternMessage } from "../../../machinery/api/validation/name-validation.ts";
 
@@ -45,9 +44,7 @@ export function validateConditions(conditions: readonly Condition[], field: stri
 function validateCondition(condition: Condition, field: string): FieldError[] {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition;
   const faults = invalidValues(`${field}.type`, { value: type, details: qualifiedNameFaults(type) });
-  if (!statuses.includes(status)) {
-    faults.push(notSupported(`${field}.status`, { value: new NamedText(status), supported: statuses }));
-  }
+  faults.push(...validateChoice(`${field}.status`, { value: status, supported: statuses }));
   if (observedGeneration < 0) {
     const detail = "must be greater than or equal to zero";
     faults.push(invalidValue(`${field}.observedGeneration`, { value: observedGeneration, detail }));

@@ -2,14 +2,13 @@ import { labelSelector, validateLabelSelector } from "../../../machinery/schema/
 import { atomicList, embeddedIn, named, oneOf, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer } from "../../../machinery/schema/struct.ts";
-import { NamedText } from "../../../machinery/api/format-value.ts";
 import {
   duplicate,
   forbiddenField,
   invalidValue,
   invalidValues,
-  notSupported,
   required,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { pathSegmentFaults } from "../../../machinery/api/validation/name-validation.ts";
@@ -87,9 +86,7 @@ export function validateMatchResources(match: MatchResources, field: string): Fi
     excludeResourceRules = [],
   } = match;
   return [
-    ...(matchPolicy === undefined || policies.includes(matchPolicy)
-      ? []
-      : [notSupported(`${field}.matchPolicy`, { value: new NamedText(matchPolicy), supported: policies })]),
+    ...validateChoice(`${field}.matchPolicy`, { value: matchPolicy, supported: policies }),
     ...validateLabelSelector(namespaceSelector, `${field}.namespaceSelector`),
     ...validateLabelSelector(objectSelector, `${field}.objectSelector`),
     ...validateRules(resourceRules, `${field}.resourceRules`),
@@ -113,18 +110,14 @@ function validateRule(rule: NamedRule, field: string): FieldError[] {
       return invalidValues(at, { value: name, details: pathSegmentFaults(name) });
     }),
     ...validateWords(given, { field: `${field}.operations`, others: "operations" }),
-    ...given.flatMap((one, index) =>
-      operations.includes(one)
-        ? []
-        : [notSupported(`${field}.operations[${index}]`, { value: new NamedText(one), supported: operations })],
+    ...given.flatMap((value, index) =>
+      validateChoice(`${field}.operations[${index}]`, { value, supported: operations }),
     ),
     ...validateWords(apiGroups, { field: `${field}.apiGroups`, others: "API groups" }),
     ...validateWords(apiVersions, { field: `${field}.apiVersions`, others: "API versions" }),
     ...apiVersions.flatMap((one, index) => (one === "" ? [required(`${field}.apiVersions[${index}]`, "")] : [])),
     ...validateResources(resources, `${field}.resources`),
-    ...(scope === undefined || scopes.includes(scope)
-      ? []
-      : [notSupported(`${field}.scope`, { value: new NamedText(scope), supported: scopes })]),
+    ...validateChoice(`${field}.scope`, { value: scope, supported: scopes }),
   ];
 }
 

@@ -1,12 +1,11 @@
 import { validateConditions } from "./condition-validation.ts";
-import { NamedText } from "../../../machinery/api/format-value.ts";
 import {
   duplicate,
   invalidValue,
   invalidValues,
-  notSupported,
   required,
   tooMany,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
@@ -136,9 +135,7 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
     ];
   }
   return [
-    ...(failurePolicy === undefined || failurePolicies.includes(failurePolicy)
-      ? []
-      : [notSupported("spec.failurePolicy", { value: new NamedText(failurePolicy), supported: failurePolicies })]),
+    ...validateChoice("spec.failurePolicy", { value: failurePolicy, supported: failurePolicies }),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [required("spec.matchConstraints", "")]
@@ -236,9 +233,7 @@ function validateValidation(validation: Validation, field: string): FieldError[]
     ...(/[\n\r]/.test(message.trim())
       ? [invalidValue(`${field}.message`, { value: message, detail: "must not contain line breaks" })]
       : []),
-    ...(reason === undefined || reasons.includes(reason)
-      ? []
-      : [notSupported(`${field}.reason`, { value: new NamedText(reason), supported: reasons })]),
+    ...validateChoice(`${field}.reason`, { value: reason, supported: reasons }),
   ];
 }
 

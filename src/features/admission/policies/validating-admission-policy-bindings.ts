@@ -3,8 +3,8 @@ import {
   duplicate,
   invalidValue,
   invalidValues,
-  notSupported,
   required,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
@@ -142,14 +142,7 @@ function validateParamRef(
     ...(name === "" && selector === undefined ? [required(field, "one of name or selector must be specified")] : []),
     ...(parameterNotFoundAction === ""
       ? [required(`${field}.parameterNotFoundAction`, "")]
-      : notFound.includes(parameterNotFoundAction)
-        ? []
-        : [
-            notSupported(`${field}.parameterNotFoundAction`, {
-              value: new NamedText(parameterNotFoundAction),
-              supported: notFound,
-            }),
-          ]),
+      : validateChoice(`${field}.parameterNotFoundAction`, { value: parameterNotFoundAction, supported: notFound })),
   ];
 }
 
@@ -160,7 +153,7 @@ function validateActions(given: readonly string[], field: string): FieldError[] 
     const isKnown = seen.has(action);
     seen.add(action);
     return [
-      ...(actions.includes(action) ? [] : [notSupported(at, { value: new NamedText(action), supported: actions })]),
+      ...validateChoice(at, { value: action, supported: actions }),
       ...(isKnown ? [duplicate(at, new NamedText(action))] : []),
     ];
   });

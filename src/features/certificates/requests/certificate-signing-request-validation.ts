@@ -5,8 +5,8 @@ import {
   duplicate,
   forbiddenField,
   invalidValue,
-  notSupported,
   required,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
@@ -21,8 +21,6 @@ import type {
 } from "./certificate-signing-request-schema.ts";
 import { faultOfIssuedText } from "./issued-text.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
-
-const knownUsages: ReadonlySet<string> = new Set(keyUsages);
 
 /** Conditions that cannot be removed, and can only be True. */
 const lastingTypes = ["Approved", "Denied", "Failed"];
@@ -78,10 +76,8 @@ async function faultOfRequest(base64: string): Promise<string | undefined> {
 }
 
 function validateUsages(usages: readonly string[]): FieldError[] {
-  const unknown = usages.flatMap((usage, index) =>
-    knownUsages.has(usage)
-      ? []
-      : [notSupported(`spec.usages[${index}]`, { value: new NamedText(usage), supported: keyUsages })],
+  const unknown = usages.flatMap((value, index) =>
+    validateChoice(`spec.usages[${index}]`, { value, supported: keyUsages }),
   );
   const seen = new Set<string>();
   const doubles = usages.flatMap((usage, index) => {
@@ -175,7 +171,5 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
 function validateConditionStatus({ type, status }: CertificateSigningRequestCondition, field: string): FieldError[] {
   if (status === "") return [required(`${field}.status`, "")];
   const supported = lastingTypes.includes(type) ? ["True"] : ["False", "True", "Unknown"];
-  return supported.includes(status)
-    ? []
-    : [notSupported(`${field}.status`, { value: new NamedText(status), supported })];
+  return validateChoice(`${field}.status`, { value: status, supported });
 }

@@ -1,11 +1,10 @@
-import { NamedText } from "../../../machinery/api/format-value.ts";
 import {
   duplicate,
   forbiddenField,
   invalidValue,
   invalidValues,
-  notSupported,
   required,
+  validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
@@ -70,9 +69,7 @@ function validateTaints(taints: readonly Taint[]): FieldError[] {
       faults.push(invalidValue(`${field}.value`, { value, detail: valueFaults.join(";") }));
     }
     if (effect === "") faults.push(required(`${field}.effect`, ""));
-    else if (!taintEffects.includes(effect)) {
-      faults.push(notSupported(`${field}.effect`, { value: new NamedText(effect), supported: taintEffects }));
-    }
+    else faults.push(...validateChoice(`${field}.effect`, { value: effect, supported: taintEffects }));
     const pair = JSON.stringify([effect, key]);
     if (known.has(pair)) faults.push(repeatedTaint(field, taint));
     known.add(pair);

@@ -1,5 +1,9 @@
-import { NamedText } from "../../../machinery/api/format-value.ts";
-import { invalidValue, invalidValues, notSupported, required } from "../../../machinery/api/validation/field-error.ts";
+import {
+  invalidValue,
+  invalidValues,
+  required,
+  validateChoice,
+} from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { validateLabels } from "../../../machinery/api/validation/label-validation.ts";
 import { dnsLabelFaults } from "../../../machinery/api/validation/name-validation.ts";
@@ -17,8 +21,8 @@ export function validatePodValues(pod: Pod): FieldError[] {
   return [
     ...validateContainers(containers ?? [], "spec.containers"),
     ...validateContainers(initContainers, "spec.initContainers"),
-    ...oneOf("spec.restartPolicy", { value: restartPolicy, supported: ["Always", "OnFailure", "Never"] }),
-    ...oneOf("spec.dnsPolicy", {
+    ...validateChoice("spec.restartPolicy", { value: restartPolicy, supported: ["Always", "OnFailure", "Never"] }),
+    ...validateChoice("spec.dnsPolicy", {
       value: dnsPolicy,
       supported: ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
     }),
@@ -48,11 +52,11 @@ function validatePodSecurity(security: PodSecurity): FieldError[] {
     ...supplementalGroups.flatMap((value, index) =>
       between(`${field}.supplementalGroups[${index}]`, { value, ...largeNumbers }),
     ),
-    ...oneOf(`${field}.fsGroupChangePolicy`, {
+    ...validateChoice(`${field}.fsGroupChangePolicy`, {
       value: security.fsGroupChangePolicy,
       supported: ["Always", "OnRootMismatch"],
     }),
-    ...oneOf(`${field}.supplementalGroupsPolicy`, {
+    ...validateChoice(`${field}.supplementalGroupsPolicy`, {
       value: security.supplementalGroupsPolicy,
       supported: ["Merge", "Strict"],
     }),
@@ -68,7 +72,7 @@ function validateContainer(container: Container, field: string): FieldError[] {
   const { securityContext: security = {} } = container;
   const at = `${field}.securityContext`;
   return [
-    ...oneOf(`${field}.terminationMessagePolicy`, {
+    ...validateChoice(`${field}.terminationMessagePolicy`, {
       value: terminationMessagePolicy,
       supported: ["File", "FallbackToLogsOnError"],
     }),
@@ -77,13 +81,16 @@ function validateContainer(container: Container, field: string): FieldError[] {
         ? [required(`${field}.ports[${index}].containerPort`, "")]
         : between(`${field}.ports[${index}].containerPort`, { value: containerPort, ...ports })),
       ...(hostPort === 0 ? [] : between(`${field}.ports[${index}].hostPort`, { value: hostPort, ...ports })),
-      ...oneOf(`${field}.ports[${index}].protocol`, { value: protocol, supported: ["SCTP", "TCP", "UDP"] }),
+      ...validateChoice(`${field}.ports[${index}].protocol`, { value: protocol, supported: ["SCTP", "TCP", "UDP"] }),
     ]),
     ...env.flatMap(({ name }, index) => validateVariable(`${field}.env[${index}].name`, name)),
-    ...oneOf(`${field}.imagePullPolicy`, { value: imagePullPolicy, supported: ["Always", "IfNotPresent", "Never"] }),
+    ...validateChoice(`${field}.imagePullPolicy`, {
+      value: imagePullPolicy,
+      supported: ["Always", "IfNotPresent", "Never"],
+    }),
     ...between(`${at}.runAsUser`, { value: security.runAsUser, ...largeNumbers }),
     ...between(`${at}.runAsGroup`, { value: security.runAsGroup, ...largeNumbers }),
-    ...oneOf(`${at}.procMount`, { value: security.procMount, supported: ["Default", "Unmasked"] }),
+    ...validateChoice(`${at}.procMount`, { value: security.procMount, supported: ["Default", "Unmasked"] }),
     ...validateProfiles(security, at),
   ];
 }
@@ -101,7 +108,7 @@ const validateProfiles = (
   Object.entries({ seccompProfile, appArmorProfile }).flatMap(([name, profile]) =>
     profile?.type === ""
       ? [required(`${field}.${name}.type`, `type is required when ${name} is set`)]
-      : oneOf(`${field}.${name}.type`, {
+      : validateChoice(`${field}.${name}.type`, {
           value: profile?.type,
           supported: ["Localhost", "RuntimeDefault", "Unconfined"],
         }),
@@ -109,15 +116,6 @@ const validateProfiles = (
 
 const validateLabel = (field: string, value = ""): FieldError[] =>
   value === "" ? [] : invalidValues(field, { value, details: dnsLabelFaults(value) });
-
-/** The fault of a value that is not supported. A missing value is no fault: it has a default, or the kubelet chooses. */
-const oneOf = (
-  field: string,
-  { value, supported }: { readonly value: string | undefined; readonly supported: readonly string[] },
-): FieldError[] =>
-  value === undefined || supported.includes(value)
-    ? []
-    : [notSupported(field, { value: new NamedText(value), supported })];
 
 interface Range {
   readonly value: number | undefined;

@@ -1,5 +1,4 @@
-import { NamedText } from "../../../machinery/api/format-value.ts";
-import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/validation/field-error.ts";
+import { forbiddenField, invalidValue, validateChoice } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { taintEffects } from "../nodes/node-schema.ts";
@@ -60,9 +59,7 @@ function validateToleration(toleration: Toleration, field: string): FieldError[]
     ["operator", operator, operators],
     ["effect", effect, taintEffects],
   ] as const) {
-    if (given !== "" && !supported.includes(given)) {
-      faults.push(notSupported(`${field}.${member}`, { value: new NamedText(given), supported }));
-    }
+    if (given !== "") faults.push(...validateChoice(`${field}.${member}`, { value: given, supported }));
   }
   return faults;
 }

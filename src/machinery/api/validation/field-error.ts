@@ -1,4 +1,4 @@
-import { maximumShownLength, shortened, formatValue } from "../format-value.ts";
+import { maximumShownLength, NamedText, shortened, formatValue } from "../format-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
 type FieldErrorReason =
@@ -77,6 +77,15 @@ export const notSupported = (
     detail: "",
   });
 };
+
+/** The fault of a value that must be one of the supported ones, and whose type has a name of its own in Go. Undefined: no fault. */
+export const validateChoice = (
+  field: string,
+  { value, supported }: { readonly value: string | undefined; readonly supported: readonly string[] },
+): FieldError[] =>
+  value === undefined || supported.includes(value)
+    ? []
+    : [notSupported(field, { value: new NamedText(value), supported })];
 
 export const forbiddenField = (field: string, detail: string): FieldError =>
   fault("FieldValueForbidden", { field, summary: "Forbidden", detail });

@@ -1,5 +1,4 @@
-import { NamedText } from "../../api/format-value.ts";
-import { forbiddenField, notSupported } from "../../api/validation/field-error.ts";
+import { forbiddenField, validateChoice } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
 import { parseFieldSelector } from "../../api/selectors/field-selector.ts";
 import { parseLabelSelector } from "../../api/selectors/label-selector.ts";
@@ -100,9 +99,7 @@ function validateList({ resourceVersion, match, continueToken, sendsInitialEvent
       faults.push(forbiddenField(matchField, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
     }
     if (continueToken !== "") faults.push(forbiddenWithContinue);
-    if (match !== "Exact" && match !== "NotOlderThan") {
-      faults.push(notSupported(matchField, { value: new NamedText(match), supported: ["Exact", "NotOlderThan", ""] }));
-    }
+    faults.push(...validateChoice(matchField, { value: match, supported: ["Exact", "NotOlderThan", ""] }));
     if (match === "Exact" && resourceVersion === "0") {
       const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
       faults.push(forbiddenField(matchField, detail));
@@ -125,8 +122,7 @@ function validateWatch({ match, continueToken, sendsInitialEvents }: SentVersion
       const detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       faults.push(forbiddenField(matchField, detail));
     }
-    if (match !== "NotOlderThan")
-      faults.push(notSupported(matchField, { value: new NamedText(match), supported: ["NotOlderThan"] }));
+    faults.push(...validateChoice(matchField, { value: match, supported: ["NotOlderThan"] }));
     if (continueToken !== "") faults.push(forbiddenWithContinue);
   }
   return faults;

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../machinery/api/format-value.ts";
 import { invalid } from "../../machinery/api/api-error.ts";
 import type {
   AdmissionAttributes,
@@ -57,7 +58,7 @@ async function checkPolicy(attributes: AdmissionAttributes, options: ParamPermis
   if (await isPermitted(attributes, { options, needed: { verb: "get", namespace: "*", name: "*", paramKind } })) return;
   const { apiVersion = "", kind = "" } = paramKind;
   const kindText = `(kind=${kind}, apiVersion=${apiVersion})`;
-  const who = `user ${JSON.stringify(user.username)}`;
+  const who = `user ${goQuoted(user.username)}`;
   const detail = `${who} must have "get" permission on all objects of the referenced paramKind ${kindText}`;
   throw refusal(attributes, { field: "spec.paramKind", detail });
 }
@@ -75,7 +76,7 @@ async function checkBinding(attributes: AdmissionAttributes, options: ParamPermi
   const verb = name === "" ? "list" : "get";
   const needed = { verb, namespace, name, paramKind: policy?.spec.paramKind };
   if (await isPermitted(attributes, { options, needed })) return;
-  const who = `user ${JSON.stringify(user.username)} does not have ${JSON.stringify(verb)} permission`;
+  const who = `user ${goQuoted(user.username)} does not have ${goQuoted(verb)} permission`;
   const detail =
     policy === undefined
       ? `unable to get policy ${policyName} to determine minimum required permissions and ${who} for all groups, versions and resources`

@@ -216,6 +216,44 @@ describe("a server, like upstream,", () => {
     assert.match(ofField.message, /unknown field "\\x7f\\u2028"$/);
   });
 
+  it("escapes invisible characters in the names of users, roles and nodes that its decisions show", async () => {
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const invisible = "\u2028\u202e\u00a0";
+    const escaped = String.raw`\u2028\u202e\u00a0`;
+    const user = `x${invisible}`;
+    const asUser = (name: string, group: string): Record<string, string> => ({
+      "impersonate-user": Buffer.from(name).toString("latin1"),
+      "impersonate-group": group,
+    });
+    for (const [name, role] of [
+      ["invisible", "admin"],
+      ["missing", `none${invisible}`],
+    ] as const) {
+      const body = {
+        metadata: { name },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+        subjects: [{ kind: "User", name: user }],
+      };
+      assert.equal((await answer({ method: "POST", path: `${rbac}/clusterrolebindings`, body }))[0], 201);
+    }
+    const reasonFor = async (resource: string): Promise<string> => {
+      const spec = { user, resourceAttributes: { verb: "get", resource, namespace: "default" } };
+      const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+      return (await answer({ method: "POST", path, body: { spec } }))[1].status.reason;
+    };
+    const allowed = 'RBAC: allowed by ClusterRoleBinding "invisible" of ClusterRole "admin"';
+    assert.equal(await reasonFor("configmaps"), `${allowed} to User "x${escaped}"`);
+    assert.equal(await reasonFor("nodes"), `RBAC: clusterrole.rbac.authorization.k8s.io "none${escaped}" not found`);
+    const rules = [{ apiGroups: [invisible], resources: ["a"], verbs: ["get"] }];
+    const role = { method: "POST", path: `${rbac}/namespaces/default/roles`, body: { metadata: { name: "r" }, rules } };
+    const [, { message }] = await answer({ ...role, headers: asUser(user, "g") });
+    assert.ok(message.includes(`user "x${escaped}" (groups=["g" "system:authenticated"])`), message);
+    assert.ok(message.includes(`{APIGroups:["${escaped}"], Resources:["a"], Verbs:["get"]}`), message);
+    const node = { method: "POST", path: "/api/v1/nodes", body: { metadata: { name: "n" } } };
+    const [, refused] = await answer({ ...node, headers: asUser(`system:node:n${invisible}`, "system:nodes") });
+    assert.equal(refused.message, `nodes "n" is forbidden: node "n${escaped}" is not allowed to modify node "n"`);
+  });
+
   it("reports wrong types in a strategic merge patch in the words of the converter", async () => {
     const faults = new Map<unknown, string>([
       [{ metadata: { labels: { a: 1 } } }, "cannot convert int64 to string"],

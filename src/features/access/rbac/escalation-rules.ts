@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { AdmissionRule, AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -67,7 +68,7 @@ export function bindingEscalation(names: Names, options: EscalationOptions): Adm
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { attributes, verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name } as const;
       if (roleRef.kind !== "Role" && roleRef.kind !== "ClusterRole") {
-        throw badRequest(`unsupported role reference kind: ${JSON.stringify(shortened(roleRef.kind))}`);
+        throw badRequest(`unsupported role reference kind: ${goQuoted(shortened(roleRef.kind))}`);
       }
       if (await hasEscalationVerb(options, bind)) return undefined;
       if (roleRef.kind === "Role" && namespace === "") throw badRequest("Namespace parameter required.");
@@ -138,7 +139,7 @@ async function escalationError(
   const held = await resolver.heldBy(user, namespace);
   const { uncovered, isCutShort } = await new LongWork(user).all(compareRules(held.rules, wanted));
   if (uncovered.length === 0) return undefined;
-  const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
+  const who = `user ${goQuoted(user.username)} (groups=${quoted(user.groups)})`;
   if (isCutShort) {
     return forbidden(
       { group, resource },
@@ -179,7 +180,7 @@ const bounded = (list: readonly string[]): readonly string[] =>
 
 const quoted = (list: readonly string[]): string =>
   `[${bounded(list)
-    .map((one) => JSON.stringify(shortened(one)))
+    .map((one) => goQuoted(shortened(one)))
     .join(" ")}]`;
 
 /** Joins errors as Go shows an aggregate: each once, several in brackets, and a single one without. */

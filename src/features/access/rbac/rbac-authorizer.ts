@@ -6,7 +6,7 @@ import type {
 } from "../../../machinery/api/attributes.ts";
 import { serviceAccountOf } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { shortened } from "../../../machinery/api/format-value.ts";
+import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
@@ -78,12 +78,11 @@ const isAllowedByOne = (rules: readonly PolicyRule[], attributes: AuthorizationA
   rules.some((rule) => ruleAllows(rule, attributes));
 
 function reasonOf({ binding, kind, group }: Grant, { username }: UserInfo): Decision["reason"] {
-  const quote = JSON.stringify;
   const { name, namespace, roleRef } = binding;
   const bindingText =
-    namespace === "" ? `ClusterRoleBinding ${quote(name)}` : `RoleBinding ${quote(`${name}/${namespace}`)}`;
+    namespace === "" ? `ClusterRoleBinding ${goQuoted(name)}` : `RoleBinding ${goQuoted(`${name}/${namespace}`)}`;
   const subject = kind === "Group" ? group : kind === "User" ? username : accountText(username);
-  return `RBAC: allowed by ${bindingText} of ${roleRef.kind} ${quote(roleRef.name)} to ${kind} ${quote(subject)}`;
+  return `RBAC: allowed by ${bindingText} of ${roleRef.kind} ${goQuoted(roleRef.name)} to ${kind} ${goQuoted(subject)}`;
 }
 
 /** The account with a user name, as NAME/NAMESPACE. */

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -116,7 +117,7 @@ export class RuleResolver {
   }
 
   missingRole({ apiGroup, kind, name }: RoleRef): string {
-    return `${kind.toLowerCase()}.${apiGroup} ${JSON.stringify(name)} not found`;
+    return `${kind.toLowerCase()}.${apiGroup} ${goQuoted(name)} not found`;
   }
 }
 

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { Secret } from "../../core/index.ts";
 import { textsOf } from "./secret-texts.ts";
@@ -65,9 +66,9 @@ export function bindingFault(
     return "this bootstrap token is only for the client certificate of a node";
   }
   if (node === undefined) return undefined;
-  const quoted = JSON.stringify(node);
+  const quoted = goQuoted(node);
   if (nodeNames !== undefined && !matchesNodePattern(nodeNames, node)) {
-    return `this bootstrap token is for ${JSON.stringify(nodeNames)}, not for ${quoted}`;
+    return `this bootstrap token is for ${goQuoted(nodeNames)}, not for ${quoted}`;
   }
   if (isForOneUse && usedBy !== undefined && (usedBy.key !== key || usedBy.node !== node)) {
     return "this bootstrap token is for one use, and another key has used it; make a new one";

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
@@ -21,7 +22,7 @@ export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {
       const { object, oldObject } = attributes;
       if (object === undefined || !isGranting(object, oldObject)) return;
       const node = lockedNode(locked, asSigningRequest(oldObject ?? object));
-      if (node !== undefined) throw admissionForbidden(attributes, `the node ${JSON.stringify(node)} is locked`);
+      if (node !== undefined) throw admissionForbidden(attributes, `the node ${goQuoted(node)} is locked`);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { notFound } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
@@ -19,17 +20,17 @@ export interface RequestingNode {
  */
 export async function nodePodFault(pod: Pod, identity: RequestingNode): Promise<string | undefined> {
   const { node, names } = identity;
-  const quoted = JSON.stringify(node);
+  const quoted = goQuoted(node);
   if (!isMirrorPod(pod, names)) {
     const mirror = names.key("config.mirror");
-    return `pod does not have ${JSON.stringify(mirror)} annotation, node ${quoted} can only create mirror pods`;
+    return `pod does not have ${goQuoted(mirror)} annotation, node ${quoted} can only create mirror pods`;
   }
   if (pod.spec.nodeName !== node) return `node ${quoted} can only create pods with spec.nodeName set to itself`;
   return (await ownerFault(pod, identity)) ?? referenceFault(podReferences(pod), node);
 }
 
 async function ownerFault(pod: Pod, { node, findNode }: RequestingNode): Promise<string | undefined> {
-  const quoted = JSON.stringify(node);
+  const quoted = goQuoted(node);
   const [owner, ...others] = pod.metadata.ownerReferences ?? [];
   if (others.length > 0) return `node ${quoted} can only create pods with a single owner reference set to itself`;
   if (owner?.apiVersion !== "v1" || owner.kind !== "Node" || owner.name !== node) {
@@ -52,5 +53,5 @@ function referenceFault([reference]: readonly Reference[], node: string): string
   if (reference === undefined) return undefined;
   const kind = reference.kind.toLowerCase();
   const resource = kind.endsWith("s") ? kind : `${kind}s`;
-  return `node ${JSON.stringify(node)} can not create pods that reference ${resource} (via ${reference.path})`;
+  return `node ${goQuoted(node)} can not create pods that reference ${resource} (via ${reference.path})`;
 }

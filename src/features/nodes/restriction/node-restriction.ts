@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { notFound } from "../../../machinery/api/api-error.ts";
 import { qualified } from "../../../machinery/api/resource-type.ts";
 import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../../machinery/api/attributes.ts";
@@ -51,7 +52,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
       const { user } = attributes;
       const node = memberNodeNameOf(user) ?? "";
       if (node === "") {
-        throw admissionForbidden(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
+        throw admissionForbidden(attributes, `could not determine node from user ${goQuoted(user.username)}`);
       }
       const key = qualified(attributes);
       if (Object.hasOwn(resources, key)) await resources[key]?.({ ...attributes, node });
@@ -74,14 +75,14 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     default:
       throw admissionForbidden(
         attributes,
-        `unexpected pod subresource ${JSON.stringify(attributes.subresource)}, only 'status' and 'eviction' are allowed`,
+        `unexpected pod subresource ${goQuoted(attributes.subresource)}, only 'status' and 'eviction' are allowed`,
       );
   }
 }
 
 async function checkWholePod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
   const { operation, object, oldObject, node } = attributes;
-  const quoted = JSON.stringify(node);
+  const quoted = goQuoted(node);
   switch (operation) {
     case "CREATE": {
       if (object === undefined) return;
@@ -103,9 +104,9 @@ async function checkWholePod(attributes: NodeAttributes, options: NodeRestrictio
 
 function checkPodStatus(attributes: NodeAttributes): void {
   const { operation, object, oldObject, node } = attributes;
-  const quoted = JSON.stringify(node);
+  const quoted = goQuoted(node);
   if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
-    throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+    throw admissionForbidden(attributes, `unexpected operation ${goQuoted(operation)}`);
   }
   if (asPod(oldObject).spec.nodeName !== node) {
     throw admissionForbidden(
@@ -129,7 +130,7 @@ function checkPodStatus(attributes: NodeAttributes): void {
 async function checkEviction(attributes: NodeAttributes, { findPod }: NodeRestrictionOptions): Promise<void> {
   const { operation, namespace, name, node } = attributes;
   if (operation !== "CREATE") {
-    throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+    throw admissionForbidden(attributes, `unexpected operation ${goQuoted(operation)}`);
   }
   const pod = await findPod(namespace, name);
   if (pod === undefined) throw notFound(missingPod, name);
@@ -141,7 +142,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   const { object, oldObject, node } = attributes;
   const requested = attributes.name || (object?.metadata.name ?? "");
   if (requested !== node) {
-    const [own, other] = [JSON.stringify(node), JSON.stringify(requested)];
+    const [own, other] = [goQuoted(node), goQuoted(requested)];
     throw admissionForbidden(attributes, `node ${own} is not allowed to modify node ${other}`);
   }
   if (object === undefined) return;
@@ -157,7 +158,7 @@ interface WrittenNode {
 }
 
 function checkNewNode(attributes: NodeAttributes, { object, labels }: WrittenNode): void {
-  const quoted = JSON.stringify(attributes.node);
+  const quoted = goQuoted(attributes.node);
   if (asNode(object).spec.configSource !== undefined) {
     throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
   }
@@ -176,7 +177,7 @@ function checkChangedNode(
   attributes: NodeAttributes,
   { object, oldObject, labels }: WrittenNode & { readonly oldObject: ApiObject },
 ): void {
-  const quoted = JSON.stringify(attributes.node);
+  const quoted = goQuoted(attributes.node);
   const { spec } = asNode(object);
   const previous = asNode(oldObject).spec;
   // An empty source is a change too, if there was none before.
@@ -229,7 +230,7 @@ async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOp
 function checkLease(attributes: NodeAttributes, names: Names): void {
   const { namespace, object, node } = attributes;
   if (namespace !== names.namespaces.nodeLease) {
-    const quoted = JSON.stringify(names.namespaces.nodeLease);
+    const quoted = goQuoted(names.namespaces.nodeLease);
     throw admissionForbidden(attributes, `can only access leases in the ${quoted} system namespace`);
   }
   if ((attributes.name || object?.metadata.name) === node) return;

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../../machinery/api/format-value.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Pod } from "../pods/pod-schema.ts";
@@ -51,5 +52,5 @@ export async function audienceFault(
     name,
   });
   if (decision === "allow") return undefined;
-  return `audience ${JSON.stringify(audience)} not found in pod spec volume, ${user.username} is not authorized to request tokens for this audience`;
+  return `audience ${goQuoted(audience)} not found in pod spec volume, ${user.username} is not authorized to request tokens for this audience`;
 }

@@ -146,10 +146,11 @@ describe("a binding", () => {
     ]);
   });
 
-  it("shows a star for what its params may be of", () => {
+  it("shows a star for the namespace that its params may be of, and how they are selected", () => {
     const shown = (paramRef?: object) => cells(bindings, binding(paramRef))[1];
     assert.equal(shown(), "<unset>");
     assert.equal(shown({ name: "limits" }), "*/limits");
-    assert.equal(shown({ namespace: "default", selector: {} }), "default/*");
+    const everything = "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{},}";
+    assert.equal(shown({ namespace: "default", selector: {} }), everything);
   });
 });

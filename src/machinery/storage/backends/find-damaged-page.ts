@@ -60,24 +60,27 @@ export function findDamagedPage(file: FileToCheck, checkedPages: CheckedPages): 
     for (const list of lists) pages.checkFree(pages.valueOf(list), list.page);
     return undefined;
   } catch (error) {
-    if (error instanceof DamagedPage) return { page: error.page, isOfFreeList };
+    if (error instanceof DamagedPage) return { page: error.page, isOfFreeList: isOfFreeList && !error.isInUse };
     throw error;
   }
 }
 
 interface FoundPage {
   readonly page: number;
-  /** Whether only the list of free pages is damaged: then all objects can be read, and a write may destroy some. */
+  /** Whether only the list of free pages is damaged, and all objects can be read. False for a page that is in use and in the list. */
   readonly isOfFreeList: boolean;
 }
 
 class DamagedPage extends Error {
   override readonly name = "DamagedPage";
   readonly page: number;
+  /** Whether the page is in use and also listed as free. An object may be wrong: the page that leads to the old one may be the damaged one. */
+  readonly isInUse: boolean;
 
-  constructor(page: number) {
+  constructor(page: number, { isInUse = false } = {}) {
     super(`page ${page} is damaged`);
     this.page = page;
+    this.isInUse = isInUse;
   }
 }
 
@@ -153,7 +156,7 @@ class PageCheck {
       const number = numberAt(index);
       if (number > 0) {
         for (const page of this.#pagesOf({ first: number, count }, listedBy)) {
-          if (this.#isTaken(page)) throw new DamagedPage(listedBy);
+          if (this.#isTaken(page)) throw new DamagedPage(listedBy, { isInUse: true });
         }
       }
       count = number < 0 ? -number : 1;

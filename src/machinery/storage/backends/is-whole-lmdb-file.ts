@@ -1,6 +1,9 @@
 import { fstatSync, readSync } from "node:fs";
 
 const magic = 0xbeefc0de;
+const dataVersion = 2;
+/** The kind of a page with meta data. */
+const metaPage = 0x08;
 /**
  * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
  * transaction.
@@ -53,7 +56,9 @@ export function newestMeta(file: FileToCheck): Meta | undefined {
 
 function readMeta(file: FileToCheck, position: number): Meta | undefined {
   const page = Buffer.alloc(metaBytes);
-  if (file.read(page, position) < metaBytes || page.readUInt32LE(0x18) !== magic) return undefined;
+  if (file.read(page, position) < metaBytes) return undefined;
+  const isMeta = (page.readUInt16LE(0x12) & metaPage) !== 0;
+  if (!isMeta || page.readUInt32LE(0x18) !== magic || page.readUInt16LE(0x1c) !== dataVersion) return undefined;
   const pageBytes = page.readUInt32LE(0x30);
   if (pageBytes < 512 || pageBytes > 65_536) return undefined;
   return {

@@ -98,17 +98,23 @@ describe("the check of the pages of a store's file", () => {
     assert.equal(found(damaged(leaf), "withoutLogValues"), undefined);
   });
 
-  it("says where only the list of free pages is damaged: it has a page in use, or one that does not exist", () => {
-    const page = freeListPage();
-    const node = firstNode(page);
-    const list = node + 8 + sound.readUInt16LE(node + 6);
-    assert.ok(sound.readBigInt64LE(list) > 0n, "the list has a page");
-    for (const wrong of [BigInt(tablesPage()), 2n ** 40n]) {
-      const length = Number(sound.readBigInt64LE(list));
-      const file = changed((copy) => copy.writeBigInt64LE(wrong, list + length * 8));
-      assert.deepEqual(found(file), { page, isOfFreeList: true });
-    }
-    const longer = changed((copy) => copy.writeBigInt64LE(2n ** 40n, list));
-    assert.deepEqual(found(longer), { page, isOfFreeList: true });
+  describe("of the list of free pages", () => {
+    const page = freeListPage;
+    /** Where the list has its length, and then its pages. */
+    const list = (): number => firstNode(page()) + 8 + sound.readUInt16LE(firstNode(page()) + 6);
+    const changedPage = (wrong: bigint) =>
+      found(changed((copy) => copy.writeBigInt64LE(wrong, list() + Number(sound.readBigInt64LE(list())) * 8)));
+
+    it("says that all objects can be read where the list is too long, or has a page that does not exist", () => {
+      assert.ok(sound.readBigInt64LE(list()) > 0n, "the list has a page");
+      const longer = found(changed((copy) => copy.writeBigInt64LE(2n ** 40n, list())));
+      for (const damaged of [changedPage(2n ** 40n), longer]) {
+        assert.deepEqual(damaged, { page: page(), isOfFreeList: true });
+      }
+    });
+
+    it("does not say so where it has a page in use: that page may have old objects, and another one be lost", () => {
+      assert.deepEqual(changedPage(BigInt(tablesPage())), { page: page(), isOfFreeList: false });
+    });
   });
 });

@@ -43,4 +43,14 @@ describe("the check of a store's file", () => {
     assert.ok(isWholeLmdbFile({ bytes: () => state.length, read }));
     assert.ok(!isWholeLmdbFile({ bytes: () => 8192, read }));
   });
+
+  it("finds one broken whose first page has another kind or another version: LMDB would end the process", async () => {
+    const [state = Buffer.alloc(0)] = await growingFile(1);
+    for (const position of [0x12, 0x18, 0x1c]) {
+      const changed = Buffer.from(state);
+      changed.writeUInt8(changed.readUInt8(position) ^ 8, position);
+      const read = (target: Buffer, from: number): number => changed.copy(target, 0, from);
+      assert.ok(!isWholeLmdbFile({ bytes: () => changed.length, read }), `byte ${position}`);
+    }
+  });
 });

@@ -11,7 +11,7 @@ import {
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { makeFolder } from "../../machinery/files/make-folder.ts";
-import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { UnusableFile, asUnusableFile } from "../../machinery/files/unusable-file.ts";
 
 // Several files that change at the same moment, as in the volumes of Kubernetes. Each name in the folder is a link that goes through the
 // link `..data` into a folder of the newest version. One rename makes `..data` lead to the next version.
@@ -43,8 +43,7 @@ export function writeVersion(folder: string, files: VersionedFiles): void {
     removeOthers(folder, { names, versions: [version, previous] });
     flushFolder(folder);
   } catch (error) {
-    if (error instanceof UnusableFile) throw error;
-    throw new UnusableFile(`cannot write to ${folder}: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(`cannot write to ${folder}`, error);
   }
 }
 

@@ -20,7 +20,7 @@ import { basename, dirname, join } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
 import { removeFile } from "./remove-file.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
-import { fileFailureReason, linkFailureReason, UnusableFile } from "./unusable-file.ts";
+import { linkFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
 /**
  * Writes a private file (0600) unless its name exists. Returns whether it was written: of several processes at the same time, only one
@@ -68,8 +68,7 @@ function writeReplacement(file: string, { contents, knownAs = file, commit, ...o
     }
     commit(replacement);
   } catch (error) {
-    if (error instanceof UnusableFile) throw error;
-    throw new UnusableFile(`cannot write ${knownAs}: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(`cannot write ${knownAs}`, error);
   }
 }
 

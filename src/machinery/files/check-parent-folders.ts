@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+import { UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
 /**
  * Throws UnusableFile when another user could replace a folder: a user who can rename a folder above it, or who owns a link of its path,
@@ -14,8 +14,7 @@ export function checkParentFolders(folder: string, { uid }: { readonly uid?: num
   try {
     checkSteps(folder, new Set([0, user, uid]));
   } catch (error) {
-    if (error instanceof UnusableFile) throw error;
-    throw new UnusableFile(`${folder}: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(folder, error);
   }
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { isOnSearchPath } from "./is-on-search-path.ts";
 import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
-import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
 /** A lock that the operating system holds on a file for this process. The end of the process always releases it, also a crash. */
 export interface FileLock {
@@ -34,7 +34,7 @@ function openLockFile(file: string): number {
   try {
     return openSync(file, "a+", 0o600);
   } catch (error) {
-    throw new UnusableFile(`${file} cannot be locked: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(`${file} cannot be locked`, error);
   }
 }
 

@@ -8,7 +8,7 @@ import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { removeFile } from "./remove-file.ts";
-import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
 /** A folder that this process uses until it releases it. */
 export interface OwnedFolder {
@@ -76,7 +76,7 @@ export function ownFolder(
   } catch (error) {
     membership?.release();
     lock?.release();
-    throw withReason(folder, error);
+    throw asUnusableFile(`${folder} cannot be used`, error);
   }
   const held = [membership, lock]; // keeps the locks reachable: a garbage-collected lock is released
   return {
@@ -166,8 +166,3 @@ function inUse(folder: string): UnusableFile {
   if (typeof address === "string") owner += ` at ${JSON.stringify(address)}`;
   return new UnusableFile(`${folder} is in use by ${owner}; end that one, or name another folder`);
 }
-
-const withReason = (folder: string, error: unknown): UnusableFile =>
-  error instanceof UnusableFile
-    ? error
-    : new UnusableFile(`${folder} cannot be used: ${fileFailureReason(error)}`, { cause: error });

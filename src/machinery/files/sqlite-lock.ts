@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, statSync } from
 import { isBuiltin } from "node:module";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../api/thrown-error.ts";
-import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+import { UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
 const sqliteBusy = 5;
 
@@ -83,7 +83,7 @@ function makeLockFile(file: string): void {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
     accessSync(file, constants.R_OK | constants.W_OK);
   } catch (error) {
-    throw new UnusableFile(`${file} cannot be locked: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(`${file} cannot be locked`, error);
   }
   const status = statSync(file);
   if (!status.isFile() || status.size > 0)

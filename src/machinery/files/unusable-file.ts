@@ -50,3 +50,7 @@ export const namesPath = (error: unknown): error is Error & { readonly path: str
  */
 export const fileFailureReason = (error: unknown): string =>
   reasons[errorCode(error)] ?? messageOf(error).replace(/, [a-z_]+ '.*'$/s, "");
+
+/** An error of the system as an UnusableFile: `what` is before the reason. An UnusableFile stays as it is. */
+export const asUnusableFile = (what: string, error: unknown): UnusableFile =>
+  error instanceof UnusableFile ? error : new UnusableFile(`${what}: ${fileFailureReason(error)}`, { cause: error });

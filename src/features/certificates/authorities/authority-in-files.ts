@@ -7,7 +7,7 @@ import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { withOpenFile } from "../../../machinery/files/open-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
-import { fileFailureReason, UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import { UnusableFile, asUnusableFile } from "../../../machinery/files/unusable-file.ts";
 import {
   createCertificateAuthority,
   loadCertificateAuthority,
@@ -93,8 +93,8 @@ export function openAuthorityInFiles({
 export function readAuthorityFile(file: string): string {
   try {
     return withOpenFile(file, ({ descriptor }) => readFileSync(descriptor, "utf8"));
-  } catch (cause) {
-    throw new UnusableFile(`${file} cannot be read: ${fileFailureReason(cause)}`, { cause });
+  } catch (error) {
+    throw asUnusableFile(`${file} cannot be read`, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { isWithinDomain } from "../../api/addresses/is-within-domain.ts";
 import { addressOf, withoutBrackets } from "../../api/addresses/url-host.ts";
 
 /**
@@ -25,7 +26,7 @@ function names(entry: string, { host, port }: Asked): boolean {
   if (name === "" || namedPort !== port) return false;
   const place = withoutBrackets(name).replace(/^\*\./, ".");
   if (isIP(host) !== 0) return isInNetwork(host, { address: place, bits: isIP(place) === 4 ? "32" : "128" });
-  return place.startsWith(".") ? host.endsWith(place) : host === place || host.endsWith(`.${place}`);
+  return place.startsWith(".") ? host.endsWith(place) : isWithinDomain(host, place);
 }
 
 function isInNetwork(host: string, { address, bits }: { readonly address: string; readonly bits: string }): boolean {

@@ -1,6 +1,6 @@
 /**
- * CONTRIBUTING.md is right about where to add what: an example of each is added to a copy of the repository, in exactly the files
- * that the page names, and what it says proves it right passes there.
+ * Checks what CONTRIBUTING.md says about where to add what. Adds an example of each to a copy of the repository, in exactly the files that
+ * the page names, and runs there the tests that the page names.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -4,14 +4,13 @@ import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { isCertificateFor, tlsFault, tlsUsagesOf } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
-// All decisions about a certificate, as pure functions in the order in which they are made: when to renew it, its state, whether an issued
-// certificate may replace it, the next step, the identity that requests, and why a request was refused. `CertificateManager` acts on them.
-// Times are milliseconds since the epoch, by the server's clock. `random` is from 0 to 1.
+// All decisions about a certificate, as pure functions. `CertificateManager` acts on them. Times are milliseconds since the epoch, by the
+// server's clock. `random` is from 0 to 1.
 
 /**
- * When a certificate is renewed: at a random point at 70 to 90 % of its lifetime (upstream:
- * `certificate.Manager.nextRotationDeadline`), or at the given share of it and up to 5 % of the lifetime later. So machines
- * that started together do not renew together.
+ * When a certificate is renewed: at a random point at 70 to 90 % of its lifetime (upstream: `certificate.Manager.nextRotationDeadline`).
+ * With `share`: after this share of the lifetime, or up to 5 % of the lifetime later. So machines that started together do not renew
+ * together.
  */
 export function renewalTime(
   { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },

@@ -31,9 +31,9 @@ interface NeededPermission extends Pick<ResourceAttributes, "verb" | "namespace"
 }
 
 /**
- * Users may write a policy only when they may get every object of its `paramKind`, and a binding only when they may read the objects of its
- * `paramRef`, because the messages of a policy can show everything in a param (upstream: `authorizeCreate` and `authorizeUpdate` of both
- * kinds).
+ * Who writes a policy must have permission to get every object of its `paramKind`. Who writes a binding must have permission to read the
+ * objects of its `paramRef`. Otherwise the messages of a policy could show them everything in a param (upstream: `authorizeCreate` and
+ * `authorizeUpdate` of both kinds).
  */
 export function paramPermission(options: ParamPermissionOptions): AdmissionRule {
   const policies = policyResource(options.names);

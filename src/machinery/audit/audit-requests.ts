@@ -30,8 +30,8 @@ import type { AuditedBodies, BodyRule } from "./audited-bodies.ts";
 /** The destination of events. */
 export interface AuditSink {
   /**
-   * Takes an event. Returns undefined when the request need not wait, otherwise a promise that resolves when the event is written, and
-   * rejects when it could not be written and the request must not be served without it.
+   * Takes an event. Undefined: the request need not wait. A promise resolves when the event is written. It rejects when the event could
+   * not be written, and the request must not be served without it.
    */
   record(event: AuditEvent): Promise<void> | undefined;
 }

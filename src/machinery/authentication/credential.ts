@@ -15,8 +15,8 @@ export const notApplicable: NotAuthenticated = { outcome: "notApplicable" };
 export const refused = (message: string): NotAuthenticated => ({ outcome: "refused", message });
 
 /**
- * The answer of an authenticator for a request: it carries no credential of this kind; its credential is refused, with the reason (for the
- * log, and never with the credential in it); or it is a request of this user.
+ * What an authenticator says of a request: it has no credential of this kind, its credential is refused, or it is a request of this user.
+ * The reason of a refusal is for the log, and never contains the credential.
  */
 export type CredentialOutcome = NotAuthenticated | { readonly outcome: "authenticated"; readonly user: UserInfo };
 

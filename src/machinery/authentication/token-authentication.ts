@@ -6,8 +6,8 @@ import { notApplicable, refused } from "./credential.ts";
 import type { NotAuthenticated } from "./credential.ts";
 
 /**
- * The answer of a verifier for a token: the token is not of its kind; it is refused, with the reason (the text of a TokenReview's `error`,
- * never with the token in it); or it is valid, with its user and those of the requested audiences that it is for.
+ * What a verifier says of a token: it is of another kind, it is refused, or it is valid. The reason of a refusal is the `error` of a
+ * TokenReview, and never contains the token. A valid token has a user, and is for these of the requested audiences.
  */
 export type TokenOutcome =
   | NotAuthenticated

@@ -9,9 +9,9 @@ const exits: ReadonlyMap<NodeJS.Signals, ExitName> = new Map([
 ]);
 
 /**
- * Runs work that Ctrl-C, SIGTERM or the end of the terminal ends early, and in order: each of these aborts the signal, with a
- * CommandFailure that names the process signal and ends with `left`, which says what is left behind. A process signal that comes more than
- * a second later ends the process at once.
+ * Runs work that Ctrl-C, SIGTERM or the end of the terminal may end early. Each of these aborts the signal. The reason is a CommandFailure
+ * that names the process signal, and ends with `left`: what the work leaves behind. A process signal that comes more than a second later
+ * ends the process at once.
  */
 export async function interruptible<T>(left: string, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interruption = new AbortController();

@@ -9,9 +9,8 @@ import { UnusableFile } from "./unusable-file.ts";
 const largestMebibytes = 16;
 
 /**
- * Reads a private key, or a file that contains one, as strictly as ssh: throws UnusableFile when other users may read
- * or write it, when it belongs to another user (except root), or when it is not a regular file of at most 16 MiB. Undefined
- * when the file does not exist.
+ * Reads a private key, or a file that contains one, as strictly as ssh. Throws UnusableFile when other users may read or write the file,
+ * when it belongs to another user (except root), or when it is not a regular file of at most 16 MiB. Undefined when it does not exist.
  */
 export function readPrivateFile(file: string): string | undefined {
   try {

@@ -19,8 +19,8 @@ const extensionsForClients: ReadonlySet<string> = new Set([
 
 /**
  * The path from the first of `certificates`, a signing CA, up to the highest of its issuers among the others, which may be in any order.
- * Throws PkiError when clients would refuse this path, because an issuer did not sign the certificate below it, may not sign it, or allows
- * fewer CAs below it, or because a CA has a critical extension that no client knows. Does not check validity times.
+ * Throws PkiError when clients would refuse this path: an issuer did not sign the certificate below it, may not sign it, or allows fewer
+ * CAs below it; or a CA has a critical extension that no client knows. Does not check validity times.
  */
 export function authorityPath(certificates: readonly Certificate[]): readonly Certificate[] {
   const [first, ...others] = certificates;

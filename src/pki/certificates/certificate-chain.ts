@@ -24,9 +24,10 @@ const maximumSteps = 100;
 const maximumChainLength = 10;
 
 /**
- * Verifies that a chain leads from the leaf to a root (RFC 5280 6.1, like Go's `Certificate.Verify` without host names). Checks each
- * certificate's validity period and key (the leaf's too: its key proves who the peer is), CA flag, path length, certSign, name constraints,
- * extended key usages (each CA may only narrow them), and that no critical extension is unknown. Returns the first valid chain.
+ * Verifies that a chain leads from the leaf to a root (RFC 5280 6.1, like Go's `Certificate.Verify` without host names). Returns the first
+ * valid chain. Checks of each certificate: its validity period, its key (the leaf's too, which proves who the peer is), the CA flag, the
+ * path length, certSign, name constraints, extended key usages (each CA may only narrow them), and that it has no unknown critical
+ * extension.
  *
  * Signatures are checked last, from the root down. So the key that checks a signature is always a root's, or a CA's that a root has
  * certified. A stranger's certificate is never checked with the key of another certificate of the stranger, which could be of the slowest

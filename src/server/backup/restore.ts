@@ -44,9 +44,9 @@ export interface RestoreReport {
 const revisionsPerMillisecond = 100;
 const startOfRevisions = Date.UTC(2026, 0, 1);
 /**
- * For a server that made revisions faster, or whose clock was wrong: a server with a thousand writes a second takes eleven days after the
- * backup to make as many. (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a
- * write takes up to ten revisions of the store.
+ * For a server that made revisions faster, or whose clock was wrong. With a thousand writes a second, a server needs eleven days to make
+ * so many revisions after the backup. (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.)
+ * On etcd, a write takes up to ten revisions of the store.
  */
 const revisionsSkipped = 1_000_000_000 * groupedRevisions.step;
 

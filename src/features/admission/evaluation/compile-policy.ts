@@ -113,8 +113,9 @@ class PolicyCompiler {
 }
 
 /**
- * Whether an expression reads values whose type upstream knows when it compiles, but this server only when it evaluates: the Namespace,
- * optional members (`object[?'a']`), variables such as lists of lists, and variables that were computed from these.
+ * Whether an expression reads values whose type this server knows only when it evaluates the expression. Upstream knows it already when it
+ * compiles. Such values are the Namespace, optional members (`object[?'a']`), variables such as lists of lists, and variables that were
+ * computed from these.
  */
 const readsUntyped = (source: string, types: ReadonlyMap<string, string>): boolean =>
   /\bnamespaceObject\b|\[\?/.test(source) ||

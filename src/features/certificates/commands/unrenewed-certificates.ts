@@ -19,8 +19,8 @@ interface Recalls {
 }
 
 /**
- * The records of valid certificates that their signer has recalled and that are not renewed, in their order: without revoked
- * certificates, and without those whose requester has a newer one of that signer with the same names.
+ * The records of valid certificates that their signer has recalled and that nobody has renewed, in their order. A certificate is renewed
+ * when its requester has a newer one of that signer with the same names. Revoked certificates are left out.
  */
 export function unrenewedCertificates(
   records: readonly IssuedCertificate[],

@@ -30,9 +30,9 @@ export interface NodeRestrictionOptions {
 }
 
 /**
- * Limits the writes of a node to its own objects: its Node (but not taints, owners, and labels that influence
- * scheduling), the Pods on it, tokens for those Pods, its Lease and CSINode, and certificates in its own name (upstream:
- * NodeRestriction; for the owners see CVE-2025-5187).
+ * Limits the writes of a node to its own objects: its Node, the Pods on it, tokens for those Pods, its Lease, its CSINode, and
+ * certificates in its own name (upstream: NodeRestriction). Of its Node, it may not change taints, owners (CVE-2025-5187), and labels that
+ * influence scheduling.
  */
 export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule {
   const { names } = options;

@@ -1,9 +1,9 @@
 import type { FieldError } from "../../api/validation/field-error.ts";
 
 /**
- * A fault that a kind's validation finds, or a text that marks the place of the faults that the registry finds in the metadata: upstream's
- * kinds list the metadata's faults in different places, and some kinds not at all. In a list without such a mark, the metadata's faults
- * come first: first those of the change, then those of the whole metadata.
+ * A fault that a kind's validation finds, or a text that marks a place. At that place come the faults that the registry finds in the
+ * metadata: upstream's kinds list them in different places, and some kinds not at all. In a list without such a mark they come first: the
+ * faults of the change, then those of the whole metadata.
  */
 export type KindFault = FieldError | "metadata" | "metadata change" | "no metadata";
 

@@ -158,10 +158,12 @@ function readPolicy(reader: DerReader): string {
 /** Whether policy constraints contain requireExplicitPolicy. */
 function requiresPolicy(value: Buffer): boolean {
   const reader = soleSequence(value, "");
-  const skipCerts = [0, 1].map((number) => reader.readOptional(contextTag(number, "primitive")));
-  if (skipCerts.some((count) => count?.length === 0)) throw new PkiError("asn1: structure error: empty integer");
+  const [requireExplicitPolicy] = [0, 1].map((number) => {
+    const tag = contextTag(number, "primitive");
+    return reader.nextTag === tag ? reader.readSmallInteger(tag) : undefined;
+  });
   reader.expectEnd();
-  return skipCerts[0] !== undefined;
+  return requireExplicitPolicy !== undefined;
 }
 
 function readKeyUsages(value: Buffer): KeyUsageName[] {

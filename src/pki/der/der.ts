@@ -154,9 +154,9 @@ export class DerReader {
     return content;
   }
 
-  /** Reads an INTEGER of at most six octets. */
-  readSmallInteger(): number {
-    const content = this.read(tags.integer, "int");
+  /** Reads an INTEGER of at most six octets. `tag` is for an integer with a tag of its own (`[0] IMPLICIT`). */
+  readSmallInteger(tag: number = tags.integer): number {
+    const content = this.read(tag, "int");
     checkInteger(content);
     if (content.length > 6) throw structureError("integer too large");
     return content.readIntBE(0, content.length);

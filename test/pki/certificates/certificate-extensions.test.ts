@@ -47,7 +47,12 @@ const cases: Readonly<Record<string, Case>> = {
   },
   [oids.policyConstraints]: {
     good: [encodeSequence(), encodeSequence(encodeElement(0x81, Buffer.of(0)))],
-    bad: [nothing, encodeSequence(encodeElement(0x80)), encodeSequence(nothing)],
+    bad: [
+      ...[nothing, encodeSequence(nothing), encodeSequence(encodeElement(0x80)), encodeSequence(encodeElement(0x81))],
+      encodeSequence(encodeElement(0x80, Buffer.of(0, 1))),
+      encodeSequence(encodeElement(0x81, Buffer.of(0, 1))),
+      encodeSequence(encodeElement(0x81, Buffer.alloc(9, 1))),
+    ],
     message: /invalid policy constraints/,
   },
   [oids.inhibitAnyPolicy]: {

@@ -55,7 +55,7 @@ export function checkPlace(output: CertificateOutput): void {
   const folder = outputFolder(output);
   checkParentFolders(folder, output.ownership);
   if (output.type !== "folder") checkReplaceable(output.file);
-  else if (existsSync(folder)) checkFolder(folder);
+  else if (existsSync(folder)) checkFolder(folder, Object.values(output.names));
 }
 
 /** The contents of an output: the same bytes for the same pair. Secret. */

@@ -34,8 +34,7 @@ export function writeVersion(folder: string, files: VersionedFiles): void {
   const names = new Set(files.contents.keys());
   try {
     makeFolder(folder, { mode: 0o755 });
-    checkFolder(folder);
-    for (const name of names) checkReplaceable(join(folder, name));
+    checkFolder(folder, names);
     const previous = linkTarget(join(folder, currentLink));
     const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
     makeCurrent(folder, { ...files, version });
@@ -88,8 +87,16 @@ function removeOthers(
   }
 }
 
-/** Throws UnusableFile for a folder that another user can write to: that user could choose where a key is written. */
-export function checkFolder(folder: string): void {
+/**
+ * Throws UnusableFile for a folder that another user can write to, because that user could choose where a key is written, and for a folder
+ * with something in it that no link can replace.
+ */
+export function checkFolder(folder: string, names: Iterable<string>): void {
+  for (const name of names) checkReplaceable(join(folder, name));
+  const current = join(folder, currentLink);
+  if (lstatSync(current, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new UnusableFile(`${current} is a folder where a link has to be; remove it, or name another folder`);
+  }
   const { uid, mode } = statSync(folder);
   const user = process.getuid?.();
   if (user === undefined) return; // Windows has no file modes

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import fs, { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, {
+  chmodSync,
+  mkdirSync,
+  rmdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -265,6 +274,20 @@ describe("the check of an agent's settings", () => {
     assert.deepEqual(others, []);
     assert.match(ofFile, /^FAULT {2}web: .+web\.pem: .+web\.pem is a folder; name a file$/);
     assert.match(ofFolder, /^FAULT {2}web: .+tls: .+tls can be changed by other users: it must belong to the agent's/);
+  });
+
+  it("finds what no link can replace in a folder of a certificate", async () => {
+    const [, asFolder = assert.fail()] = outputsIn(join(folder, "versions"));
+    for (const [name, fault] of [
+      ["tls.key", "tls.key is a folder; name a file"],
+      ["..data", "..data is a folder where a link has to be; remove it, or name another folder"],
+    ] as const) {
+      const inTheWay = join(folder, "versions", "tls", name);
+      mkdirSync(inTheWay, { recursive: true });
+      const [found = ""] = await check({ certificates: [serviceOf(asFolder)] });
+      assert.ok(found.startsWith("FAULT  web: ") && found.endsWith(fault), found);
+      rmdirSync(inTheWay);
+    }
   });
 
   it("finds a file system without modes or links where the agent needs them, and leaves nothing there", async (context) => {

@@ -134,6 +134,21 @@ describe("a deletion of a collection at a resourceVersion", () => {
     await make(collection, "last");
     assert.deepEqual(names(await remove("resourceVersion=0")), ["last"]);
   });
+
+  it("deletes what is there at that version or later when it names one object, or has a negative limit", async () => {
+    await make("/api/v1/namespaces", "current");
+    const collection = "/apis/coordination.platform.io/v1/namespaces/current/leases";
+    const { metadata } = await make(collection, "first");
+    await make(collection, "second");
+    await make(collection, "third");
+    const remove = async (query: string): Promise<string[]> => {
+      const path = `${collection}?resourceVersion=${metadata.resourceVersion}&${query}`;
+      const { items } = await api.json(path, { method: "DELETE", body: { kind: "DeleteOptions", apiVersion: "v1" } });
+      return items.map((item) => item.metadata.name);
+    };
+    assert.deepEqual(await remove("fieldSelector=metadata.name%3Dsecond"), ["second"]);
+    assert.deepEqual(await remove("limit=-1"), ["first", "third"]);
+  });
 });
 
 describe("OpenAPI", () => {

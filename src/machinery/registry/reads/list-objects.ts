@@ -114,7 +114,7 @@ async function listAt<T extends ApiObject>(
   } = request;
   const { cache } = registry;
   await registry.waitForRevision(revision);
-  if (cache.revision === revision && limit === 0 && selector.isEmpty) {
+  if (cache.revision === revision && limit <= 0 && selector.isEmpty) {
     return { items: cache.snapshot(range), resourceVersion: String(revision), continueToken: "" };
   }
   try {
@@ -194,7 +194,7 @@ async function page<T extends ApiObject>(
         await pause;
         if (waiter?.signal.aborted === true) throw requestCanceled();
       }
-      if (limit === 0 || items.length < limit) {
+      if (limit <= 0 || items.length < limit) {
         next = keyAfter(stored.key);
         if (selector.matches(stored)) items.push(stored);
         continue;

@@ -16,7 +16,7 @@ export interface ListOptions<T extends ApiObject> {
   /** Empty when it was not given. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch: "" | "Exact" | "NotOlderThan";
-  /** 0: no limit. */
+  /** 0 or less: no limit. */
   readonly limit: number;
   /** "" for the first page. */
   readonly continueToken: string;
@@ -59,7 +59,7 @@ export function parseListOptions<T extends ApiObject>(
     selector: objectSelector(definition, { namespace, name, labels, fields }),
     resourceVersion,
     resourceVersionMatch: match === "Exact" || match === "NotOlderThan" ? match : "",
-    limit: Math.max(0, limit),
+    limit,
     continueToken,
     allowsBookmarks: parseBoolean(parameters, "allowWatchBookmarks") ?? false,
     ...(timeoutSeconds !== undefined && { timeoutSeconds }),

@@ -20,11 +20,14 @@ interface DeleteCollectionRequest<T extends ApiObject> {
 }
 
 /**
- * The match of a deletion's list. A version without a match means exactly that version: upstream reads the collection in pages, and a
- * list with a limit and a version means exactly that version.
+ * The match of a deletion's list. A version without a match and a limit means exactly that version: upstream reads the collection in
+ * pages, and a page with a version means exactly that version. It reads no pages for one name and for a negative limit.
  */
-const versionMatch = ({ resourceVersion, resourceVersionMatch }: ListOptions<never>): "" | "Exact" | "NotOlderThan" =>
-  resourceVersionMatch === "" && resourceVersion !== "" && resourceVersion !== "0" ? "Exact" : resourceVersionMatch;
+function versionMatch<T extends ApiObject>(list: ListOptions<T>): ListOptions<T>["resourceVersionMatch"] {
+  const { resourceVersion, resourceVersionMatch: match, limit, selector } = list;
+  const isPaged = limit === 0 && !selector.isOneKey;
+  return match === "" && resourceVersion !== "" && resourceVersion !== "0" && isPaged ? "Exact" : match;
+}
 
 /** How many deletions wait for the store at the same time: durable writes share a flush. */
 const parallelDeletions = 64;

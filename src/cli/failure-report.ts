@@ -58,7 +58,7 @@ function commandLineReport(error: CommanderError, commandPath: string): FailureR
 
 /** The advice for a refusal, by its reason. It follows the server's message. */
 const advice: ReadonlyMap<string, string> = new Map([
-  ["NotFound", "check the name, and the namespace"],
+  ["NotFound", "check the name, and the namespace if it has one"],
   ["AlreadyExists", "choose another name, or delete what is there"],
   ["Conflict", "it was changed meanwhile: look at it again, and repeat"],
   ["TooManyRequests", "try again later"],

@@ -1,10 +1,11 @@
+import { announceTerminalInput } from "../../machinery/command-line/announce-terminal-input.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 
 const longestTokenBytes = 64 * 1024;
 
 /** Reads a token from standard input, which keeps it out of the process list. Throws UsageError when there is none. */
 export async function readTokenInput(): Promise<string> {
-  if (process.stdin.isTTY) console.error("reading the token from the terminal: end it with a new line and Ctrl-D");
+  announceTerminalInput("the token");
   let text = "";
   for await (const chunk of process.stdin) {
     text += String(chunk);

@@ -18,6 +18,21 @@ describe("the input of a command", () => {
     assert.equal(await readInputFile({ flag, file: "-", standardInput }), "a request");
   });
 
+  const hasScript = spawnSync("script", ["--version"]).status === 0;
+  it(
+    "is announced on a terminal, where nobody else says that the command waits",
+    {
+      skip: !hasScript && "script(1) is not installed",
+    },
+    () => {
+      const source = import.meta.resolve("../../../src/machinery/command-line/input-file.ts");
+      const program = `import { readInputFile } from "${source}"; await readInputFile({ flag: "${flag}", file: "-" });`;
+      const command = `"${process.execPath}" --input-type=module -e '${program}'`;
+      const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], { input: "\u0004", encoding: "utf8" });
+      assert.match(stdout, /^reading --from-file from the terminal: end it with a new line and Ctrl-D\r?$/m);
+    },
+  );
+
   it("may come from a pipe, as that of another command", async () => {
     const file = join(folder, "pipe");
     assert.equal(spawnSync("mkfifo", [file]).status, 0);

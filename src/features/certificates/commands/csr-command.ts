@@ -103,7 +103,10 @@ function pemOf(request: CertificateSigningRequest): string {
   const certificates = chainOfRequest(request);
   if (certificates.length > 0) return encodeCertificatesPem(certificates);
   const state = certificateRequestSummary(request);
+  const name = request.metadata.name ?? "";
   const next =
-    state === "Pending" ? "approve it with signet csr approve, or wait with --wait" : "look with csr describe";
-  throw commandRefused(`request ${request.metadata.name ?? ""} has no certificate: it is ${state}; ${next}`);
+    state === "Pending"
+      ? `approve it with signet csr approve ${name}, or wait with --wait`
+      : `look with signet csr describe ${name}`;
+  throw commandRefused(`request ${name} has no certificate: it is ${state}; ${next}`);
 }

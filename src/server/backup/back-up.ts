@@ -44,7 +44,7 @@ const maximumAttempts = 3;
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   const { dataDirectory, storage } = location;
   checkDataDirectory(dataDirectory);
-  if (storage.type === "own") refuseDamagedPages(dataDirectory, { use: "reads", pages: "all" });
+  if (storage.type === "own") refuseDamagedPages(dataDirectory, { purpose: "backup" });
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
   const { file, signal, clock } = options;

@@ -19,7 +19,7 @@ export function lockDataDirectory(directory: string): OwnedFolder {
   }
   removeUnsafeLock(storeDirectory(directory));
   try {
-    refuseDamagedPages(directory, { use: "writes", pages: "withoutLogValues" });
+    refuseDamagedPages(directory, { purpose: "use" });
     return folder;
   } catch (cause) {
     folder.release();

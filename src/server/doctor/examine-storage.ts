@@ -29,7 +29,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
-    refuseDamagedPages(location.dataDirectory, { use: "writes", pages: "all" }); // first, because LMDB may end the process
+    refuseDamagedPages(location.dataDirectory, { purpose: "doctor" }); // first, because LMDB may end the process
     if (profileOfStore(location.dataDirectory) === undefined) {
       return warning("storage", {
         found: `${location.dataDirectory} has no store`,

@@ -2,13 +2,14 @@ import { joinFolder } from "../../machinery/files/owned-folder.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import type { ReadableStore } from "../encryption/readable-store.ts";
 import { checkDataDirectory, directoryExists } from "../data-directory/check-data-directory.ts";
+import { refuseDamagedPages } from "../data-directory/refuse-damaged-pages.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 
 /**
  * Runs a command on the store of a server, whether it runs or not. While the command runs, no other server starts in the data directory,
  * and its store is not moved. The data directory of a server on etcd may be on another machine. Rejects with UsageError for a store that is
- * no server's, and with StoreUnavailable.
+ * no server's, with UnusableFile for a damaged one, and with StoreUnavailable.
  */
 export async function withServerStore<T>(
   location: StoreLocation,
@@ -17,8 +18,11 @@ export async function withServerStore<T>(
   const { dataDirectory, storage } = location;
   const isHere = usesDataDirectory(location);
   if (isHere) checkDataDirectory(dataDirectory);
-  // Before the lock, whose file would otherwise stay in an unrelated folder.
-  if (storage.type === "own") namesOfStore(dataDirectory);
+  if (storage.type === "own") {
+    refuseDamagedPages(dataDirectory, { purpose: "use" });
+    // Before the lock, whose file would otherwise stay in an unrelated folder.
+    namesOfStore(dataDirectory);
+  }
   const folder = isHere ? joinFolder(dataDirectory) : undefined;
   try {
     return await withOpenStore(location, run);

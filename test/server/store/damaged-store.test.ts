@@ -167,7 +167,7 @@ describe("a server whose store has lost a rule that refuses requests, or its key
   });
 });
 
-describe("a server whose store has a damaged page", () => {
+describe("a server whose store has a damaged page, and a command on that store", () => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
   const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
   const store = join(dataDirectory, "store", "store.mdb");
@@ -183,6 +183,7 @@ describe("a server whose store has a damaged page", () => {
   };
   const finds = async (message: RegExp): Promise<void> => {
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory }), { name: "UsageError", message });
+    await assert.rejects(runEncryption(config, { type: "status" }), { name: "UnusableFile", message });
     const bad = (await examineServer(config, Date.now())).filter(({ state }) => state === "bad");
     assert.deepEqual(
       bad.map(({ subject }) => subject),
@@ -195,13 +196,13 @@ describe("a server whose store has a damaged page", () => {
   });
   after(() => rmSync(dataDirectory, { recursive: true, force: true }));
 
-  it("does not start, and can be backed up, where the page is of the list of free pages", async () => {
+  it("do not start, and the store can be backed up, where the page is of the list of free pages", async () => {
     damageRoot(0x58);
     await finds(/store\.mdb is damaged \(page \d+\); all objects can be read: make a backup of it/);
     assert.ok((await backUpNow()).objects > 40);
   });
 
-  it("does not start, and keeps the last backup, where the page leads to objects", async () => {
+  it("do not start, and the last backup is kept, where the page leads to objects", async () => {
     const kept = readFileSync(backup);
     damageRoot(0x88);
     await finds(/store\.mdb is damaged \(page \d+\); restore a backup/);

@@ -15,9 +15,9 @@ const nodeFlags = { value: 0, longValue: 1, table: 2 };
 const place = { page: 0, pages: 16, bytes: 24 };
 /** What a node has for a table. */
 const table = { depth: 6, root: 40, bytes: 48 };
-const logTable = "log\0";
 /** LMDB would make a new table in the place of one whose name is damaged. */
-const tableNames = new Set(["heads\0", logTable, "meta\0"]);
+const tableNames = new Set(["heads\0", "log\0", "meta\0"]);
+const logName = "log\0";
 /** LMDB's limit. */
 const maximumDepth = 32;
 /** The first two pages are the meta data. */
@@ -27,17 +27,15 @@ const maximumPages = 2 ** 31;
 const numberBytes = 8;
 
 /**
- * Nearly all bytes of a store are the values in the leaves of its log. A start does not read them, because that would take seconds from a
- * cold disk: an object whose leaf is damaged is lost, but is known to be lost by its key.
- */
-export type CheckedPages = "all" | "withoutLogValues";
-
-/**
  * Returns a damaged page of an LMDB file; undefined when LMDB can use all pages. Reads them without LMDB: where the structure of a page is
  * damaged, LMDB finds other objects, or ends the process with SIGBUS, or overwrites pages in use that a list says are free. Reads neither
  * values, which have checksums, nor a file that `isWholeLmdbFile` refuses. Pages that another process writes meanwhile may look damaged.
+ * `readsLog`: whether to read the leaves of the log too, which are most of a file's pages.
  */
-export function findDamagedPage(file: FileToCheck, checkedPages: CheckedPages): FoundPage | undefined {
+export function findDamagedPage(
+  file: FileToCheck,
+  { readsLog }: { readonly readsLog: boolean },
+): FoundPage | undefined {
   const meta = newestMeta(file);
   if (meta === undefined) return undefined;
   if (meta.lastPage >= maximumPages) return { page: 0, isOfFreeList: false };
@@ -45,15 +43,14 @@ export function findDamagedPage(file: FileToCheck, checkedPages: CheckedPages): 
   const [freePages, tables] = meta.roots;
   let isOfFreeList = false;
   try {
-    pages.checkTree(tables, {
-      onLeaf: ({ page, flags, key, data }) => {
-        const name = key.toString("latin1");
-        if (flags !== nodeFlags.table || !tableNames.has(name)) throw new DamagedPage(page);
-        const isUnread = checkedPages === "withoutLogValues" && name === logTable;
-        const root = data.readBigUInt64LE(table.root);
-        pages.checkTree(root, isUnread ? { unreadDepth: data.readUInt16LE(table.depth) } : {});
-      },
-    });
+    const onTable = ({ page, flags, key, data }: Leaf): void => {
+      if (flags !== nodeFlags.table || !tableNames.has(key.toString("latin1"))) throw new DamagedPage(page);
+      const isRead = readsLog || key.toString("latin1") !== logName;
+      pages.checkTree(data.readBigUInt64LE(table.root), {
+        unreadDepth: isRead ? undefined : data.readUInt16LE(table.depth),
+      });
+    };
+    pages.checkTree(tables, { onLeaf: onTable });
     isOfFreeList = true;
     const lists: Leaf[] = [];
     pages.checkTree(freePages, { onLeaf: (leaf) => lists.push(leaf) });
@@ -94,16 +91,14 @@ interface Leaf {
   readonly valueBytes: number;
 }
 
+interface TreeOptions {
+  readonly onLeaf?: (leaf: Leaf) => void;
+  readonly unreadDepth?: number | undefined;
+}
+
 interface PageRange {
   readonly first: number;
   readonly count: number;
-}
-
-interface CheckTreeOptions {
-  /** Called with each node of the tree's leaves. */
-  readonly onLeaf?: (leaf: Leaf) => void;
-  /** The level whose pages are not read. The root's is 1. */
-  readonly unreadDepth?: number;
 }
 
 class PageCheck {
@@ -122,8 +117,8 @@ class PageCheck {
     this.#taken = new Uint8Array(Math.ceil(this.#pageCount / 8));
   }
 
-  /** Checks the pages of a tree. */
-  checkTree(root: bigint, { onLeaf = () => {}, unreadDepth = Infinity }: CheckTreeOptions): void {
+  /** Checks the pages of a tree, and calls `onLeaf` with each node of its leaves. Does not read the pages from `unreadDepth` on. */
+  checkTree(root: bigint, { onLeaf, unreadDepth = Infinity }: TreeOptions): void {
     if (root === noPage) return;
     const waiting = [{ page: Number(root), namedBy: 0, depth: 1 }];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -140,8 +135,12 @@ class PageCheck {
         bytes.readBigUInt64LE(header.transaction) <= this.#transaction;
       if (!isSound) throw new DamagedPage(page);
       for (const at of nodesOf(bytes, { page, isLeaf })) {
-        if (isLeaf) onLeaf(this.#leafAt(bytes, { page, at }));
-        else waiting.push({ page: bytes.readUIntLE(at, node.keyBytes), namedBy: page, depth: depth + 1 });
+        if (!isLeaf) {
+          waiting.push({ page: bytes.readUIntLE(at, node.keyBytes), namedBy: page, depth: depth + 1 });
+        } else if (onLeaf !== undefined || bytes.readUInt16LE(at + node.flags) !== nodeFlags.value) {
+          const leaf = this.#leafAt(bytes, { page, at });
+          onLeaf?.(leaf);
+        }
       }
     }
   }

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { messageOf } from "../api/thrown-error.ts";
 import { UnusableFile, asUnusableFile } from "./unusable-file.ts";
 
@@ -17,6 +17,8 @@ export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
 export class SqliteLock {
   readonly #file: string;
   readonly #database: DatabaseSync;
+  /** The statements that were run before. Each is parsed once, because parsing it takes longer than running it. */
+  readonly #statements = new Map<string, StatementSync>();
   #waitMilliseconds = 0;
 
   /** Throws UnusableFile when the file cannot be opened. */
@@ -41,7 +43,7 @@ export class SqliteLock {
   /** Takes the shared lock, without waiting. Returns false when another process holds the exclusive one. */
   lockShared(): boolean {
     this.#setWait(0);
-    this.#database.exec("BEGIN");
+    this.#run("BEGIN");
     let isTaken = false;
     try {
       isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
@@ -53,7 +55,7 @@ export class SqliteLock {
 
   /** Releases the lock of this process. It can be taken again. */
   unlock(): void {
-    this.#database.exec("ROLLBACK");
+    this.#run("ROLLBACK");
   }
 
   /** Unlocks, and closes the file: the lock cannot be taken again. */
@@ -66,9 +68,15 @@ export class SqliteLock {
     this.#waitMilliseconds = milliseconds;
   }
 
+  #run(text: string): void {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) this.#statements.set(text, (statement = this.#database.prepare(text)));
+    statement.run();
+  }
+
   #take(...statements: readonly string[]): boolean {
     try {
-      for (const statement of statements) this.#database.exec(statement);
+      for (const statement of statements) this.#run(statement);
       return true;
     } catch (error) {
       if (error instanceof Error && "errcode" in error && error.errcode === sqliteBusy) return false;

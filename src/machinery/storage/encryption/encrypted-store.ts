@@ -85,7 +85,12 @@ export class EncryptedStore implements Store {
     return this.#hasRule(request) ? this.#writeEncrypted(request) : this.#store.write(request);
   }
 
-  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+  writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    const isEncrypted = requests.some((request) => this.#hasRule(request));
+    return isEncrypted ? this.#writeTogetherEncrypted(requests) : this.#store.writeTogether(requests);
+  }
+
+  async #writeTogetherEncrypted(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     const encrypted = await Promise.all(requests.map((request) => this.#encrypted(request)));
     const results = await this.#store.writeTogether(encrypted);
     const read = await Promise.all(results.map((result) => this.#result(result)));

@@ -113,6 +113,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #onWritten: (write: ObservedWrite) => void;
   readonly #onRefused: (error: StoreUnavailable) => void;
   readonly #quota: KindQuota<T> | undefined;
+  /**
+   * The objects of the values that `encode` has returned, so that the cache does not parse what this process has written. Undefined for a
+   * kind whose cache does not read the object of each write: there, keeping them costs more than it saves.
+   */
+  readonly #encoded: WeakMap<Buffer, T> | undefined;
 
   constructor(options: RegistryOptions<T>) {
     const { definition, feed, historyLength = 10_000, quota, texts, stored } = options;
@@ -147,6 +152,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         bytesOf: (object) => object.textLength,
         sizes: quota && countedSizes(definition),
       });
+    this.#encoded = stored === undefined ? definition.quotaUserOf && new WeakMap<Buffer, T>() : stored.#encoded;
     this.#quota =
       stored === undefined ? quota && new KindQuota({ definition, quota, cache: () => this.cache }) : stored.#quota;
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
@@ -302,6 +308,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       revision: modRevision,
       isStale: isStale === true,
       texts,
+      object: this.#encoded?.get(value),
     });
   }
 
@@ -318,6 +325,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       );
     }
     if (value.length > smallestCrowdedObject) checkValueCount(value.toString("utf8"));
+    this.#encoded?.set(value, object);
     return value;
   }
 

@@ -39,6 +39,8 @@ interface StoredVersion {
   readonly isStale?: boolean;
   /** Where the object reads its text after an eviction. Absent: it keeps its text. */
   readonly texts?: TextsOfKind | undefined;
+  /** The object that `value` encodes. Absent: the value is parsed when a reader needs the object. */
+  readonly object?: ApiObject | undefined;
 }
 
 /**
@@ -64,12 +66,13 @@ export class StoredObject<T extends ApiObject = ApiObject> {
    */
   #object: WeakRef<T> | undefined;
 
-  constructor({ prefix, key, value, revision, isStale = false, texts }: StoredVersion) {
+  constructor({ prefix, key, value, revision, isStale = false, texts, object }: StoredVersion) {
     this.key = key;
     this.revision = revision;
     this.isStale = isStale;
     this.#prefix = prefix;
     this.#texts = texts;
+    if (object !== undefined) this.#object = new WeakRef(atRevision(object, revision) as T);
     if (value !== undefined) this.#keep(contentOf(value), value.length);
   }
 
@@ -197,6 +200,13 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   #foundValue(): Buffer | undefined {
     return this.#texts?.valueAt(this);
   }
+}
+
+/** The object that the text of this version would be parsed to, with its fields in the same order. */
+function atRevision({ kind, apiVersion, metadata, ...content }: ApiObject, revision: number): ApiObject {
+  const { resourceVersion: _resourceVersion, selfLink: _selfLink, ...stored } = metadata;
+  const version = revision === 0 ? {} : { resourceVersion: String(revision) };
+  return { kind, apiVersion, metadata: { ...version, ...stored }, ...content };
 }
 
 const goneText = (key: string): string =>

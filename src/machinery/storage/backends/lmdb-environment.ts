@@ -70,6 +70,18 @@ const headScan = {
 export const counterOf = ({ meta }: Pick<LmdbEnvironment, "meta">, name: "revision" | "compacted" | "swept"): number =>
   meta.getBinaryFast(name) === undefined ? 0 : getLastVersion();
 
+/**
+ * Throws when the counters do not fit each other and the newest write, which only damage does. With a lower revision, reads would leave out
+ * the newest writes, and new writes would replace them.
+ */
+function checkCounters(environment: LmdbEnvironment): void {
+  const [newest = 0] = environment.scannedLog.getKeys({ reverse: true, limit: 1 });
+  const revision = counterOf(environment, "revision");
+  const compacted = counterOf(environment, "compacted");
+  if (newest <= revision && compacted <= revision && counterOf(environment, "swept") <= compacted) return;
+  throw new Error(`${storeFileIn(environment.directory)} is damaged (its revision); restore a backup (signet restore)`);
+}
+
 export interface LmdbEnvironmentOptions {
   readonly directory: string;
   readonly profile: string;
@@ -112,7 +124,7 @@ export function openEnvironment({
     const files = new FilesInPlace(storeFilesIn(directory));
     const environment = { directory, opening, room, files, onBroken, root, ...openTables(root) };
     checkFormat(environment, { profile, firstRevision });
-    counterOf(environment, "revision"); // the first read takes a reader slot: fails now if none is free
+    checkCounters(environment); // the first read takes a reader slot: fails now if none is free
     return environment;
   };
   const openFile = (): LmdbEnvironment => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
@@ -291,6 +292,33 @@ describe("a damaged LMDB store", () => {
       });
     }
     assert.throws(() => orDamaged(failing("MDB_BAD_TXN")), { name: "Error", message: "MDB_BAD_TXN" });
+  });
+});
+
+describe("an LMDB store whose revision is damaged", () => {
+  it("is not opened: it would leave out its newest writes, and replace them", async () => {
+    const directory = temporaryDirectory();
+    const options = { directory: join(directory.path, "store"), profile: "platform" };
+    const set = async (name: string, counter: number): Promise<void> => {
+      const environment = openEnvironment(options);
+      await environment.meta.put(name, Buffer.alloc(0), counter);
+      await closeEnvironment(environment);
+    };
+    try {
+      for (const name of ["revision", "compacted", "swept"]) {
+        const store = new LmdbStore(options);
+        const revision = await put(store, `/${name}/a`, "{}");
+        await put(store, `/${name}/b`, "{}");
+        await store.close();
+        await set(name, name === "revision" ? revision : revision + 2);
+        assert.throws(() => new LmdbStore(options), {
+          message: /store\.mdb is damaged \(its revision\); restore a backup/,
+        });
+        rmSync(options.directory, { recursive: true });
+      }
+    } finally {
+      directory.remove();
+    }
   });
 });
 

@@ -13,7 +13,7 @@ import type { Log } from "../machinery/logging/log.ts";
 const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
 const answerMilliseconds = 10_000;
 
-export interface ControlSocket {
+interface ControlSocket {
   close(): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ import type { Log } from "../machinery/logging/log.ts";
 /** A connection beyond these limits ends the oldest one. */
 const limits = { connections: 128, connectionsPerAddress: 128 };
 
-export interface AgentListenerOptions extends ProbedProgram {
+interface AgentListenerOptions extends ProbedProgram {
   readonly address: string;
   /** 0 picks a free port. */
   readonly port: number;

@@ -11,7 +11,7 @@ import { StoreDamaged, StoreUnavailable } from "../machinery/storage/store.ts";
 import { PkiError } from "../pki/pki-error.ts";
 
 /** How a command failed, for the person who ran it. */
-export interface FailureReport {
+interface FailureReport {
   readonly exitCode: number;
   /** One line, or "" when everything was already printed. Only the message for a bug contains a stack. */
   readonly message: string;

@@ -10,7 +10,7 @@ import type { Authorizer } from "../machinery/authorization/authorizer.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 
-export interface AuthorizersOptions {
+interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly rbac: Authorizer;

@@ -11,7 +11,7 @@ import type { ServedType } from "../machinery/registry/definition/resource-defin
 import type { Controller } from "../machinery/loops/controller.ts";
 import type { ControllerSettings } from "./settings/controller-settings.ts";
 
-export interface ControllerListOptions
+interface ControllerListOptions
   extends AccountControllersOptions, Omit<CertificateControllersOptions, "settings" | "isSigning"> {
   readonly settings: ControllerSettings;
   readonly definitions: readonly ServedType[];

@@ -41,7 +41,7 @@ class LastAnswer {
   }
 }
 
-export interface ControllersStatusOptions {
+interface ControllersStatusOptions {
   readonly address: PlainAddress;
   readonly log: Pick<Log, "info" | "error">;
   readonly queueCounts: QueueCounts;

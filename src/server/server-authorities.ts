@@ -31,7 +31,7 @@ export interface ServerAuthorities {
   isRetired(certificate: Certificate): boolean;
 }
 
-export interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
+interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
   readonly store: Store;
   readonly log: Log;
   readonly followed: FollowedFiles;

@@ -50,7 +50,7 @@ export interface CertificateManagerOptions {
 }
 
 /** What the certificate must be. Known only after the server has answered. */
-export interface CertificateSpecification {
+interface CertificateSpecification {
   readonly names: Names;
   readonly wanted: WantedCertificate;
 }

@@ -53,7 +53,7 @@ export type CertificateState =
   | "due"
   | "current";
 
-export interface CertificateQuestion {
+interface CertificateQuestion {
   readonly certificate: Certificate | undefined;
   readonly wanted: WantedCertificate;
   /** Whether the specification has changed since the certificate was requested. */
@@ -116,7 +116,7 @@ export function replacementFault({ current, issued, wanted, now }: Replacement):
 }
 
 /** Everything that decides the next step for a certificate. */
-export interface RenewalState {
+interface RenewalState {
   readonly certificate: CertificateState;
   /** The time until the certificate is due; negative after that. */
   readonly dueInMilliseconds: number;
@@ -151,9 +151,9 @@ function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: Re
 }
 
 /** The identity with which an agent requests its client certificate: that certificate itself, or the bootstrap credential. */
-export type AgentIdentity = "node" | "bootstrap";
+type AgentIdentity = "node" | "bootstrap";
 
-export interface IdentityQuestion {
+interface IdentityQuestion {
   /** The client certificate, if there is one. */
   readonly certificate: Certificate | undefined;
   /** The server has answered 401 to it. */

@@ -17,7 +17,7 @@ import type { WantedCertificate } from "./wanted-certificate.ts";
 
 type PendingKeys = Pick<CertificateStore, "pendingKey" | "keepPendingKey" | "forgetPendingKey">;
 
-export interface CertificateRequestOptions {
+interface CertificateRequestOptions {
   readonly wanted: WantedCertificate;
   readonly lifetimeSeconds: number | undefined;
   /** The beginning of the request's name. */

@@ -13,7 +13,7 @@ import { checkBundles, checkServer } from "./check-server.ts";
 import type { CheckIdentity } from "./check-server.ts";
 import type { KeyPair } from "../certificates/key-pair.ts";
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly print: (line: string) => void;
   readonly version: string;
 }

@@ -6,7 +6,7 @@ import { AgentClients } from "./agent-clients.ts";
 import type { AgentClientsOptions } from "./agent-clients.ts";
 import { isIdentityOf } from "../certificates/wanted-certificate.ts";
 
-export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access" | "clientCertificate"> {
+interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access" | "clientCertificate"> {
   readonly settings: AgentSettings;
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { ClientResponse, Transport } from "../../machinery/client/transport.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-export interface ServerClockOptions {
+interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
   /**

@@ -116,7 +116,7 @@ function partOf({ certificate, certificatePem, keyPem }: KeyPair, part: FolderPa
   }
 }
 
-export interface WrittenOutput {
+interface WrittenOutput {
   /** The digest of the contents. */
   readonly digest: string;
   /** Whether something was written. False: everything was right already. */

@@ -5,7 +5,7 @@ import type { TrustBundleFile } from "../agent-settings.ts";
 import { failureReason } from "../failure-reason.ts";
 
 /** How anchors are encoded in a file: as PEM, or in a store with this password. */
-export type AnchorEncoding = { readonly type: "pem" } | { readonly type: "pkcs12" | "jks"; readonly password: string };
+type AnchorEncoding = { readonly type: "pem" } | { readonly type: "pkcs12" | "jks"; readonly password: string };
 
 /** The encoding of a file now: its password may have changed. `fault`: the password cannot be read. */
 export function encodingOf({ store }: Pick<TrustBundleFile, "store">): AnchorEncoding | { readonly fault: string } {

@@ -7,7 +7,7 @@ import {
 } from "../../pki/certificates/certificates-pem.ts";
 
 /** The anchors of several bundles. */
-export interface JoinedAnchors {
+interface JoinedAnchors {
   readonly pem: string;
   readonly count: number;
 }

@@ -12,7 +12,7 @@ import type { KeyPair } from "../certificates/key-pair.ts";
 import { checkIntervalMilliseconds, ChangedFilesReport, rewriteMilliseconds } from "./changed-files-report.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-export interface PublishedCertificateOptions {
+interface PublishedCertificateOptions {
   readonly name: string;
   /** The pair in use. */
   readonly current: () => KeyPair | undefined;

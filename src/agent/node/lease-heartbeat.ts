@@ -8,7 +8,7 @@ import type { Lease } from "../../features/core/resources.ts";
 /** Like a kubelet, the agent renews the Lease four times in its duration. */
 export const renewalIntervalMilliseconds = (leaseDurationSeconds: number): number => (leaseDurationSeconds * 1000) / 4;
 
-export interface LeaseHeartbeatOptions {
+interface LeaseHeartbeatOptions {
   readonly names: Names;
   readonly nodeName: string;
   readonly leaseDurationSeconds: number;

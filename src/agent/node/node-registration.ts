@@ -26,7 +26,7 @@ export interface NodeReport {
   readonly now: number;
 }
 
-export interface NodeRegistrationOptions {
+interface NodeRegistrationOptions {
   readonly names: Names;
   readonly nodes: ResourceClient<Node>;
   readonly log: Log;

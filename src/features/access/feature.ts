@@ -51,7 +51,7 @@ export function connectRbac(
   return { resolver, rbac: rbac(resolver) };
 }
 
-export interface AccessConnection {
+interface AccessConnection {
   readonly settings: AccessSettings;
   readonly names: Names;
   readonly clock: Clock;

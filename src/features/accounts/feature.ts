@@ -39,7 +39,7 @@ import type { TokenServices } from "./token-services.ts";
 /** Service accounts, and the issuing, verification, review and publication of their tokens. */
 export const accountKinds = [kind(serviceAccounts)] as const;
 
-export interface AccountsConnection {
+interface AccountsConnection {
   readonly settings: AccountSettings;
   readonly names: Names;
   readonly clock: Clock;

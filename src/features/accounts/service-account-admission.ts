@@ -10,7 +10,7 @@ import type { ServiceAccount } from "./service-accounts.ts";
 
 type AccountFields = Omit<ServiceAccount, "apiVersion" | "kind">;
 
-export interface ServiceAccountRuleOptions {
+interface ServiceAccountRuleOptions {
   readonly names: Names;
   /** Appends a few random letters to a prefix. */
   generateName(prefix: string): string;

@@ -14,7 +14,7 @@ import { secretResource } from "../core/index.ts";
 import { authorityQueue } from "./authority-queue.ts";
 import { serviceAccountResource } from "./resources.ts";
 
-export interface TokenSecretsOptions {
+interface TokenSecretsOptions {
   /** PEM of the CAs that verify the server now. */
   caCertificates(): string;
   /** Signs a token without expiration for an account, bound to the secret that will contain it. */

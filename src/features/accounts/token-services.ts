@@ -26,7 +26,7 @@ export interface TokenServices {
   discovery(keysUrl: string): DiscoveryDocuments;
 }
 
-export interface TokenServicesOptions {
+interface TokenServicesOptions {
   readonly settings: AccountSettings;
   readonly names: Names;
   readonly clock: Clock;

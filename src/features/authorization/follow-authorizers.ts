@@ -33,12 +33,12 @@ export interface ConnectedAuthorization {
 }
 
 /** An opened authorizer. The server identifies built-in ones by their type. */
-export type OpenedAuthorizer =
+type OpenedAuthorizer =
   | NamedBuiltIn
   | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
 
 /** Where the authorizers are configured. */
-export interface AuthorizersSource {
+interface AuthorizersSource {
   /** The flag that names the file. */
   readonly flag: string;
   readonly file: string;

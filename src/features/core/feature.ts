@@ -30,7 +30,7 @@ export const coreKinds = [
   kind(services),
 ] as const;
 
-export interface CoreConnection {
+interface CoreConnection {
   readonly names: Names;
   readonly stores: Stores;
   readonly authorize: Authorize;

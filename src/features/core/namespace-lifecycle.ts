@@ -7,7 +7,7 @@ interface NamespaceState {
   readonly status?: { readonly phase?: string };
 }
 
-export interface NamespaceLifecycleOptions {
+interface NamespaceLifecycleOptions {
   readonly names: Names;
   /** Finds the namespace in the newest state: every acknowledged write is applied. */
   findNamespace(name: string): NamespaceState | undefined | Promise<NamespaceState | undefined>;

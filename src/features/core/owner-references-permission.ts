@@ -10,7 +10,7 @@ interface OwnerResource {
   readonly isNamespaced: boolean;
 }
 
-export interface OwnerReferencesPermissionOptions {
+interface OwnerReferencesPermissionOptions {
   readonly authorize: Authorize;
   /** The resource of a kind. Undefined when this server has none. */
   findResource(kind: { readonly apiVersion: string; readonly kind: string }): OwnerResource | undefined;

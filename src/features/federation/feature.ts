@@ -3,7 +3,7 @@ import type { VerifyToken } from "../../machinery/authentication/token-authentic
 import type { OpenIssuersOptions } from "./oidc/open-issuers.ts";
 import type { FederationSettings } from "./settings.ts";
 
-export interface FederationConnection extends Omit<OpenIssuersOptions, "fetch" | "pause"> {
+interface FederationConnection extends Omit<OpenIssuersOptions, "fetch" | "pause"> {
   readonly settings: FederationSettings;
 }
 

@@ -39,7 +39,7 @@ export const connectNodeAuthorizer = (names: Names, stores: Stores): AuthorizerI
 const systemNodeRules = (names: Names) =>
   bootstrapPolicy(names).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [];
 
-export interface NodesConnection {
+interface NodesConnection {
   readonly names: Names;
   readonly clock: Clock;
   readonly stores: Stores;

@@ -15,7 +15,7 @@ export interface NodeObjects {
   ): boolean;
 }
 
-export interface NodeAuthorizerOptions {
+interface NodeAuthorizerOptions {
   readonly names: Names;
   readonly objects: NodeObjects;
   /** The rules of the role `system:node`. They apply to every resource for which this authorizer has no rule of its own. */

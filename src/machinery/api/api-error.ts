@@ -16,7 +16,7 @@ const maximumSentenceLength = 48 * 1024;
 const maximumNameLength = 2048;
 const maximumCauseLength = 8192;
 
-export interface ApiErrorOptions {
+interface ApiErrorOptions {
   readonly code: number;
   readonly reason?: StatusReason | undefined;
   readonly message: string;

@@ -4,7 +4,7 @@ export class InvalidQuantity extends Error {
 }
 
 /** An amount of something, such as `1.5Gi` bytes (upstream: `resource.Quantity`). */
-export interface Quantity {
+interface Quantity {
   /** Its text with the largest suffix that leaves no fraction. Text that upstream considers canonical stays as it is. */
   readonly canonical: string;
   /** The amount in billionths. Undefined for a number so large that it would take long to compute with. */

@@ -54,7 +54,7 @@ interface AuditOptions {
 }
 
 /** Records requests, and counts the unanswered ones. */
-export interface RequestRecorder extends RequestAudit {
+interface RequestRecorder extends RequestAudit {
   /** Resolves when all requests that have begun are answered. Call it once. */
   allAnswered(): Promise<void>;
 }

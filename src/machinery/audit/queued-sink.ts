@@ -7,7 +7,7 @@ import type { EventQueue } from "./event-queue.ts";
  * batch: requests never wait. blocking: a request waits until its events are written, but not for a disk or a server that hangs.
  * blocking-strict: a request is refused when its first event cannot be written.
  */
-export type AuditMode = "batch" | "blocking" | "blocking-strict";
+type AuditMode = "batch" | "blocking" | "blocking-strict";
 
 export interface QueuedSinkOptions {
   readonly queue: EventQueue;

@@ -4,7 +4,7 @@ import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
 import type { LineTarget } from "./event-queue.ts";
 
-export interface WebhookTargetOptions {
+interface WebhookTargetOptions {
   readonly transport: Transport;
   readonly initialBackoffMilliseconds: number;
   readonly sleep: Sleep;

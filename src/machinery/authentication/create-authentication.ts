@@ -34,7 +34,7 @@ export interface ObservedAuthentication {
 }
 
 /** Returns the user of a request. Throws, or rejects with, a 401 ApiError or the ApiError of a credential. */
-export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
+type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
 
 /**
  * Asks one credential after the other. The first that authenticates decides. A refused credential does not end the search (it may be a
@@ -118,7 +118,7 @@ const explanation = (method: string, answer: DecidedOutcome): string =>
 const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };
 
 /** Returns why a user with a valid credential is refused, or undefined for all other users. It is called for every request. */
-export type RefusalOfUser = (user: UserInfo) => string | undefined;
+type RefusalOfUser = (user: UserInfo) => string | undefined;
 
 /** The same credential, but refuses some users. */
 export const refuseUsers = (credential: Credential, refusalOf: RefusalOfUser): Credential => ({

@@ -15,7 +15,7 @@ export interface CertificateIdentity {
 }
 
 /** Identifies the credential that a user has presented, so that this credential can be revoked. Never contains the credential itself. */
-export type PresentedCredential =
+type PresentedCredential =
   | {
       readonly type: "token";
       /** The `jti` claim. */

@@ -2,7 +2,7 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { spendSteps } from "./cost-budget.ts";
 
 /** Functions by their signatures: `string.charAt(int): string`. A single letter is a type parameter. */
-export type CelFunctions = Readonly<Record<string, (...given: never[]) => unknown>>;
+type CelFunctions = Readonly<Record<string, (...given: never[]) => unknown>>;
 
 /**
  * The name under which a function is registered in the library. Calls in expressions get the same suffix, so no call reaches a function of

@@ -33,12 +33,12 @@ export interface Checker {
   checkAccessOnType(node: ASTNode, scope: Scope, holder: LibraryType): LibraryType;
 }
 
-export interface Evaluator {
+interface Evaluator {
   run(node: ASTNode, scope: Scope): unknown;
   debugType(value: unknown): { fieldLazy(...given: unknown[]): unknown };
 }
 
-export interface MacroBody {
+interface MacroBody {
   check(given: { readonly checker: Checker; readonly scope: Scope }): LibraryType;
   run(given: { readonly evaluator: Evaluator; readonly scope: Scope }): unknown;
 }

@@ -25,7 +25,7 @@ interface LibraryNode {
 const libraryNode = (node: ASTNode): LibraryNode => node as unknown as LibraryNode; // with the fields that the library's types leave out
 
 /** An expression, part by part. */
-export interface PreparedExpression {
+interface PreparedExpression {
   /** Every part, the root included. */
   readonly nodes: readonly ASTNode[];
   /** How long the pattern literals take to compile, in the unit of `patternSize`. */

@@ -20,7 +20,7 @@ export interface LineLinks {
   rollBack(): void;
 }
 
-export interface AppendedFileOptions {
+interface AppendedFileOptions {
   readonly path: string;
   /** Held during each write, so that several processes can append to the file and move it away. */
   readonly lock: SqliteLock;

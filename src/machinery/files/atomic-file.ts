@@ -82,7 +82,7 @@ export interface FileOwnership {
 }
 
 /** A file that is being written. It has a temporary name until it is complete. */
-export interface Replacement {
+interface Replacement {
   /** The path of the file until it is complete. */
   readonly temporary: string;
   write(contents: string | Uint8Array): void;

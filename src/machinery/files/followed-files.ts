@@ -2,7 +2,7 @@ import type { Log } from "../logging/log.ts";
 import { FollowedValue } from "./followed-value.ts";
 import type { FollowedSetting, RefreshOptions } from "./followed-value.ts";
 
-export interface FollowedFilesOptions {
+interface FollowedFilesOptions {
   readonly log: Pick<Log, "info" | "error">;
   /** How often to check the files. Default: only when `refresh` is called. */
   readonly pollMilliseconds?: number;

@@ -1,4 +1,4 @@
-export interface DeadlineOptions {
+interface DeadlineOptions {
   readonly milliseconds: number;
   /** The connection over which the awaited data comes. */
   readonly connection: { readonly receivedBytes: number };

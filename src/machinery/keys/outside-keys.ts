@@ -1,17 +1,17 @@
 /** A key that is not in this process. */
-export interface OutsideKey {
+interface OutsideKey {
   readonly provider: "externaljwt" | "pkcs11";
   /** The key's name for people, without secrets. It is a label of metrics: settings name the keys, so they are few. */
   readonly key: string;
 }
 
-export interface SignatureAttempt extends OutsideKey {
+interface SignatureAttempt extends OutsideKey {
   readonly outcome: "signed" | "failed";
   readonly seconds: number;
 }
 
 /** A call of an external signer's function, as upstream measures it. */
-export interface SignerCall {
+interface SignerCall {
   /** Such as `/v1.ExternalJWTSigner/Sign`. */
   readonly method: string;
   /** The name of a gRPC status, such as `DeadlineExceeded`. */

@@ -2,7 +2,7 @@ import { monotonicClock } from "../api/clock.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import { LineLimit } from "./line-limit.ts";
 
-export interface OutageReportOptions {
+interface OutageReportOptions {
   /** Called for the first failure, and for a later failure with another reason. */
   readonly onFailure: (reason: string) => void;
   /** Called for the first success after a failure. */

@@ -14,7 +14,7 @@ import type { Pkcs11Uri } from "./pkcs11-uri.ts";
 import { readPin, TokenSession, WrongPin } from "./token-session.ts";
 import type { SessionOptions } from "./token-session.ts";
 
-export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
+interface Pkcs11KeyOptions extends Partial<SessionOptions> {
   /** A monotonic clock. */
   readonly monotonic?: Clock;
 }

@@ -1,7 +1,7 @@
 import { shareLevels } from "./share-path.ts";
 import type { ShareLevel, SharePath } from "./share-path.ts";
 
-export interface FairShareOptions {
+interface FairShareOptions {
   readonly places: number;
   /** What one user, or all service accounts of one namespace, may have of the places that the others leave. */
   readonly sharePerUser: number;

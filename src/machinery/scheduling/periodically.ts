@@ -1,6 +1,6 @@
 import { longestTimerMilliseconds } from "../api/clock.ts";
 
-export interface PeriodicTask {
+interface PeriodicTask {
   readonly milliseconds: number;
   /** May be asynchronous. When a run is still busy, the next one is skipped. */
   readonly task: () => void | Promise<void>;

@@ -1,6 +1,6 @@
 import type { Log } from "../logging/log.ts";
 
-export interface SendTracesOptions {
+interface SendTracesOptions {
   readonly log: Pick<Log, "warn">;
   /** Sent as `service.version`, and as `service.name` unless the environment sets another name. */
   readonly service: { readonly name: string; readonly version: string };

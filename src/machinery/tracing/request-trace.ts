@@ -5,7 +5,7 @@ import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 
 /** The steps of a request, in their usual order. A write that is tried again repeats some steps. */
-export type StepName =
+type StepName =
   | "parse"
   | "authenticate"
   | "queue"

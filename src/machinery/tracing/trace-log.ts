@@ -4,7 +4,7 @@ import { requestChannel } from "./request-trace.ts";
 import type { TracedRequest, RequestStep } from "./request-trace.ts";
 
 /** The used part of pino's logger. */
-export interface TraceLog {
+interface TraceLog {
   isLevelEnabled(level: string): boolean;
   debug(fields: object, message: string): void;
 }

@@ -20,7 +20,7 @@ import { openAuditWebhook } from "./open-audit-webhook.ts";
 /** How long a stopping server waits for the requests that it has cut off. */
 const closingMilliseconds = 2000;
 
-export interface OpenAuditOptions {
+interface OpenAuditOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,7 +30,7 @@ export interface OpenAuditOptions {
   readonly reviews: readonly ReviewDefinition[];
 }
 
-export interface OpenedAudit {
+interface OpenedAudit {
   readonly requests: RequestAudit;
   counts(): AuditCounts;
   close(): Promise<void>;

@@ -14,7 +14,7 @@ import { verifyBackupFile, writeBackupFile } from "./backup-file.ts";
 import type { BackupItem } from "./backup-format.ts";
 import { dataDirectoryFiles, readEntry } from "../data-directory/data-directory-files.ts";
 
-export interface BackUpOptions {
+interface BackUpOptions {
   readonly file: string;
   readonly withKeys: boolean;
   readonly clock: Clock;
@@ -22,7 +22,7 @@ export interface BackUpOptions {
   readonly signal: AbortSignal;
 }
 
-export interface BackUpReport {
+interface BackUpReport {
   readonly objects: number;
   readonly revision: number;
   /** The number of files of the data directory in the backup. */

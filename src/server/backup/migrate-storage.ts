@@ -21,14 +21,14 @@ import { storedEntries } from "../../machinery/storage/stored-entries.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
 
 /** The data directory's own store, or etcd. */
-export type StorageKind = "lmdb" | "etcd";
+type StorageKind = "lmdb" | "etcd";
 
 export interface MigrateOptions extends RunningServerCheckOptions {
   readonly from: StorageKind;
   readonly to: StorageKind;
 }
 
-export interface MigrateReport {
+interface MigrateReport {
   readonly objects: number;
   readonly profile: string;
   /** The newest revision, in the new store. */

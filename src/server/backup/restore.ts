@@ -18,14 +18,14 @@ import { largestRevision } from "./backup-format.ts";
 import type { BackupHeader } from "./backup-format.ts";
 import { writeEntry } from "../data-directory/data-directory-files.ts";
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly file: string;
   readonly clock: Clock;
   /** Ends the restore early, and removes what it has made. */
   readonly signal: AbortSignal;
 }
 
-export interface RestoreReport {
+interface RestoreReport {
   readonly profile: string;
   readonly objects: number;
   readonly files: number;

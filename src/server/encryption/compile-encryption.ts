@@ -8,13 +8,13 @@ import { entriesByPrefix } from "./encrypted-resources.ts";
 import type { ServedNames } from "./encrypted-resources.ts";
 import type { EncryptedResources, KmsProvider, Provider } from "./encryption-configuration.ts";
 
-export interface CompileOptions extends ServedNames {
+interface CompileOptions extends ServedNames {
   /** Keys of the data directory's file. They only decrypt values that were written with them earlier. */
   readonly readingKeys: readonly NamedKey[];
   openKms(provider: KmsProvider): ValueTransformer;
 }
 
-export interface CompiledEncryption {
+interface CompiledEncryption {
   readonly rules: EncryptionRules;
   /** Resources in the file that this server does not have. */
   readonly unknown: readonly string[];

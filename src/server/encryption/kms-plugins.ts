@@ -6,7 +6,7 @@ import { KmsTransformer } from "../../machinery/storage/encryption/kms/kms-trans
 import type { KmsProvider } from "./encryption-configuration.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
-export interface KmsPluginsOptions {
+interface KmsPluginsOptions {
   readonly log: Pick<Log, "info" | "warn">;
   /** Called when a plugin has unwrapped a key that it could not unwrap before. */
   readonly onReadable: () => void;

@@ -7,7 +7,7 @@ import type { ReadableStore } from "./readable-store.ts";
 import { everyKey, keyAfter } from "../../machinery/storage/key-range.ts";
 
 /** The objects of one resource that were written with one provider and key. */
-export interface EncryptionGroup {
+interface EncryptionGroup {
   /** The resource as the store's keys name it: `secrets`, `leases.coordination.k8s.io`. Outside of the API: `keys`. */
   readonly resource: string;
   /** The provider and key, such as `aesgcmderived:v1:3f9a…`, or `plain`. */
@@ -17,7 +17,7 @@ export interface EncryptionGroup {
 }
 
 /** Whether the object is encrypted as the settings say. Stale: the next write would encrypt it in another way. */
-export type EncryptionState = "current" | "stale" | "unreadable";
+type EncryptionState = "current" | "stale" | "unreadable";
 
 export interface EncryptionSurvey {
   readonly groups: readonly EncryptionGroup[];
@@ -73,14 +73,14 @@ export async function surveyEncryption(
 const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>
   unreadable !== undefined ? "unreadable" : isStale === true ? "stale" : "current";
 
-export interface RewriteReport {
+interface RewriteReport {
   readonly rewritten: number;
   /** Objects that others changed at the same time, and thereby encrypted as the present settings say. */
   readonly changedMeanwhile: number;
   readonly unreadable: number;
 }
 
-export interface RewriteOptions {
+interface RewriteOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (seen: number, rewritten: number) => void;
 }

@@ -10,7 +10,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { FollowedCertificates } from "./followed-certificates.ts";
 import { addQueueMetrics } from "./queue-metrics.ts";
 
-export interface DomainMetricsOptions {
+interface DomainMetricsOptions {
   readonly registry: Registry;
   readonly stores: Stores;
   readonly store: Store;

@@ -23,7 +23,7 @@ import { authenticationObserver, countedReviews } from "./authentication-observe
 import { writeObserver } from "./write-observer.ts";
 import { domainCounters } from "./domain-counters.ts";
 
-export interface ServerObservationOptions {
+interface ServerObservationOptions {
   readonly names: Names;
   readonly log: Log;
   readonly clock: Clock;

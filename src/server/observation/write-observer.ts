@@ -13,7 +13,7 @@ import type { ObservedWrite } from "../../machinery/registry/resource-registry.t
 import { controllersUser, serverUser } from "../loopback-users.ts";
 import type { DomainCounters } from "./domain-counters.ts";
 
-export interface WriteObserverOptions {
+interface WriteObserverOptions {
   readonly names: Names;
   readonly log: Log;
   readonly counters: DomainCounters;

@@ -7,7 +7,7 @@ import { onReloadSignal } from "../../machinery/command-line/reload-signal.ts";
 /** The values of a server's settings by the names of the flags. */
 export type SettingValues = Readonly<Record<string, unknown>>;
 
-export interface ReloadOptions {
+interface ReloadOptions {
   readonly log: Logger;
   /** The settings that the server was started with, or that the last reload applied. */
   readonly before: SettingValues;

@@ -26,7 +26,7 @@ import { serverRuns } from "./refuse-running-server.ts";
 /**
  * The CAs and keys that all replicas of a server must share, so that they trust each other's tokens and certificates.
  */
-export interface ReplicaIdentity {
+interface ReplicaIdentity {
   readonly authorities: DataDirectoryAuthorities;
   readonly sealingKey: SealingKey;
   readonly tokenKeys: TokenKeys;

@@ -12,7 +12,7 @@ import { orPkiError, PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
 /** A certificate that a listener can present, with its key. */
-export interface ServingPair {
+interface ServingPair {
   readonly certificate: ServingCertificate;
   /** The certificate, followed by the intermediate certificates in its file. */
   readonly chain: readonly Certificate[];

@@ -23,7 +23,7 @@ function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresse
   };
 }
 
-export interface ServingCertificateOptions extends Omit<OwnCertificateOptions, "lifetimeMilliseconds"> {
+interface ServingCertificateOptions extends Omit<OwnCertificateOptions, "lifetimeMilliseconds"> {
   readonly dataDirectory: string;
   /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];

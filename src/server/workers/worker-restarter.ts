@@ -2,7 +2,7 @@ import { backoffMilliseconds } from "../../machinery/loops/backoff.ts";
 import type { Sleep } from "../../machinery/api/clock.ts";
 import type { Backoff } from "../../machinery/loops/backoff.ts";
 
-export interface WorkerRestarterOptions {
+interface WorkerRestarterOptions {
   /** Starts a worker. Resolves when it serves. */
   readonly start: () => Promise<unknown>;
   /** Called for each failed start, with the number of consecutive failures. */

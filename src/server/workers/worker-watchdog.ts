@@ -1,4 +1,4 @@
-export interface WorkerWatchdogOptions<W> {
+interface WorkerWatchdogOptions<W> {
   /** Asks a worker for a sign of life. Call `answered` when it answers. */
   readonly probe: (worker: W) => void;
   /** Called once for a worker that hangs. */

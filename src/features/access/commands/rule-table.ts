@@ -3,7 +3,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output/output.
 import type { TextColumn } from "../../../machinery/command-line/output/text-table.ts";
 
 /** A rule of a role, or of a user's permissions. */
-export interface ShownRule {
+interface ShownRule {
   readonly verbs?: readonly string[] | null;
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];

@@ -6,7 +6,7 @@ import { verifyChain } from "../../../pki/certificates/certificate-chain.ts";
 import { extendedKeyUsages } from "../../../pki/der/object-identifiers.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 
-export type CertificateResult =
+type CertificateResult =
   | { readonly isTrusted: true; readonly leaf: Certificate }
   | { readonly isTrusted: false; readonly reason: string };
 

@@ -18,7 +18,7 @@ export interface FrontProxyHeaders {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-export interface FrontProxyOptions extends CertificateVerifierOptions {
+interface FrontProxyOptions extends CertificateVerifierOptions {
   readonly headers: FrontProxyHeaders;
   /** Common names of proxies. When empty, every certificate of the roots is allowed. */
   readonly allowedNames: readonly string[];

@@ -14,7 +14,7 @@ import { rbacBuilder } from "./rbac-builder.ts";
 import type { RbacBuilder } from "./rbac-builder.ts";
 
 /** The objects that a server creates at its first start and restores at every later start. */
-export interface BootstrapPolicy {
+interface BootstrapPolicy {
   readonly clusterRoles: readonly ClusterRole[];
   readonly clusterRoleBindings: readonly RoleBinding[];
 }

@@ -36,7 +36,7 @@ export type RoleRef = Infer<typeof roleRef>;
 export const roleResourceOf = ({ kind }: RoleRef): string => (kind === "ClusterRole" ? "clusterroles" : "roles");
 
 /** The common part of RoleBinding and ClusterRoleBinding. */
-export interface Binding extends ApiObject {
+interface Binding extends ApiObject {
   subjects?: Subject[];
   roleRef: RoleRef;
 }

@@ -35,7 +35,7 @@ const clusterRoleBindingSchema = object({
   fields: bindingFields,
 });
 
-export type ClusterRoleBinding = Infer<typeof clusterRoleBindingSchema>;
+type ClusterRoleBinding = Infer<typeof clusterRoleBindingSchema>;
 
 export function clusterRoleBindings(names: Names): ResourceDefinition<ClusterRoleBinding> {
   return defineResource({

@@ -5,7 +5,7 @@ import type { RoleBinding } from "./role-bindings.ts";
 import { subjectsOf } from "./subjects-of.ts";
 
 /** A binding without its subjects, of which there may be thousands. */
-export interface BoundRole {
+interface BoundRole {
   readonly name: string;
   /** Empty for a ClusterRoleBinding. */
   readonly namespace: string;

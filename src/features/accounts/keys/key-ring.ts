@@ -73,7 +73,7 @@ export function stateOfKey(
   return until <= now ? { type: "ended" } : { type: "verifying", until };
 }
 
-export interface AddedKey extends Omit<RingKey, "signsFrom"> {
+interface AddedKey extends Omit<RingKey, "signsFrom"> {
   readonly now: number;
   readonly publishMilliseconds: number;
 }

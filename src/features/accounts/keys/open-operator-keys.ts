@@ -6,7 +6,7 @@ import type { AccountSettings } from "../settings.ts";
 import { followOperatorKeys } from "./operator-keys.ts";
 import type { OpenedOperatorKeys } from "./operator-keys.ts";
 
-export interface OpenOperatorKeysOptions {
+interface OpenOperatorKeysOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly followed: FollowedFiles;

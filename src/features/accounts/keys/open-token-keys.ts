@@ -13,7 +13,7 @@ import type { KeyRing, OperatorKeyRecord } from "./key-ring.ts";
 import { readTokenKeyFile, StoredTokenKeys } from "./stored-token-keys.ts";
 import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
 
-export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
+interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
   readonly settings: Pick<AccountSettings, "signingKey">;
   /** Whether other replicas have data directories of their own: then a file that is missing here must be copied from them. */
   readonly hasReplicas: boolean;

@@ -17,7 +17,7 @@ export interface OperatorKeys {
   readonly cacheSeconds?: number;
 }
 
-export interface OperatorSigner {
+interface OperatorSigner {
   readonly signer: TokenSigner;
   /** The description of the key in the store's record and in commands. */
   readonly record: OperatorKeyRecord;
@@ -39,13 +39,13 @@ export interface OpenedOperatorKeys {
   close(): void;
 }
 
-export interface OperatorKeyFiles {
+interface OperatorKeyFiles {
   /** A file, or an open key that never changes. */
   readonly signingKey: string | TokenSigningKey | undefined;
   readonly verificationKeyFiles: readonly string[];
 }
 
-export interface FollowOperatorKeysOptions {
+interface FollowOperatorKeysOptions {
   readonly followed: FollowedFiles;
   readonly log: Pick<Log, "error">;
 }

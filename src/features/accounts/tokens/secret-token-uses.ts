@@ -22,7 +22,7 @@ export interface UsedSecret {
   readonly secret: FoundSecret;
 }
 
-export interface SecretTokenUsesOptions {
+interface SecretTokenUsesOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Pick<Log, "error">;

@@ -14,7 +14,7 @@ import type { UsedSecret } from "./secret-token-uses.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 
 /** The account and the Secret that a token belongs to. */
-export interface SecretTokenSubject {
+interface SecretTokenSubject {
   readonly namespace: string;
   readonly secretName: string;
   readonly serviceAccountName: string;

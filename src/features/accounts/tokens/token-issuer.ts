@@ -7,7 +7,7 @@ import type { TokenKeys } from "../keys/token-keys.ts";
 import { encodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 
-export interface TokenIssuerOptions {
+interface TokenIssuerOptions {
   readonly keys: Pick<TokenKeys, "signingFor">;
   readonly issuer: string;
   /** The private claim of the naming profile (`Names.tokenClaim`). */

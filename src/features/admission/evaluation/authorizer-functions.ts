@@ -10,7 +10,7 @@ import { addFunctions } from "../../../machinery/expressions/add-functions.ts";
 import { spendSteps } from "../../../machinery/expressions/cost-budget.ts";
 
 /** Asks the server's authorizers. May throw to make the caller repeat the evaluation. */
-export type CheckAccess = (attributes: AuthorizationAttributes) => Decision;
+type CheckAccess = (attributes: AuthorizationAttributes) => Decision;
 
 /** The cost of a check in steps: authorizers search roles, or wait for a webhook. */
 const stepsOfCheck = 20_000;
@@ -50,7 +50,7 @@ class GroupCheck {
   }
 }
 
-export type ResourceQuestion = Omit<ResourceAttributes, "kind" | "user" | "verb">;
+type ResourceQuestion = Omit<ResourceAttributes, "kind" | "user" | "verb">;
 
 const anyResource: ResourceQuestion = {
   group: "",

@@ -15,7 +15,7 @@ interface ResourceName {
  * The variable `request` (upstream: `AdmissionRequest`, without `options`). Expressions that read other fields do not compile, because a
  * condition on a field that never exists would let every write pass.
  */
-export interface RequestFields {
+interface RequestFields {
   readonly kind: GroupVersionKind;
   readonly resource: ResourceName;
   readonly subResource: string;

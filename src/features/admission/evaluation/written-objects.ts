@@ -14,7 +14,7 @@ import type { PolicyInput } from "./evaluate-policy.ts";
 import type { MatchedWrite, ServedAs } from "./match-resources.ts";
 import { CelRequest } from "./policy-environment.ts";
 
-export interface WrittenObjectsOptions {
+interface WrittenObjectsOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly attributes: AdmissionAttributes;

@@ -11,7 +11,7 @@ import { qualifiedNameFaults } from "../../../machinery/api/validation/label-val
 import { patternMessage } from "../../../machinery/api/validation/name-validation.ts";
 
 /** One aspect of an object's state (upstream: `metav1.Condition`). */
-export interface Condition {
+interface Condition {
   readonly type: string;
   readonly status: string;
   readonly observedGeneration?: number | undefined;

@@ -58,7 +58,7 @@ export function conditionFaults(expressions: readonly string[], at: string): Fie
 }
 
 /** Whether a request is sent to the webhook. `error`: no condition is false, and one could not be evaluated. */
-export type ConditionResult = "matches" | "excluded" | "error";
+type ConditionResult = "matches" | "excluded" | "error";
 
 export type MatchCondition = (spec: WebhookReviewSpec) => ConditionResult;
 

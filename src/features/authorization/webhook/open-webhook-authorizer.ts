@@ -12,7 +12,7 @@ import { webhookAuthorizer } from "./webhook-authorizer.ts";
 import type { WebhookObserver } from "./webhook-authorizer.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-export interface OpenWebhookAuthorizerOptions {
+interface OpenWebhookAuthorizerOptions {
   readonly name: string;
   readonly settings: WebhookAuthorizerSettings;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ export interface GeneratedAuthoritiesOptions extends RotationContext {
 }
 
 /** The properties of a CA that does not exist yet. */
-export interface GeneratedAuthority {
+interface GeneratedAuthority {
   readonly signerName: string;
   readonly commonName: string;
   readonly lifetimeMilliseconds: number;

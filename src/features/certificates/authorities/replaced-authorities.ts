@@ -10,7 +10,7 @@ import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 
-export interface ReplacedAuthoritiesOptions {
+interface ReplacedAuthoritiesOptions {
   /** The file that keeps the CAs across restarts: JSON with certificates, nothing secret. */
   readonly file: string;
   readonly clock: Clock;

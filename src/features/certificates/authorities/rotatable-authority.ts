@@ -21,7 +21,7 @@ import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-auth
 import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA of a data directory, with the CAs that are trusted beside it. */
-export interface AuthorityWithBundle extends SigningAuthorityInProcess {
+interface AuthorityWithBundle extends SigningAuthorityInProcess {
   /** PEM of every trusted CA: the signing one, a prepared one, and those that signed before. */
   readonly bundlePem: string;
 }

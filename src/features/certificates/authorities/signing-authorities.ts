@@ -67,7 +67,7 @@ export const replacedAuthoritiesFile = (dataDirectory: string): string =>
 /** How often requests with a client certificate check the CA files for changes. */
 const pollMilliseconds = 1000;
 
-export interface OpenSigningAuthoritiesOptions extends SigningAuthorityFilesOptions {
+interface OpenSigningAuthoritiesOptions extends SigningAuthorityFilesOptions {
   readonly settings: CertificateSettings;
   readonly dataDirectory: string;
   readonly names: Names;

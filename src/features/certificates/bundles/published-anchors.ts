@@ -3,7 +3,7 @@ import { fingerprintOf } from "../../../pki/certificates/certificate.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 
 /** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
-export type RemovalTimes = ReadonlyMap<string, number>;
+type RemovalTimes = ReadonlyMap<string, number>;
 
 interface PublishedState {
   /** The CA certificates that the signer uses now. */

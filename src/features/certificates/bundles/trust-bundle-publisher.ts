@@ -11,7 +11,7 @@ import { PublishedBundles } from "./published-bundles.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { formatRemovalTimes, parseRemovalTimes, publishedAnchors } from "./published-anchors.ts";
 
-export interface TrustBundlePublisherOptions {
+interface TrustBundlePublisherOptions {
   /** The signers with bundles. Called at each interval, because there may be new signers. */
   signerNames(): readonly string[];
   /** The CA certificates with which a signer signs now, or will soon. Called at each interval. */

@@ -12,7 +12,7 @@ import type { ServerIdentity } from "../signers/server-identity.ts";
 import { hostNamesOf, serverNamesIn } from "../signers/server-names.ts";
 import { authorityUsages } from "../signers/usages.ts";
 
-export interface ApprovalWarningInput {
+interface ApprovalWarningInput {
   readonly names: Names;
   readonly spec: CertificateSigningRequest["spec"];
   readonly request: CertificateRequest;

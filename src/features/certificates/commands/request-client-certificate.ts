@@ -10,7 +10,7 @@ import { awaitCertificate } from "./await-certificate.ts";
 import { chainOfRequest } from "./chain-of-request.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 
-export interface ClientIdentity {
+interface ClientIdentity {
   readonly user: string;
   readonly groups: readonly string[];
   readonly expirationSeconds: number;

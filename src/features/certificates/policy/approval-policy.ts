@@ -27,7 +27,7 @@ interface ApprovalRule {
 }
 
 /** Selects the requests that a rule decides. Every list that is set must have a match. */
-export interface RequestMatch {
+interface RequestMatch {
   /** Exact signer names; a rule names at least one. */
   readonly signers: readonly string[];
   readonly users: readonly NamePattern[] | undefined;

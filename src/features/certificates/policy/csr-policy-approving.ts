@@ -17,7 +17,7 @@ import { requestStateQueue } from "../requests/request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
-export interface CsrPolicyApprovingOptions {
+interface CsrPolicyApprovingOptions {
   /** Returns the current policy. */
   readonly policy: () => ApprovalPolicy;
   /** The API server's own names, for which no policy can approve a request. Throws while they are not known. */

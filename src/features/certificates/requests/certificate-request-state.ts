@@ -41,7 +41,7 @@ export function certificateRequestSummary({ status }: CertificateSigningRequest)
   ].join(",");
 }
 
-export interface NewCondition {
+interface NewCondition {
   readonly type: "Approved" | "Denied" | "Failed";
   readonly reason: string;
   readonly message: string;

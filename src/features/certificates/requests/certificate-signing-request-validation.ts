@@ -99,7 +99,7 @@ export async function startStatusValidation(
   return () => validateStatusChange(next, { previous, subresource: "status", certificateFault });
 }
 
-export interface StatusChange {
+interface StatusChange {
   readonly previous: CertificateSigningRequest;
   /** The subresource of the write: `approval` may decide, `status` may issue. */
   readonly subresource: "approval" | "status";

@@ -33,7 +33,7 @@ export const ocspAddress = "ocsp";
 export const maySignLists = ({ keyUsages }: Pick<Certificate, "keyUsages">): boolean =>
   keyUsages === undefined || keyUsages.includes("crlSign");
 
-export interface CertificateUrlsOptions extends Pick<RevocationSettings, "url" | "isSharded"> {
+interface CertificateUrlsOptions extends Pick<RevocationSettings, "url" | "isSharded"> {
   /** Whether servers can answer OCSP for this CA, which requires its key. */
   readonly hasOcsp: boolean;
   /** The CA's certificate. */

@@ -25,7 +25,7 @@ const longestDistributionPoint = 512;
 /** A larger DER value could not be read here. A certificate of a sharded list is in a smaller list. */
 const maximumListBytes = 15 * 1024 * 1024;
 
-export interface ListWriterOptions {
+interface ListWriterOptions {
   readonly names: Names;
   readonly client: ApiClient;
   /** The cached ConfigMaps, by `namespace/name`. */
@@ -39,7 +39,7 @@ export interface ListWriterOptions {
   readonly log: Pick<Log, "info" | "error">;
 }
 
-export interface ListToWrite {
+interface ListToWrite {
   readonly authority: SigningAuthority;
   readonly shard: string | undefined;
   readonly entries: Buffer;

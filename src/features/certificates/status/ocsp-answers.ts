@@ -17,7 +17,7 @@ import { authorityId } from "./addresses.ts";
 import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
 
-export type OcspResult =
+type OcspResult =
   /** An answer for all clients with the same question, until it expires. */
   | { readonly der: Buffer; readonly tag: string; readonly signedAt: number; readonly expiresAt: number }
   /** A failure, or an answer with the nonce of one client. */

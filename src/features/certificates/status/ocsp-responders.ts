@@ -17,7 +17,7 @@ export interface AnsweringAuthority {
   readonly authority: SigningAuthority;
 }
 
-export interface OcspRespondersOptions {
+interface OcspRespondersOptions {
   readonly clock: Clock;
   /** Puts a responder's certificate into the inventory. No answer is signed before that. */
   readonly record: (certificate: Certificate, signerName: string) => Promise<void>;

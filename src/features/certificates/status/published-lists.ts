@@ -13,7 +13,7 @@ import { authorityId } from "./addresses.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
 
 /** A revocation list that is served. */
-export interface PublishedList {
+interface PublishedList {
   readonly der: Buffer;
   /** The ETag of the bytes, without quotes. */
   readonly tag: string;

@@ -24,7 +24,7 @@ import { ListsWithoutKeys } from "./lists-without-keys.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
 
-export interface RevocationListPublisherOptions {
+interface RevocationListPublisherOptions {
   readonly settings: RevocationSettings;
   /** The CAs whose keys are here: the signing CAs, and the CAs of earlier and later rotations. */
   readonly authorities: () => readonly SigningAuthority[];

@@ -11,7 +11,7 @@ import type { PublishedLists } from "./published-lists.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 
 /** A request of either listener. */
-export interface StatusRequest {
+interface StatusRequest {
   readonly method: string;
   /** The path as the client sent it, without the query. */
   readonly path: string;
@@ -23,7 +23,7 @@ export interface StatusRequest {
 /** Answers a request below `revocationPath`. Needs no credentials, because everything here is signed and public. */
 export type AnswerStatus = (request: StatusRequest) => Promise<HttpResponse>;
 
-export interface StatusRoutesOptions {
+interface StatusRoutesOptions {
   readonly lists: PublishedLists;
   readonly ocsp: OcspAnswers;
   readonly clock: Clock;

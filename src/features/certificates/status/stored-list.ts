@@ -29,7 +29,7 @@ export function parseStoredListName(
   return match === null ? undefined : { name: match[1] ?? "", id: match[2] ?? "", shard: match[3] };
 }
 
-export interface StoredList {
+interface StoredList {
   /** The number of the list that was last written. */
   readonly number: number;
   /** The list in DER. Undefined while some of its ConfigMaps are missing. */

@@ -12,13 +12,13 @@ const largestBytes = 1024 * 1024;
 const tooLarge = "its answer is larger than 1 MiB, or comes in too many parts";
 const timeoutMilliseconds = 10_000;
 
-export interface FetchedDocument {
+interface FetchedDocument {
   readonly value: unknown;
   /** How long the issuer allows caching the document. Undefined: the answer does not say. */
   readonly maximumAgeMilliseconds: number | undefined;
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   /** PEM of the CAs to trust. Undefined: the system's and the runtime's. */
   readonly certificateAuthority: string | undefined;
   /** Aborts the request. */

@@ -18,7 +18,7 @@ interface VerifiedToken {
   readonly expiresAt: number;
 }
 
-export interface IssuedTokenOptions {
+interface IssuedTokenOptions {
   readonly issuers: readonly (TrustedIssuer & { readonly keys: IssuerKeys })[];
   readonly names: Names;
   readonly apiAudiences: readonly string[];

@@ -36,7 +36,7 @@ export interface ParsedConfiguration {
   readonly anonymous: AnonymousConfiguration | undefined;
 }
 
-export interface ConfigurationContext {
+interface ConfigurationContext {
   readonly names: Names;
   /** The server's own issuers, whose tokens have another verifier. */
   readonly ownIssuers: readonly string[];

@@ -25,7 +25,7 @@ export interface WebhookAnswer {
 /** Asks the webhook. Rejects when there is no usable answer. */
 export type AskWebhook = (token: string, audiences: readonly string[]) => Promise<WebhookAnswer>;
 
-export interface WebhookTokenOptions {
+interface WebhookTokenOptions {
   readonly ask: AskWebhook;
   readonly clock: Clock;
   readonly apiAudiences: readonly string[];

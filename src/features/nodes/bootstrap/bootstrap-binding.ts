@@ -4,7 +4,7 @@ import type { Secret } from "../../core/index.ts";
 import { textsOf } from "./secret-texts.ts";
 
 /** The limits in a bootstrap token's Secret for its holder's requests, in addition to upstream's keys. Values in the Secret are base64. */
-export interface BootstrapBinding {
+interface BootstrapBinding {
   /** A node's name, or a pattern with one `*`. Undefined: any name. */
   readonly nodeNames: string | undefined;
   /** Whether only the first requesting key may use the token. */

@@ -15,7 +15,7 @@ import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
 import { encodedText } from "./secret-texts.ts";
 import { asSigningRequest, requestedCertificate } from "../signing-request.ts";
 
-export interface BootstrapRuleOptions {
+interface BootstrapRuleOptions {
   readonly names: Names;
   /** Finds a Secret in the system namespace. */
   findSecret(name: string): MaybePromise<Secret | undefined>;

@@ -7,7 +7,7 @@ import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./boo
 import { textsOf } from "./secret-texts.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
-export interface BootstrapTokenOptions {
+interface BootstrapTokenOptions {
   readonly names: Names;
   readonly clock: Clock;
   /** Finds a Secret in the system namespace. */

@@ -2,7 +2,7 @@ import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Container, Pod, Volume } from "./pod-schema.ts";
 
-export interface TokenVolumeOptions {
+interface TokenVolumeOptions {
   readonly names: Names;
   generateName(prefix: string): string;
 }

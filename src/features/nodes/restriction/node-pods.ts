@@ -7,7 +7,7 @@ import { isMirrorPod } from "../pods/mirror-pods.ts";
 import type { Pod } from "../pods/pod-schema.ts";
 import { podReferences } from "../pods/pod-schema.ts";
 
-export interface RequestingNode {
+interface RequestingNode {
   readonly node: string;
   readonly names: Names;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;

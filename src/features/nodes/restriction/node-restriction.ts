@@ -20,7 +20,7 @@ import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 /** Upstream's rule reads Pods with a lister, whose error names the kind. */
 const missingPod = { group: "", resource: "pod" };
 
-export interface NodeRestrictionOptions {
+interface NodeRestrictionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
   /** Whether a signer, by its name in either spelling, certifies nodes. A node may request only its own certificate from such a signer. */

@@ -16,7 +16,7 @@ export interface TokenRequestObject extends ApiObject {
   };
 }
 
-export interface AudienceCheck {
+interface AudienceCheck {
   readonly authorize: Authorize;
   readonly pod: Pod;
   readonly audiences: readonly string[];

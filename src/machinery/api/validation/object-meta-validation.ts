@@ -9,7 +9,7 @@ import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "../object-m
 import { parseApiVersion } from "../resource-type.ts";
 
 /** A kind's rules for its metadata. */
-export interface ObjectMetaRules {
+interface ObjectMetaRules {
   readonly isNamespaced: boolean;
   readonly validateName: ValidateName;
   /** Whether a finalizer without a domain may have any name. Default false. */
@@ -24,7 +24,7 @@ const maximumSubresourceLength = 256;
 /** An answer shows no more than this. */
 const maximumShownReferences = 100;
 
-export interface ObjectMetaFaults {
+interface ObjectMetaFaults {
   /** The faults that a kind's own validation finds (upstream: `ValidateObjectMeta`). */
   readonly whole: readonly FieldError[];
   /**
@@ -103,11 +103,11 @@ function validateGeneralMeta(meta: ObjectMeta, rules: GeneralRules): FieldError[
   ];
 }
 
-export interface ObjectMetaUpdate extends ObjectMetaRules {
+interface ObjectMetaUpdate extends ObjectMetaRules {
   readonly previous: ObjectMeta;
 }
 
-export interface ObjectMetaUpdateFaults {
+interface ObjectMetaUpdateFaults {
   /** What upstream's machinery finds in every kind. */
   readonly general: readonly FieldError[];
   /** What a kind's own validation finds in the change (upstream: `ValidateObjectMetaUpdate`), and in the whole (`ValidateObjectMeta`). */

@@ -6,7 +6,7 @@ import { startOfChain, checkpointLine, hashOf, linkedLine, parseLine } from "./c
 import type { ChainPosition, CheckpointType } from "./chain-line.ts";
 import type { ChainWriters } from "./chain-writers.ts";
 
-export interface ChainLinksOptions {
+interface ChainLinksOptions {
   /** An Ed25519 key. */
   readonly privateKey: KeyObject;
   /** Where the newest checkpoint is kept, apart from the log, so that an attacker who cuts the log does not cut this too. */

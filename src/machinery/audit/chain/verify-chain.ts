@@ -8,7 +8,7 @@ import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts
 import { hashOf, isCheckpointSignedBy, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** The files of the log in any order, compressed or not. */
   readonly files: readonly string[];
   /** Undefined: signatures are not checked. */

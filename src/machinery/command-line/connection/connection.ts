@@ -68,7 +68,7 @@ export function withConnectionFlags(command: Command): Command {
   return command;
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Wraps the transport, so that all requests go through it. */
   readonly observed?: (transport: Transport) => Transport;
   /** Reads the kubeconfig again when it or a file that it names changes. Default: it is read once. */

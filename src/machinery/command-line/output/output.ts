@@ -28,7 +28,7 @@ export const withAnswerOutputFlag = (command: Command): Command =>
       .helpGroup("Output flags:"),
   );
 
-export interface Presentation {
+interface Presentation {
   readonly flags: OutputFlags;
   /** For people. It ends without a newline. */
   readonly text: () => string;
@@ -50,7 +50,7 @@ export const printObject = (
   { flags, type, text }: { readonly flags: OutputFlags; readonly type: ResourceType; readonly text: () => string },
 ): void => print(object, { flags, text, names: [objectName(type, object.metadata.name)] });
 
-export interface Listing<T extends ApiObject> {
+interface Listing<T extends ApiObject> {
   readonly flags: OutputFlags;
   readonly type: ResourceType;
   readonly columns: readonly TextColumn<T>[];

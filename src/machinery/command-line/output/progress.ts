@@ -1,5 +1,5 @@
 /** Shows on a terminal what a command is doing. Shows nothing elsewhere: no log needs a line that is overwritten. */
-export interface Progress {
+interface Progress {
   show(text: string): void;
   /** Removes the line. */
   end(): void;

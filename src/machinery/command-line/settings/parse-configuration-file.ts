@@ -8,7 +8,7 @@ import { strictFaults } from "../../schema/decode-faults.ts";
 
 const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
 
-export interface ConfigurationKind<T> {
+interface ConfigurationKind<T> {
   readonly kind: string;
   /** The decoder of the file's schema; see `compileDecoder`. */
   readonly decode: (value: unknown) => Decoded<T>;

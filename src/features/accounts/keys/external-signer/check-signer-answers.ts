@@ -22,7 +22,7 @@ const maximumKeys = 1000;
 /** The longest time between fetches: a key that the signer withdraws verifies tokens no longer than this. */
 const longestRefreshSeconds = 3600;
 
-export interface SignerHeader {
+interface SignerHeader {
   readonly algorithm: string;
   readonly kid: string;
 }

@@ -16,7 +16,7 @@ import type { SignerKeys } from "./check-signer-answers.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
 
-export interface ExternalSignerOptions {
+interface ExternalSignerOptions {
   /** The path of the signer's socket. */
   readonly socket: string;
   readonly client: ExternalSignerClient;

@@ -12,7 +12,7 @@ import { externalSignerClient } from "./external-signer-client.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
 
-export interface OpenExternalSignerOptions {
+interface OpenExternalSignerOptions {
   /** The path of the signer's socket. */
   readonly socket: string;
   readonly clock: Clock;

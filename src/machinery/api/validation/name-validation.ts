@@ -112,8 +112,11 @@ export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
 export const pathSegmentFaults = (name: string): string[] =>
   name === "." || name === ".." ? [`may not be '${name}'`] : pathSegmentCharacterFaults(name);
 
-const pathSegmentCharacterFaults = (name: string): string[] =>
-  ["/", "%"].filter((one) => name.includes(one)).map((one) => `may not contain '${one}'`);
+function pathSegmentCharacterFaults(name: string): string[] {
+  const faults: string[] = [];
+  for (const one of ["/", "%"]) if (name.includes(one)) faults.push(`may not contain '${one}'`);
+  return faults;
+}
 
 export const validatePathSegmentName: ValidateName = (name, { isPrefix }) =>
   isPrefix ? pathSegmentCharacterFaults(name) : pathSegmentFaults(name);

@@ -36,13 +36,10 @@ interface ObjectMetaFaults {
 
 /** Returns the faults of a new object's metadata, after its name was generated and its namespace set. Validates each list only once. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): ObjectMetaFaults {
-  const lists = validateLists(meta);
+  const unnamed = validateUnnamed(meta, { isNamespaced: rules.isNamespaced, lists: validateLists(meta) });
   return {
-    whole: [
-      ...validateGeneralMeta(meta, { ...rules, lists }),
-      ...validateQualifiedFinalizers(meta.finalizers ?? [], rules),
-    ],
-    general: () => validateGeneralMeta(meta, { ...rules, validateName: validatePathSegmentName, lists }),
+    whole: validateNames(meta, rules.validateName).concat(unnamed, validateQualifiedFinalizers(meta, rules)),
+    general: () => validateNames(meta, validatePathSegmentName).concat(unnamed),
   };
 }
 
@@ -81,26 +78,25 @@ function validateLists({ labels, annotations, ownerReferences, finalizers, manag
   };
 }
 
-interface GeneralRules extends ObjectMetaRules {
+interface GeneralRules extends Pick<ObjectMetaRules, "isNamespaced"> {
   readonly lists: ListFaults;
 }
 
-/** Upstream's rules for every kind. */
-function validateGeneralMeta(meta: ObjectMeta, rules: GeneralRules): FieldError[] {
-  const { generation = 0 } = meta;
-  const { lists } = rules;
-  return [
-    ...validateNames(meta, rules.validateName),
-    ...validateNamespace(meta.namespace ?? "", rules),
-    ...(generation < 0
+/** Upstream's rules for every kind, without those for its name. */
+function validateUnnamed({ namespace = "", generation = 0 }: ObjectMeta, rules: GeneralRules): readonly FieldError[] {
+  const { labels, annotations, ownerReferences, finalizers, managedFields } = rules.lists;
+  const ofGeneration =
+    generation < 0
       ? [invalidValue("metadata.generation", { value: generation, detail: "must be greater than or equal to 0" })]
-      : none),
-    ...lists.labels,
-    ...lists.annotations,
-    ...lists.ownerReferences,
-    ...lists.finalizers,
-    ...lists.managedFields,
-  ];
+      : none;
+  return validateNamespace(namespace, rules).concat(
+    ofGeneration,
+    labels,
+    annotations,
+    ownerReferences,
+    finalizers,
+    managedFields,
+  );
 }
 
 interface ObjectMetaUpdate extends ObjectMetaRules {
@@ -125,20 +121,14 @@ export function validateObjectMetaUpdate(
   { previous, ...rules }: ObjectMetaUpdate,
 ): ObjectMetaUpdateFaults {
   const lists = validateLists(next);
-  const changes = [
-    ...validateChanges(next, previous),
-    ...lists.labels,
-    ...lists.annotations,
-    ...lists.ownerReferences,
-    ...lists.managedFields,
-  ];
-  const general = validateGeneralMeta(next, { ...rules, validateName: validatePathSegmentName, lists });
-  const finalizers = validateQualifiedFinalizers(next.finalizers ?? [], rules);
-  const ofKind = validateGeneralMeta(next, { ...rules, lists });
+  const { labels, annotations, ownerReferences, managedFields } = lists;
+  const changes = validateChanges(next, previous).concat(labels, annotations, ownerReferences, managedFields);
+  const unnamed = validateUnnamed(next, { isNamespaced: rules.isNamespaced, lists });
+  const finalizers = validateQualifiedFinalizers(next, rules);
   return {
-    general: [...general, ...changes],
-    change: [...changes, ...finalizers],
-    whole: [...ofKind, ...finalizers],
+    general: validateNames(next, validatePathSegmentName).concat(unnamed, changes),
+    change: changes.concat(finalizers),
+    whole: validateNames(next, rules.validateName).concat(unnamed, finalizers),
   };
 }
 
@@ -170,9 +160,12 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
 const immutable = (field: string, value: unknown): FieldError =>
   invalidValue(`metadata.${field}`, { value, detail: "field is immutable" });
 
-function validateNamespace(namespace: string, { isNamespaced }: Pick<ObjectMetaRules, "isNamespaced">): FieldError[] {
+function validateNamespace(
+  namespace: string,
+  { isNamespaced }: Pick<ObjectMetaRules, "isNamespaced">,
+): readonly FieldError[] {
   const field = "metadata.namespace";
-  if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
+  if (!isNamespaced) return namespace === "" ? none : [forbiddenField(field, "not allowed on this type")];
   if (namespace === "") return [required(field, "")];
   return invalidValues(field, { value: namespace, details: dnsLabelFaults(namespace) });
 }
@@ -258,11 +251,11 @@ export const validateQualifiedFinalizer = (finalizer: string, field: string): Fi
       ];
 
 const validateQualifiedFinalizers = (
-  finalizers: readonly string[],
-  { allowsShortFinalizers = false }: ObjectMetaRules,
-): FieldError[] =>
-  allowsShortFinalizers
-    ? []
+  { finalizers }: ObjectMeta,
+  { allowsShortFinalizers = false }: Pick<ObjectMetaRules, "allowsShortFinalizers">,
+): readonly FieldError[] =>
+  allowsShortFinalizers || finalizers === undefined
+    ? none
     : finalizers.flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`));
 
 function validateNoNewFinalizers(next: readonly string[], previous: readonly string[]): FieldError[] {

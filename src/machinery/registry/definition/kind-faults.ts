@@ -16,10 +16,11 @@ interface MetadataFaults {
 
 /** The faults of a kind, with the metadata's faults in place of the marks. */
 export function withMetadataFaults(faults: readonly KindFault[], { whole, change }: MetadataFaults): FieldError[] {
-  const hasPlaces = faults.some((fault) => typeof fault === "string");
-  const placed: readonly KindFault[] = hasPlaces ? faults : ["metadata change", "metadata", ...faults];
-  return placed.flatMap((fault) => {
-    if (typeof fault !== "string") return [fault];
+  if (faults.every(isFault)) return change.concat(whole, faults);
+  return faults.flatMap((fault) => {
+    if (isFault(fault)) return [fault];
     return fault === "metadata" ? whole : fault === "metadata change" ? change : [];
   });
 }
+
+const isFault = (fault: KindFault): fault is FieldError => typeof fault !== "string";

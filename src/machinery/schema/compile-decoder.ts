@@ -51,14 +51,16 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   const fields = Object.entries(schema.fields).map(([name, field]) => fieldDecoder(name, field));
   const indexes = new Map(fields.map(({ name }, index) => [name, index]));
   const distinguishing = fields.filter(({ distinguishesEmpty }) => distinguishesEmpty);
+  /** Copied for each object, because a list that grows with its items takes more memory. */
+  const noValues: readonly unknown[] = fields.map(() => undefined);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
     if (!isJsonObject(value)) return context.saveMismatch(value, { schema });
     const outerStruct = context.struct;
     context.struct = struct;
-    const values: unknown[] = [];
+    const values = [...noValues];
     const depth = context.path.push("") - 1;
-    for (const key of Object.keys(value)) {
+    for (const key in value) {
       const index = indexes.get(key);
       const field = index === undefined ? undefined : fields[index];
       const member = value[key];

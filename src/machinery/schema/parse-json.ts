@@ -74,7 +74,10 @@ function isPlainJson(value: unknown, values: { left: number }): boolean {
   if (typeof value === "number") return Number.isSafeInteger(value) && !Object.is(value, -0);
   if (typeof value === "boolean" || value === null) return true;
   if (typeof value !== "object") return false;
-  if (Array.isArray(value)) return value.every((item) => isPlainJson(item, values));
+  if (Array.isArray(value)) {
+    for (const item of value) if (!isPlainJson(item, values)) return false;
+    return true;
+  }
   if (Object.getPrototypeOf(value) !== Object.prototype) return false;
   for (const key in value) {
     if (!key.isWellFormed() || !isPlainJson((value as Record<string, unknown>)[key], values)) return false; // own keys only

@@ -74,9 +74,10 @@ function decodeParsed<T>(
   }
   try {
     const { object, strictFaults: found } = options.decode({ value, duplicateFields });
+    if (found.length + repeatedKeys.length === 0) return object;
     // Upstream makes JSON of YAML through a map, and sorts its members.
     const strictFaults = format === "yaml" ? found.toSorted() : found;
-    if (strictFaults.length + repeatedKeys.length > 0 && fieldValidation === "Strict") {
+    if (fieldValidation === "Strict") {
       const faults = [...(repeatedKeys.length > 0 ? [repeatedKeysFault(repeatedKeys)] : []), ...strictFaults];
       throw refuse(`strict decoding error: ${faults.join(", ")}`);
     }
@@ -149,7 +150,8 @@ function parseBody(
   return {
     format: body.format,
     value: value ?? {},
-    ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),
+    duplicateFields: body.format === "yaml" ? [] : duplicateFields,
+    repeatedKeys: body.format === "yaml" ? repeatedKeys : [],
     sent: sentType(type, expected),
   };
 }

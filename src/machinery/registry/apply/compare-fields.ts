@@ -63,7 +63,9 @@ function comparePair({ schema, before, after, added }: Pair): PartialComparison 
 }
 
 function isEmptyContainer(value: unknown): boolean {
-  return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
+  if (Array.isArray(value)) return value.length === 0;
+  for (const _ in jsonFields(value)) return false;
+  return true;
 }
 
 /** Compares two containers without members. They count as leaves, so that null and empty differ. */
@@ -142,8 +144,6 @@ function compareUnlike({ schema, before, after, added }: Pair): PartialCompariso
   return result;
 }
 
-const kinds = ["added", "modified", "removed"] as const;
-
 // oxlint-disable-next-line max-params -- called for every member and entry: an object each would cost
 function attach(
   result: PartialComparison | undefined,
@@ -152,9 +152,8 @@ function attach(
 ): PartialComparison | undefined {
   if (part === undefined) return result;
   const attached = result ?? {};
-  for (const kind of kinds) {
-    const set = part[kind];
-    if (set !== undefined) (attached[kind] ??= {})[element] = set;
-  }
+  if (part.added !== undefined) (attached.added ??= {})[element] = part.added;
+  if (part.modified !== undefined) (attached.modified ??= {})[element] = part.modified;
+  if (part.removed !== undefined) (attached.removed ??= {})[element] = part.removed;
   return attached;
 }

@@ -265,15 +265,14 @@ async function writeVersion<T extends ApiObject>(
 }
 
 /** Whether an update changes at most the times in managedFields. Such a write is skipped, and the object keeps its resourceVersion. */
-function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
-  return next === previous || isSameJson(comparable(next), comparable(previous));
-}
+const isUnchanged = (next: ApiObject, previous: ApiObject): boolean =>
+  next === previous ||
+  (isSameJson(withoutMetadata(next), withoutMetadata(previous)) &&
+    isSameJson(comparable(next.metadata), comparable(previous.metadata)));
 
-function comparable({ metadata, ...content }: ApiObject): unknown {
-  const { managedFields, resourceVersion: _resourceVersion, selfLink: _selfLink, ...compared } = metadata;
-  return {
-    content: { ...content },
-    metadata: compared,
-    managedFields: (managedFields ?? []).map(({ time: _time, ...entry }) => entry),
-  };
+const withoutMetadata = ({ metadata: _metadata, ...content }: ApiObject): unknown => content;
+
+function comparable(metadata: ObjectMeta): unknown {
+  const { managedFields = [], resourceVersion: _resourceVersion, selfLink: _selfLink, ...compared } = metadata;
+  return { ...compared, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
 }

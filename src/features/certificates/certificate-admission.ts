@@ -1,5 +1,7 @@
 import type { Authorize, AdmissionRule, AdmissionAttributes } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { andThen } from "../../machinery/api/maybe-promise.ts";
+import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import { mastersGroup } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
@@ -27,15 +29,11 @@ export const certificateApproval = (options: SignerRuleOptions): AdmissionRule =
   appliesTo: (attributes) =>
     attributes.operation === "UPDATE" &&
     isOnSigningRequest(attributes, { names: options.names, subresource: "approval" }),
-  async validate(attributes) {
-    const { oldObject, user } = attributes;
+  validate(attributes) {
+    const { oldObject } = attributes;
     if (oldObject === undefined) return;
     const { signerName } = asSigningRequest(oldObject).spec;
-    if (await isPermittedForSigner(options, { user, verb: "approve", signerName })) return;
-    throw admissionForbidden(
-      attributes,
-      `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`,
-    );
+    return requireSignerPermission(options, { attributes, verb: "approve", signerName, what: "requests with" });
   },
 });
 
@@ -48,16 +46,15 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
   appliesTo: (attributes) =>
     attributes.operation === "UPDATE" &&
     isOnSigningRequest(attributes, { names: options.names, subresource: "status" }),
-  async validate(attributes) {
-    const { object, oldObject, user } = attributes;
+  validate(attributes) {
+    const { object, oldObject } = attributes;
     if (object === undefined || oldObject === undefined) return;
     const next = asSigningRequest(object).status;
     const { spec, status: previous } = asSigningRequest(oldObject);
     const isCertificateKept = next.certificate === previous.certificate && !wasSentEmpty(next, "certificate");
     if (isCertificateKept && isSemanticallyEqual(next.conditions, previous.conditions)) return;
-    if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
-    const signer = JSON.stringify(spec.signerName);
-    throw admissionForbidden(attributes, `user not permitted to sign requests with signerName ${signer}`);
+    const { signerName } = spec;
+    return requireSignerPermission(options, { attributes, verb: "sign", signerName, what: "requests with" });
   },
 });
 
@@ -66,15 +63,14 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
   name: "ClusterTrustBundleAttest",
   appliesTo: ({ group, resource }) =>
     resource === "clustertrustbundles" && group === options.names.group("certificates"),
-  async validate(attributes) {
-    const { object, oldObject, user } = attributes;
+  validate(attributes) {
+    const { object, oldObject } = attributes;
     if (object === undefined) return;
     // The path determines the type. Validation makes signerName immutable, so the new one can be checked.
     const { signerName = "" } = (object as ClusterTrustBundle).spec;
     if (signerName === "") return;
     if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
-    if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
-    throw admissionForbidden(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
+    return requireSignerPermission(options, { attributes, verb: "attest", signerName, what: "for" });
   },
 });
 
@@ -99,21 +95,35 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
 });
 
 interface SignerPermission {
-  readonly user: UserInfo;
+  readonly attributes: AdmissionAttributes;
   readonly verb: "approve" | "sign" | "attest";
   readonly signerName: string;
+  /** What follows the verb in the refusal. */
+  readonly what: "requests with" | "for";
+}
+
+/** Throws a 403, or rejects with it, unless the user of a write has a permission for a signer. */
+function requireSignerPermission(
+  options: SignerRuleOptions,
+  { attributes, verb, signerName, what }: SignerPermission,
+): MaybePromise<void> {
+  return andThen(isPermittedForSigner(options, { user: attributes.user, verb, signerName }), (isPermitted) => {
+    if (isPermitted) return;
+    const signer = JSON.stringify(signerName);
+    throw admissionForbidden(attributes, `user not permitted to ${verb} ${what} signerName ${signer}`);
+  });
 }
 
 /**
  * Whether a user has a permission for a signer: by its exact name, or by `domain/*` for all signers of its domain (upstream:
  * `IsAuthorizedForSignerName`).
  */
-async function isPermittedForSigner(
+function isPermittedForSigner(
   { names, authorize }: SignerRuleOptions,
-  { user, verb, signerName }: SignerPermission,
-): Promise<boolean> {
-  for (const name of [signerName, `${signerDomain(signerName)}/*`]) {
-    const { decision } = await authorize({
+  { user, verb, signerName }: Pick<SignerPermission, "verb" | "signerName"> & { readonly user: UserInfo },
+): MaybePromise<boolean> {
+  const isAllowed = (name: string): MaybePromise<boolean> => {
+    const deciding = authorize({
       kind: "resource",
       user,
       verb,
@@ -124,9 +134,9 @@ async function isPermittedForSigner(
       namespace: "",
       name,
     });
-    if (decision === "allow") return true;
-  }
-  return false;
+    return andThen(deciding, ({ decision }) => decision === "allow");
+  };
+  return andThen(isAllowed(signerName), (isNamed) => isNamed || isAllowed(`${signerDomain(signerName)}/*`));
 }
 
 /** Whether a write is to certificate requests, or to one of their subresources. */

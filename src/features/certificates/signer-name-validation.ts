@@ -14,26 +14,22 @@ const maximumSignerNameLength = maximumSubdomainLength + 1 + maximumLabelLength 
 /** Returns every fault of a signer's name, such as `example.com/signer-name` (upstream: `ValidateSignerName`). */
 export function validateSignerName(signerName: string, field: string): FieldError[] {
   if (signerName === "") return [required(field, "")];
-  const [domain = "", path = "", ...rest] = signerName.split("/", 3);
-  if (rest.length > 0 || !signerName.includes("/")) {
+  const [domain = "", path, rest] = signerName.split("/", 3);
+  if (path === undefined || rest !== undefined) {
     const detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
     return [invalidValue(field, { value: signerName, detail })];
   }
+  const faults: FieldError[] = [];
   const domainLabels = domain.split(".");
-  return [
-    ...(Buffer.byteLength(domain) > maximumSubdomainLength ? [tooLong(field, maximumSubdomainLength)] : []),
-    ...invalidValues(field, { value: domain, details: firstBadLabel(domainLabels, dnsLabelFaults) }),
-    ...(domainLabels.length < 2
-      ? [
-          invalidValue(field, {
-            value: domain,
-            detail: "should be a domain with at least two segments separated by dots",
-          }),
-        ]
-      : []),
-    ...invalidValues(field, { value: path, details: firstBadLabel(path.split("."), dnsSubdomainFaults) }),
-    ...(Buffer.byteLength(signerName) > maximumSignerNameLength ? [tooLong(field, maximumSignerNameLength)] : []),
-  ];
+  if (Buffer.byteLength(domain) > maximumSubdomainLength) faults.push(tooLong(field, maximumSubdomainLength));
+  faults.push(...invalidValues(field, { value: domain, details: firstBadLabel(domainLabels, dnsLabelFaults) }));
+  if (domainLabels.length < 2) {
+    const detail = "should be a domain with at least two segments separated by dots";
+    faults.push(invalidValue(field, { value: domain, detail }));
+  }
+  faults.push(...invalidValues(field, { value: path, details: firstBadLabel(path.split("."), dnsSubdomainFaults) }));
+  if (Buffer.byteLength(signerName) > maximumSignerNameLength) faults.push(tooLong(field, maximumSignerNameLength));
+  return faults;
 }
 
 /** The faults of the first invalid label only: those of the others would be the same. */

@@ -57,6 +57,23 @@ describe("signing", () => {
   });
 });
 
+describe("the permission for a signer", () => {
+  const approval = { ...on("approval"), oldObject, object: oldObject };
+  const authorize = allowing("approve signers example.com/*");
+
+  it("is decided at once when the authorizer decides at once", () => {
+    const rule = certificateApproval({ names, authorize });
+    assert.equal(rule.validate?.(attributes(approval)), undefined);
+  });
+
+  it("is awaited when the authorizer has to ask another program", async () => {
+    const later = certificateApproval({ names, authorize: async (asked) => authorize(asked) });
+    assert.equal(await refusalOf(later, approval), undefined);
+    const refusing = certificateApproval({ names, authorize: async (asked) => allowing()(asked) });
+    assert.match((await refusalOf(refusing, approval)) ?? "", /^403 .*user not permitted to approve requests/);
+  });
+});
+
 describe("a client certificate's organization", () => {
   const fixture = (file: string) =>
     readFileSync(join(import.meta.dirname, "../../conformance/fixtures", file)).toString("base64");

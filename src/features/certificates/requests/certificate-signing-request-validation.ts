@@ -42,26 +42,18 @@ function validateSpec(
   { request, signerName, usages = [], expirationSeconds }: CertificateSigningRequest["spec"],
   { names, requestFault }: { readonly names: Names; readonly requestFault: string | undefined },
 ): FieldError[] {
-  return [
-    ...(requestFault === undefined ? [] : [invalidValue("spec.request", { value: request, detail: requestFault })]),
-    ...validateUsages(usages),
-    ...(ownSignerName(names, signerName) === signerNames.legacyUnknown(names)
-      ? [
-          invalidValue("spec.signerName", {
-            value: signerName,
-            detail: "the legacy signerName is not allowed via this API version",
-          }),
-        ]
-      : validateSignerName(signerName, "spec.signerName")),
-    ...(expirationSeconds !== undefined && expirationSeconds < minimumExpirationSeconds
-      ? [
-          invalidValue("spec.expirationSeconds", {
-            value: expirationSeconds,
-            detail: `may not specify a duration less than ${minimumExpirationSeconds} seconds (${minimumExpirationSeconds / 60} minutes)`,
-          }),
-        ]
-      : []),
-  ];
+  const faults: FieldError[] = [];
+  if (requestFault !== undefined) faults.push(invalidValue("spec.request", { value: request, detail: requestFault }));
+  faults.push(...validateUsages(usages));
+  if (ownSignerName(names, signerName) === signerNames.legacyUnknown(names)) {
+    const detail = "the legacy signerName is not allowed via this API version";
+    faults.push(invalidValue("spec.signerName", { value: signerName, detail }));
+  } else faults.push(...validateSignerName(signerName, "spec.signerName"));
+  if (expirationSeconds !== undefined && expirationSeconds < minimumExpirationSeconds) {
+    const detail = `may not specify a duration less than ${minimumExpirationSeconds} seconds (${minimumExpirationSeconds / 60} minutes)`;
+    faults.push(invalidValue("spec.expirationSeconds", { value: expirationSeconds, detail }));
+  }
+  return faults;
 }
 
 /** Why the PEM is not a request that is signed with its own key, or undefined. */
@@ -118,54 +110,46 @@ export function validateStatusChange(
   const before = previous.status.conditions ?? [];
   const certificate = next.status.certificate ?? "";
   const issued = previous.status.certificate ?? "";
-  return [
-    "metadata",
-    ...validateConditions(conditions),
-    ...(certificateFault === undefined
-      ? []
-      : [invalidValue("status.certificate", { value: "<certificate data>", detail: certificateFault })]),
-    ...lastingTypes
-      .filter((type) => countOf(conditions, type) < countOf(before, type))
-      .map((type) => forbiddenConditions(`updates may not remove a condition of type ${JSON.stringify(type)}`)),
-    ...(subresource === "approval"
-      ? []
-      : approvalTypes
-          .filter((type) => countOf(conditions, type) > countOf(before, type))
-          .map((type) => forbiddenConditions(`updates may not add a condition of type ${JSON.stringify(type)}`))),
-    ...(certificate !== issued && issued !== ""
-      ? [forbiddenField("status.certificate", "updates may not modify existing certificate content")]
-      : []),
-    "metadata change",
-  ];
+  const faults: KindFault[] = ["metadata", ...validateConditions(conditions)];
+  if (certificateFault !== undefined)
+    faults.push(invalidValue("status.certificate", { value: "<certificate data>", detail: certificateFault }));
+  for (const type of lastingTypes)
+    if (countOf(conditions, type) < countOf(before, type))
+      faults.push(forbiddenConditions(`updates may not remove a condition of type ${JSON.stringify(type)}`));
+  for (const type of subresource === "approval" ? [] : approvalTypes)
+    if (countOf(conditions, type) > countOf(before, type))
+      faults.push(forbiddenConditions(`updates may not add a condition of type ${JSON.stringify(type)}`));
+  if (certificate !== issued && issued !== "")
+    faults.push(forbiddenField("status.certificate", "updates may not modify existing certificate content"));
+  faults.push("metadata change");
+  return faults;
 }
 
 const forbiddenConditions = (detail: string): FieldError => forbiddenField("status.conditions", detail);
 
-const countOf = (conditions: readonly CertificateSigningRequestCondition[], type: string): number =>
-  conditions.filter((one) => one.type === type).length;
+function countOf(conditions: readonly CertificateSigningRequestCondition[], type: string): number {
+  let count = 0;
+  for (const one of conditions) if (one.type === type) count += 1;
+  return count;
+}
 
 function validateConditions(conditions: readonly CertificateSigningRequestCondition[]): FieldError[] {
   const seen = new Set<string>();
-  return conditions.flatMap((condition, index) => {
+  const faults: FieldError[] = [];
+  for (const [index, condition] of conditions.entries()) {
     const { type } = condition;
     const field = `status.conditions[${index}]`;
     const opposite = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
-    const faults = [
-      ...(type === "" ? [required(`${field}.type`, "")] : []),
-      ...validateConditionStatus(condition, field),
-      ...(opposite !== undefined && seen.has(opposite)
-        ? [
-            invalidValue("status.conditions", {
-              value: new NamedText(type),
-              detail: "Approved and Denied conditions are mutually exclusive",
-            }),
-          ]
-        : []),
-      ...(seen.has(type) ? [duplicate(`${field}.type`, new NamedText(type))] : []),
-    ];
+    if (type === "") faults.push(required(`${field}.type`, ""));
+    faults.push(...validateConditionStatus(condition, field));
+    if (opposite !== undefined && seen.has(opposite)) {
+      const detail = "Approved and Denied conditions are mutually exclusive";
+      faults.push(invalidValue("status.conditions", { value: new NamedText(type), detail }));
+    }
+    if (seen.has(type)) faults.push(duplicate(`${field}.type`, new NamedText(type)));
     seen.add(type);
-    return faults;
-  });
+  }
+  return faults;
 }
 
 function validateConditionStatus({ type, status }: CertificateSigningRequestCondition, field: string): FieldError[] {

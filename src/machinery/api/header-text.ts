@@ -5,7 +5,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * character each. Undefined when the octets are not UTF-8.
  */
 export function headerText(octets: string): string | undefined {
-  if (!/[^\0-\x7f]/.test(octets)) return octets;
+  if (isAscii(octets)) return octets;
   try {
     return decoder.decode(Buffer.from(octets, "latin1"));
   } catch {
@@ -14,4 +14,7 @@ export function headerText(octets: string): string | undefined {
 }
 
 /** Encodes text as the octets of a header value. The inverse of `headerText`. */
-export const headerOctets = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+export const headerOctets = (text: string): string =>
+  isAscii(text) ? text : Buffer.from(text, "utf8").toString("latin1");
+
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);

@@ -308,7 +308,7 @@ export class ResourceClient<T extends ApiObject> {
   ): Promise<T> {
     return this.#client.request(this.#item(name, subresource), {
       method: "PATCH",
-      query: writeQuery(options, isForced ? { force: "true" } : {}),
+      query: writeQuery(options, isForced ? { force: "true" } : undefined),
       body,
       kinds: this.#kinds,
       contentType: patchMediaTypes[type],
@@ -373,10 +373,11 @@ function listQuery(options: WatchOptions, more: Record<string, string> = {}): st
   return query.toString();
 }
 
-function writeQuery(options: WriteOptions, more: Record<string, string> = {}): string {
+function writeQuery({ isDryRun = false, fieldManager }: WriteOptions, more?: Record<string, string>): string {
+  if (!isDryRun && fieldManager === undefined && more === undefined) return "";
   const query = new URLSearchParams(more);
-  if (options.isDryRun === true) query.set("dryRun", "All");
-  if (options.fieldManager !== undefined) query.set("fieldManager", options.fieldManager);
+  if (isDryRun) query.set("dryRun", "All");
+  if (fieldManager !== undefined) query.set("fieldManager", fieldManager);
   return query.toString();
 }
 

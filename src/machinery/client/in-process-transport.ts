@@ -60,8 +60,11 @@ function httpRequest(request: ClientRequest, { ownHeaders, signal, transaction }
 }
 
 /** Converts headers to the form that a listener delivers: names in lower case, values as octets. */
-const onTheWire = (headers: Readonly<Record<string, string>>): Headers =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerOctets(value)]));
+function onTheWire(headers: Readonly<Record<string, string>>): Headers {
+  const delivered: Record<string, string> = {};
+  for (const name in headers) delivered[name.toLowerCase()] = headerOctets(headers[name] ?? "");
+  return delivered;
+}
 
 const clientResponse = ({ status, headers, body, value }: HttpResponse, signal: AbortSignal): ClientResponse => ({
   status,

@@ -66,8 +66,9 @@ export function createSecretTokenVerifier({
   const issuer = issuerOf(names);
   return (token, audiences) => {
     const parsed = parseToken(token);
-    const payload = stringsOf(parsed?.payload);
-    if (parsed === undefined || payload.get("iss") !== issuer) return notApplicable;
+    if (parsed === undefined) return notApplicable;
+    const payload = stringsOf(parsed.payload);
+    if (payload.get("iss") !== issuer) return notApplicable;
     const unsigned = signatureFault(parsed, keys.verification());
     if (unsigned !== undefined) return refused(unsigned);
 

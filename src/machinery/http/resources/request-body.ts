@@ -36,13 +36,13 @@ export type ReadableBody =
 export type BodySender = TurnTaker & Pick<ResourceRequest, "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody(sender: BodySender, maximumBytes = Infinity): Promise<RequestBody> {
+export function readBody(sender: BodySender, maximumBytes = Infinity): MaybePromise<RequestBody> {
   const { request } = sender;
   const format = bodyFormat(request.headers);
   const value = request.inProcess?.value;
   // A value has no length that could be limited.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  return { format, bytes: await readBytes(sender, maximumBytes) };
+  return readBytes(sender, maximumBytes).then((bytes) => ({ format, bytes }));
 }
 
 /**

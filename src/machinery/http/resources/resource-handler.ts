@@ -61,9 +61,14 @@ export function createResourceHandler({
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
       return getRequest(registry, authorized);
     }
+    const { request, user, refuseRevoked, audited } = authorized;
     const warnings = new Warnings();
     const resourceRequest = {
-      ...authorized,
+      request,
+      info,
+      user,
+      refuseRevoked,
+      audited,
       mayTakeLong: registry !== undefined && mayTakeLong(registry, info),
       warnings,
       admission,

@@ -28,7 +28,7 @@ export function authenticationObserver({
     intervalMilliseconds: refusalIntervalMilliseconds,
   });
   return ({ method, answer, request }) => {
-    counters.authentications.inc({ method, outcome: answer.outcome });
+    counters.authentications.count(method, answer.outcome);
     if (answer.outcome !== "refused") return;
     const logins = limit.take();
     if (logins === undefined) return;

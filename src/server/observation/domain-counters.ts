@@ -1,5 +1,10 @@
 import { Counter } from "prom-client";
 import type { Registry } from "prom-client";
+import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
+import { addCollectedMetric } from "../../machinery/http/metrics/collected-metric.ts";
+import type { Sample } from "../../machinery/http/metrics/collected-metric.ts";
+
+type Outcome = ObservedAuthentication["answer"]["outcome"];
 
 export type DomainCounters = ReturnType<typeof domainCounters>;
 
@@ -33,16 +38,31 @@ export function domainCounters(registry: Registry, signerLabels: () => Iterable<
       labelNames: ["outcome"],
       registers: [registry],
     }),
-    authentications: new Counter({
-      name: "signet_authentications_total",
-      help: "Requests with a credential, by the credential that decided and its outcome.",
-      labelNames: ["method", "outcome"],
-      registers: [registry],
-    }),
+    authentications: authenticationCounter(registry),
     exceededQuotas: new Counter({
       name: "signet_namespace_quota_refusals_total",
       help: "Writes that were refused because as much is stored for their namespace or user as may be.",
       registers: [registry],
     }),
+  };
+}
+
+/** Counts authentications in plain numbers, because nearly every request has one. prom-client reads them only on a scrape. */
+function authenticationCounter(registry: Registry) {
+  const counts: Readonly<Record<Outcome, Map<string, number>>> = { authenticated: new Map(), refused: new Map() };
+  addCollectedMetric(registry, {
+    type: "counter",
+    name: "signet_authentications_total",
+    help: "Requests with a credential, by the credential that decided and its outcome.",
+    labelNames: ["method", "outcome"],
+    *read(): Generator<Sample<"method" | "outcome">> {
+      for (const [outcome, byMethod] of Object.entries(counts))
+        for (const [method, count] of byMethod) yield [{ method, outcome }, count];
+    },
+  });
+  return {
+    count(method: string, outcome: Outcome): void {
+      counts[outcome].set(method, (counts[outcome].get(method) ?? 0) + 1);
+    },
   };
 }

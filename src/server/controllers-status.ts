@@ -41,7 +41,7 @@ class LastAnswer {
   }
 }
 
-interface ControllersStatusOptions {
+export interface ControllersStatusOptions {
   readonly address: PlainAddress;
   readonly log: Pick<Log, "info" | "error">;
   readonly queueCounts: QueueCounts;

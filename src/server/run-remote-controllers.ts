@@ -1,5 +1,4 @@
 import type { Log } from "../machinery/logging/log.ts";
-import type { Names } from "../machinery/api/names.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection/connection.ts";
@@ -15,22 +14,16 @@ import { reloadOnHangup } from "./settings/reload-settings.ts";
 import type { SettingValues } from "./settings/reload-settings.ts";
 import { storedResources } from "./served-kinds.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
+import type { ControllersStatus, ControllersStatusOptions } from "./controllers-status.ts";
+import { openListPublisher, openRemoteSigners } from "./open-remote-signers.ts";
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./settings/controller-settings.ts";
 import { followServerIdentity } from "../features/certificates/commands/identity-of-server.ts";
-import type { Controller } from "../machinery/loops/controller.ts";
 import { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import type { ElectedControllers, ElectedState } from "../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../features/core/index.ts";
-import type { CertificateSettings } from "../features/certificates/settings.ts";
-import { runningSigners } from "../features/certificates/signers/running-signers.ts";
-import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
-import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
-import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import type { SigningAuthorityFilesOptions } from "../features/certificates/authorities/signing-authority-files.ts";
-import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 5_000;
@@ -62,12 +55,8 @@ export async function runRemoteControllers(
   const queueCounts = new QueueCounts();
   let running: ElectedControllers | undefined;
   const state = (): ElectedState => running?.state() ?? "starting";
-  // Imported only when it is needed, because it loads everything for metrics.
   const status = opened.adopt(
-    metricsAddress &&
-      (await (
-        await import("./controllers-status.ts")
-      ).openControllersStatus({ address: metricsAddress, log, queueCounts, state })),
+    metricsAddress && (await openStatus({ address: metricsAddress, log, queueCounts, state })),
     (listener) => listener?.close(),
   );
   const { client, names, transport } = await connect(connection, {
@@ -76,7 +65,7 @@ export async function runRemoteControllers(
   });
   opened.adopt(client, () => client.close());
   await refuseOtherServers({ client, names, transport });
-  const { signers, configured } = openSigners(certificates, {
+  const { signers, configured } = openRemoteSigners(certificates, {
     names,
     followed,
     clock: systemClock,
@@ -106,14 +95,19 @@ export async function runRemoteControllers(
   });
   running = opened.adopt(elected, () => elected.stop());
   openProcessOutput()(`controllers follow ${transport.server}`);
-
-  // Keeps the process alive, which the timers of a standby and a watch that reconnects do not.
-  opened.adopt(
-    setInterval(() => {}, 2 ** 30),
-    clearInterval,
-  );
-  log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
+  await untilStopped(log);
   endAfterGrace(log);
+}
+
+/** Imported only when it is needed, because it loads everything for metrics. */
+const openStatus = async (options: ControllersStatusOptions): Promise<ControllersStatus> =>
+  (await import("./controllers-status.ts")).openControllersStatus(options);
+
+/** Waits for a signal, and keeps the process alive, which the timers of a standby and a watch that reconnects do not. */
+async function untilStopped(log: Log): Promise<void> {
+  const alive = setInterval(() => {}, 2 ** 30);
+  log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
+  clearInterval(alive);
 }
 
 /** Rejects with CommandFailure for a server that is not Signet. */
@@ -134,46 +128,4 @@ function endAfterGrace(log: Log): void {
     log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
     process.exit(0);
   }, graceMilliseconds).unref();
-}
-
-interface RemoteSigners {
-  readonly signers: RunningSigners;
-  readonly configured: () => readonly ConfiguredSigner[];
-}
-
-/** Opens the signers whose CAs are in files of this machine. Other CAs are only in the server's own data directory. */
-function openSigners(
-  certificates: CertificateSettings,
-  { names, ...reading }: SigningAuthorityFilesOptions & { readonly names: Names },
-): RemoteSigners {
-  const authorityFor = openAuthorities({ ...reading, names, settings: certificates });
-  const configured = openSignerConfiguration({
-    ...reading,
-    file: certificates.signerConfigurationFile,
-    generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
-    clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
-  });
-  const signers = runningSigners({
-    names,
-    authorityFor,
-    configured,
-    maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
-    // Servers answer OCSP only for CAs whose keys they have, so certificates of these CAs name no OCSP address.
-    revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
-  });
-  return { signers, configured };
-}
-
-/** Opens the publisher of the signers' revocation lists. Loaded only with `--revocation-url`. */
-async function openListPublisher(
-  { revocation }: CertificateSettings,
-  { signers, configured }: RemoteSigners,
-): Promise<Controller | undefined> {
-  if (revocation === undefined) return undefined;
-  const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
-  return revocationListPublisher({
-    settings: revocation,
-    authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
-    configuredSigners: configured,
-  });
 }

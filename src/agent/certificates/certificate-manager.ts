@@ -19,6 +19,7 @@ import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
+import { LongWork } from "../../machinery/scheduling/long-work.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
@@ -263,6 +264,7 @@ export class CertificateManager {
     const specification = this.#specification;
     if (specification === undefined) return "nothing is wanted yet";
     try {
+      const work = new LongWork();
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
       if (reason === "refused") this.#giveUpKey();
@@ -286,6 +288,9 @@ export class CertificateManager {
         },
         signal,
       );
+      // The answers for hundreds of certificates may come at once. Each is then written to the disk in a turn of its own.
+      await work.pause();
+      signal.throwIfAborted();
       this.#pendingRequest = undefined;
       if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -8,6 +8,7 @@ import { keyTypeOf } from "../../../src/pki/keys/keys.ts";
 import { serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
 import type { CertificateManager } from "../../../src/agent/certificates/certificate-manager.ts";
 import { hour, SigningScene, wanted } from "./signing-scene.ts";
+import { takeTurnForEachLook } from "../../turns-during.ts";
 import { settle } from "../virtual-time.ts";
 
 const serial = ({ current }: CertificateManager): string =>
@@ -40,6 +41,30 @@ describe("the certificate manager", () => {
     const [request] = scene.requests.values();
     const { publicKey } = parseCertificateRequestPem(Buffer.from(request?.spec.request ?? "", "base64"));
     assert.equal(keyTypeOf(publicKey), "RSA 4096");
+  });
+
+  it("takes a turn of its own to write a certificate when the answers for several come at once", async (context) => {
+    const scenes = Array.from({ length: 5 }, () => new SigningScene(context));
+    for (const scene of scenes) {
+      scene.behaviour = "ignores";
+      scene.start();
+    }
+    await settle();
+    takeTurnForEachLook(context);
+    for (const scene of scenes) {
+      scene.behaviour = "issues";
+      for (const name of scene.requests.keys()) scene.issue(name);
+    }
+    const written = (): number => scenes.filter((scene) => existsSync(scene.store().file)).length;
+    const advanced = Promise.all(scenes.map((scene) => scene.time.advance(2000)));
+    const counts = [written()];
+    while (counts.at(-1) !== scenes.length) {
+      await turn();
+      counts.push(written());
+    }
+    await advanced;
+    const together = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+    assert.equal(Math.max(...together), 1, `written in each turn: ${together.join(", ")}`);
   });
 
   it("reads its certificate again after a restart", async (context) => {

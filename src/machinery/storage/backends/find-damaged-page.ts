@@ -53,7 +53,7 @@ export function findDamagedPage(
     pages.checkTree(tables, { onLeaf: onTable });
     isOfFreeList = true;
     const lists: Leaf[] = [];
-    pages.checkTree(freePages, { onLeaf: (leaf) => lists.push(leaf) });
+    pages.checkTree(freePages, { onLeaf: (leaf) => lists.push(leaf), hasNumbers: true });
     for (const list of lists) pages.checkFree(pages.valueOf(list), list.page);
     return undefined;
   } catch (error) {
@@ -94,6 +94,8 @@ interface Leaf {
 interface TreeOptions {
   readonly onLeaf?: (leaf: Leaf) => void;
   readonly unreadDepth?: number | undefined;
+  /** Whether the keys are numbers, as those of the free list, and their bytes have no order. */
+  readonly hasNumbers?: boolean;
 }
 
 interface PageRange {
@@ -118,7 +120,7 @@ class PageCheck {
   }
 
   /** Checks the pages of a tree, and calls `onLeaf` with each node of its leaves. Does not read the pages from `unreadDepth` on. */
-  checkTree(root: bigint, { onLeaf, unreadDepth = Infinity }: TreeOptions): void {
+  checkTree(root: bigint, { onLeaf, unreadDepth = Infinity, hasNumbers = false }: TreeOptions): void {
     if (root === noPage) return;
     const waiting = [{ page: Number(root), namedBy: 0, depth: 1 }];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -134,7 +136,7 @@ class PageCheck {
         Number(bytes.readBigUInt64LE(header.page)) === page &&
         bytes.readBigUInt64LE(header.transaction) <= this.#transaction;
       if (!isSound) throw new DamagedPage(page);
-      for (const at of nodesOf(bytes, { page, isLeaf })) {
+      for (const at of nodesOf(bytes, { page, isLeaf, isOrdered: isLeaf && !hasNumbers })) {
         if (!isLeaf) {
           waiting.push({ page: bytes.readUIntLE(at, node.keyBytes), namedBy: page, depth: depth + 1 });
         } else if (onLeaf !== undefined || bytes.readUInt16LE(at + node.flags) !== nodeFlags.value) {
@@ -217,22 +219,35 @@ class PageCheck {
   }
 }
 
-/** Returns where the nodes of a page are. Throws when they do not fill what the page does not have free. */
-function nodesOf(bytes: Buffer, { page, isLeaf }: { readonly page: number; readonly isLeaf: boolean }): number[] {
+interface NodesOfPage {
+  readonly page: number;
+  readonly isLeaf: boolean;
+  readonly isOrdered: boolean;
+}
+
+/** Returns where the nodes of a page are. Throws when they do not fill what the page does not have free, or their keys are not in order. */
+function nodesOf(bytes: Buffer, { page, isLeaf, isOrdered }: NodesOfPage): number[] {
   const lower = bytes.readUInt16LE(header.lower);
   const upper = bytes.readUInt16LE(header.upper);
   const end = bytes.length - header.bytes;
   if (lower % 2 !== 0 || lower > upper || upper > end) throw new DamagedPage(page);
   const nodes: number[] = [];
   let free = end - upper;
+  let previousKey = 0;
+  let previousEnd = 0;
   for (let index = 0; index < lower / 2; index += 1) {
     const offset = bytes.readUInt16LE(header.bytes + 2 * index);
     const at = header.bytes + offset;
     if (offset % 2 !== 0 || offset < upper || at + node.bytes > bytes.length) throw new DamagedPage(page);
     const valueBytes = isLeaf ? dataBytes(bytes.readUInt16LE(at + node.flags), bytes.readUInt32LE(at)) : 0;
     if (valueBytes === undefined) throw new DamagedPage(page);
-    const nodeBytes = node.bytes + bytes.readUInt16LE(at + node.keyBytes) + valueBytes;
+    const key = at + node.bytes;
+    const keyEnd = key + bytes.readUInt16LE(at + node.keyBytes);
+    const nodeBytes = keyEnd - at + valueBytes;
     if (at + nodeBytes > bytes.length) throw new DamagedPage(page);
+    if (isOrdered && bytes.compare(bytes, key, keyEnd, previousKey, previousEnd) >= 0) throw new DamagedPage(page);
+    previousKey = key;
+    previousEnd = keyEnd;
     free -= nodeBytes + (nodeBytes % 2);
     nodes.push(at);
   }

@@ -15,12 +15,12 @@ async function storeFile(): Promise<Buffer> {
   const store = new LmdbStore({ directory: directory.path, profile: "platform" });
   try {
     for (let round = 0; round < 3; round += 1) {
-      const keys = Array.from({ length: 200 }, (_, index) => `/key-${index}`);
+      const keys = Array.from({ length: 100 }, (_, index) => `/key-${index}`);
       const { entries } = await store.range({ start: "/", end: "0" });
       const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
       await Promise.all(
         keys.map((key, index) =>
-          store.write({ key, value: Buffer.alloc(index * 100), expectedRevision: revisions.get(key) ?? 0 }),
+          store.write({ key, value: Buffer.alloc(index * 60), expectedRevision: revisions.get(key) ?? 0 }),
         ),
       );
       await store.compact(store.latestRevision());
@@ -82,6 +82,14 @@ describe("the check of the pages of a store's file", () => {
     const node = firstNode(page);
     for (const position of [...positions, node + 4, node + 6, node + 8]) {
       assert.deepEqual(found(changed(flip(position))), { page, isOfFreeList: false }, `byte ${position % pageBytes}`);
+    }
+  });
+
+  it("finds a key that is not in its place: a search would miss it, or others", () => {
+    const places: number[] = [];
+    for (let at = sound.indexOf("/key-50"); at >= 0; at = sound.indexOf("/key-50", at + 1)) places.push(at);
+    for (const wrong of ["/kex", "/kea"]) {
+      assert.ok(places.some((key) => found(changed((file) => file.write(wrong, key))) !== undefined));
     }
   });
 

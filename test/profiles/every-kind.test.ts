@@ -143,6 +143,26 @@ describe("every kind", { concurrency: true }, () => {
           response.destroy();
         });
 
+        it("gets bookmarks of its kind from a watch in each form", async () => {
+          const path = `${collection}?watch=true&allowWatchBookmarks=true&labelSelector=sample=none`;
+          const bookmark = async (accept: string) => {
+            const response = await api.open({ path, headers: { accept } });
+            const first = await createInterface({ input: response })[Symbol.asyncIterator]().next();
+            response.destroy();
+            const { type, object } = JSON.parse(first.value ?? "null");
+            assert.equal(type, "BOOKMARK");
+            return object;
+          };
+          const ends = { "k8s.io/initial-events-end": "true" };
+          const whole = await bookmark("application/json");
+          assert.deepEqual([whole.apiVersion, whole.kind, whole.metadata.annotations], [apiVersion, kind, ends]);
+          const partial = await bookmark(metadataOnly);
+          assert.deepEqual([partial.kind, partial.metadata.annotations], ["PartialObjectMetadata", ends]);
+          const { rows } = await bookmark(table);
+          assert.deepEqual(rows[0].object.metadata.annotations, ends);
+          assert.equal(rows[0].cells.length, columns.length);
+        });
+
         it("is served as a table", async () => {
           const name = "shown";
           const created = (await create(name)).json();

@@ -68,13 +68,15 @@ export function watchFrames<T extends ApiObject>(
       return frame.bytes;
     },
     bookmark(revision, { isInitialEventsEnd }) {
+      // In the stored form, like the objects of all other events.
+      const { storedApiVersion, storedSchema } = registry.compiled;
       const bookmark = {
         kind: registry.definition.kind,
-        apiVersion: registry.apiVersion,
+        apiVersion: storedApiVersion,
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
       };
       // Without defaults, because upstream builds the object of a bookmark from an empty Go value.
-      const { emptyObject } = registry.compiled.schema;
+      const { emptyObject } = storedSchema;
       // An object of the kind: the first spread gives the order of the fields, the last one their values.
       const object = { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T;
       const bytes = encode("BOOKMARK", object);

@@ -3,8 +3,10 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { errorCode } from "../api/thrown-error.ts";
 
-const portFlags = "signet serve: --secure-port or --revocation-http-address, signet agent: --port";
-const addressFlags = "signet serve: --bind-address or --revocation-http-address, signet agent: --listen-address";
+const portFlags =
+  "signet serve: --secure-port or --revocation-http-address, signet controllers: --metrics-bind-address, signet agent: --port";
+const addressFlags =
+  "signet serve: --bind-address or --revocation-http-address, signet controllers: --metrics-bind-address, signet agent: --listen-address";
 
 /** Says why the system refuses to listen at an address, and what to do. Undefined for another error. */
 export function listenFault(error: unknown): string | undefined {

@@ -51,11 +51,11 @@ const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
 export function certificateUsagesOf(
   usages: readonly string[],
 ): CertificateUsages & { readonly unrecognized: readonly string[] } {
-  const keyUsages = new Set(usages.map((usage) => keyUsageOf.get(usage)));
-  const extended = new Set(usages.map((usage) => extendedKeyUsageOf.get(usage)));
+  // No key usage has the name of an extended one.
+  const names = new Set(usages.map((usage) => keyUsageOf.get(usage) ?? extendedKeyUsageOf.get(usage)));
   return {
-    keyUsages: keyUsageNames.filter((name) => keyUsages.has(name)),
-    extendedKeyUsages: extendedKeyUsageNames.filter((name) => extended.has(name)),
+    keyUsages: keyUsageNames.filter((name) => names.has(name)),
+    extendedKeyUsages: extendedKeyUsageNames.filter((name) => names.has(name)),
     unrecognized: usages.filter((usage) => !keyUsageOf.has(usage) && !extendedKeyUsageOf.has(usage)),
   };
 }

@@ -1,4 +1,5 @@
 import { ApiError } from "../../api/api-error.ts";
+import { asError } from "../../api/thrown-error.ts";
 import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { UserInfo } from "../../api/user-info.ts";
@@ -8,6 +9,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/reads/table.ts";
 import { watchObjects } from "../../registry/reads/watch-objects.ts";
+import { StoreUnavailable } from "../../storage/store.ts";
 import { watchFrameLengthBytes } from "../../schema/protobuf/protobuf-envelope.ts";
 import { contentTypes } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -90,9 +92,19 @@ function startWatch<T extends ApiObject>(
   }
   const output = new WatchOutput({ sink, joinsFrames });
   const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
+  // An error that is not for the client is a bug: it ends this watch alone, and the process logs the unhandled rejection.
+  const fail = (fault: unknown): void => {
+    if (fault instanceof ApiError) output.write(frames.error(fault));
+    else if (!(fault instanceof StoreUnavailable)) void Promise.reject(asError(fault));
+    output.end();
+  };
   const sendBookmark = (): void => {
     const { progress } = watch;
-    if (progress !== undefined) output.write(frames.bookmark(progress, { isInitialEventsEnd: false }));
+    try {
+      if (progress !== undefined) output.write(frames.bookmark(progress, { isInitialEventsEnd: false }));
+    } catch (error) {
+      fail(error);
+    }
   };
   let cancelTimers = (): void => {};
   const watch = watchObjects(registry, {
@@ -116,10 +128,7 @@ function startWatch<T extends ApiObject>(
       },
       untilRead: () => (sink.isInProcess === true ? undefined : pace.untilRead()),
       onReady: () => output.endInitialState(),
-      onEnd(error) {
-        if (error instanceof ApiError) output.write(frames.error(error));
-        output.end();
-      },
+      onEnd: fail,
     },
   });
   return () => {

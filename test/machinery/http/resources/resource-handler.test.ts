@@ -498,6 +498,38 @@ describe("a watch", () => {
     );
   });
 
+  it("that meets a bug ends alone, and the process logs the error as an unhandled rejection", async () => {
+    const bug = new Error("a cell that cannot be made");
+    const columns = toys.columns.map((column) => ({
+      ...column,
+      cell() {
+        throw bug;
+      },
+    }));
+    const { box, send, timers } = await scene({ definition: { ...toys, columns } });
+    const ofEvent = await read(await send("?watch=1", { headers: table }));
+    const ofBookmark = await read(
+      await send("?watch=1&allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=7", { headers: table }),
+    );
+    const other = await read(await send("?watch=1"));
+    const ofTests = process.rawListeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    const errors: unknown[] = [];
+    process.on("unhandledRejection", (error) => errors.push(error));
+    try {
+      timers.find(({ milliseconds }) => milliseconds === 5000)?.callback();
+      await nextTurn();
+      assert.deepEqual([ofEvent.isEnded, ofBookmark.isEnded, errors], [false, true, [bug]]);
+      ofBookmark.stop(); // as a connection does after the end
+      await box.add("bear");
+      assert.equal((await events(other)).length, 1);
+      assert.deepEqual([ofEvent.isEnded, ofBookmark.frames.length, errors], [true, 0, [bug, bug]]);
+    } finally {
+      process.removeAllListeners("unhandledRejection");
+      for (const listener of ofTests) process.on("unhandledRejection", listener as () => void); // what rawListeners returns
+    }
+  });
+
   it("closes a reader that does not read", async () => {
     const { box, send } = await scene();
     const reader = await read(await send("?watch=1"));

@@ -223,9 +223,17 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    */
   waitForFreshCache(waiter?: Waiter): Promise<void> | undefined {
     if (waiter?.hasFreshCache === true) return undefined;
-    const latest = this.store.latestRevision();
+    const latest = this.#latestRevision();
     const isCurrent = typeof latest === "number" && latest <= this.cache.revision;
     return isCurrent ? undefined : this.#waitForFreshCacheAt(latest, waiter);
+  }
+
+  #latestRevision(): number | Promise<number> {
+    try {
+      return this.store.latestRevision();
+    } catch (error) {
+      throw readFailure(error);
+    }
   }
 
   async #waitForFreshCacheAt(latest: number | Promise<number>, waiter: Waiter | undefined): Promise<void> {

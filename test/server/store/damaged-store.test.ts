@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -178,8 +178,9 @@ describe("a server whose store has a damaged page, and a command on that store",
   const damageRoot = (root: 0x58 | 0x88): void => {
     const file = readFileSync(store);
     const meta = file.readBigUInt64LE(0x98) > file.readBigUInt64LE(0x1098) ? 0 : 0x1000;
-    file.writeUInt16LE(0, Number(file.readBigUInt64LE(meta + root)) * 0x1000 + 18);
-    writeFileSync(store, file);
+    const descriptor = openSync(store, "r+"); // in its place, because a server may have mapped the file
+    writeSync(descriptor, Buffer.alloc(2), 0, 2, Number(file.readBigUInt64LE(meta + root)) * 0x1000 + 18);
+    closeSync(descriptor);
   };
   const finds = async (message: RegExp): Promise<void> => {
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory }), { name: "UsageError", message });
@@ -208,6 +209,16 @@ describe("a server whose store has a damaged page, and a command on that store",
     await finds(/store\.mdb is damaged \(page \d+\); restore a backup/);
     await assert.rejects(backUpNow(), { name: "UnusableFile" });
     assert.deepEqual(readFileSync(backup), kept);
+  });
+
+  it("answers a 503 that names signet doctor, where the page is damaged while the server runs", async () => {
+    rmSync(join(dataDirectory, "store"), { recursive: true });
+    const server = await startTestServer({ storage: "lmdb", dataDirectory });
+    damageRoot(0x88);
+    const { code, message } = await new InProcess(server).json<{ code: number; message: string }>("/api/v1/namespaces");
+    assert.equal(code, 503);
+    assert.match(message, /^the store can't be read now: signet doctor looks for damage of the store \(MDB_BAD_TXN/);
+    await server.stop();
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Database } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
-import { StoreDamaged } from "../store.ts";
+import { StoreDamaged, StoreUnavailable } from "../store.ts";
 import { encodeRevision, isIntact } from "./lmdb-records.ts";
 
 /** LMDB's errors for pages that do not match the pages that point to them. */
@@ -11,6 +11,13 @@ export function damageOf(cause: unknown): StoreDamaged | undefined {
   if (cause instanceof StoreDamaged) return cause;
   const message = messageOf(cause);
   return damageErrors.some((error) => message.startsWith(error)) ? new StoreDamaged(message, { cause }) : undefined;
+}
+
+/** Converts an error of a read. LMDB reports MDB_BAD_TXN for all reads after one that has failed, and often also for that one. */
+export function failureOfRead(cause: unknown): unknown {
+  const message = messageOf(cause);
+  if (!message.startsWith("MDB_BAD_TXN")) return damageOf(cause) ?? cause;
+  return new StoreUnavailable(`signet doctor looks for damage of the store (${message})`, { cause });
 }
 
 /** Calls `read`. Throws StoreDamaged when LMDB finds the file damaged. */

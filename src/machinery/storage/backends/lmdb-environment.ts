@@ -7,7 +7,7 @@ import { checkProcessNumber } from "./check-process-number.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
-import { orDamaged } from "./lmdb-damage.ts";
+import { orDamaged, failureOfRead } from "./lmdb-damage.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeBytes, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
@@ -67,8 +67,16 @@ const headScan = {
 };
 
 /** Returns a counter; 0 before it is first written. Every read needs a counter, so this does not copy the value as `getEntry` does. */
-export const counterOf = ({ meta }: Pick<LmdbEnvironment, "meta">, name: "revision" | "compacted" | "swept"): number =>
-  meta.getBinaryFast(name) === undefined ? 0 : getLastVersion();
+export function counterOf(
+  { meta }: { readonly meta: Pick<LmdbEnvironment["meta"], "getBinaryFast"> },
+  name: "revision" | "compacted" | "swept",
+): number {
+  try {
+    return meta.getBinaryFast(name) === undefined ? 0 : getLastVersion();
+  } catch (cause) {
+    throw failureOfRead(cause);
+  }
+}
 
 /**
  * Throws when the counters do not fit each other and the newest write, which only damage does. With a lower revision, reads would leave out

@@ -21,7 +21,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { changedWrite, damageOf, recordAt } from "./lmdb-damage.ts";
+import { changedWrite, failureOfRead, recordAt } from "./lmdb-damage.ts";
 import { sweepHistory } from "./sweep-history.ts";
 import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -309,9 +309,9 @@ export class LmdbStore implements Store {
     try {
       return read();
     } catch (cause) {
-      const damage = damageOf(cause);
-      if (damage !== undefined) this.#refresh();
-      throw damage ?? cause;
+      const failure = failureOfRead(cause);
+      if (failure !== cause) this.#refresh();
+      throw failure;
     }
   }
 

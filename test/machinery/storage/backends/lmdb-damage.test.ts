@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { orDamaged } from "../../../../src/machinery/storage/backends/lmdb-damage.ts";
-import { closeEnvironment, openEnvironment } from "../../../../src/machinery/storage/backends/lmdb-environment.ts";
+import {
+  closeEnvironment,
+  counterOf,
+  openEnvironment,
+} from "../../../../src/machinery/storage/backends/lmdb-environment.ts";
 import type { LmdbEnvironment } from "../../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { storedFormat } from "../../../../src/machinery/storage/backends/lmdb-format.ts";
 import {
@@ -292,6 +296,18 @@ describe("a damaged LMDB store", () => {
       });
     }
     assert.throws(() => orDamaged(failing("MDB_BAD_TXN")), { name: "Error", message: "MDB_BAD_TXN" });
+  });
+
+  it("says that signet doctor helps where LMDB fails a read without a reason", () => {
+    const meta = {
+      getBinaryFast(): never {
+        throw new Error("MDB_BAD_TXN: Transaction must abort");
+      },
+    };
+    assert.throws(() => counterOf({ meta }, "revision"), {
+      name: "StoreUnavailable",
+      message: "signet doctor looks for damage of the store (MDB_BAD_TXN: Transaction must abort)",
+    });
   });
 });
 

@@ -22,11 +22,14 @@ test("invalid JSON is refused in Go's words", async (t) => {
   }
 });
 
-test("parseJson reads what JSON.parse reads", () => {
+// Not compared with JSON.parse, which may read other keys (see `mayBeMisread`).
+test("parseJson reads what JSON.stringify writes", () => {
   fc.assert(
-    fc.property(fc.json({ maxDepth: 6 }), fc.constantFrom(undefined, 1, "\t"), (json, space) => {
-      const text = JSON.stringify(JSON.parse(json), undefined, space);
-      assert.deepEqual(parseJson(text), { value: JSON.parse(text), duplicateFields: [], repeatedKeys: [] });
+    fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, "\t"), (written, space) => {
+      const text = JSON.stringify(written, undefined, space);
+      const { value, ...found } = parseJson(text);
+      assert.equal(JSON.stringify(value, undefined, space), text);
+      assert.deepEqual(found, { duplicateFields: [], repeatedKeys: [] });
     }),
   );
 });

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { parseExactly } from "../../../src/machinery/schema/parse-json.ts";
 import type { Field, ObjectSchema, ScalarType, Schema } from "../../../src/machinery/schema/schema.ts";
 
 const scalars: Readonly<Record<ScalarType, fc.Arbitrary<unknown>>> = {
@@ -23,7 +24,7 @@ export function valueOf(schema: Schema): fc.Arbitrary<unknown> {
     // Its text has no negative zero.
     return fc
       .dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3, noNullPrototype: true })
-      .map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+      .map((value) => parseExactly(JSON.stringify(value)));
   if (schema.type === "array") return fc.array(valueOf(schema.items), { maxLength: 3 });
   if (schema.type === "map")
     return fc.dictionary(fc.string(), valueOf(schema.values), { maxKeys: 4, noNullPrototype: true });

@@ -5,6 +5,7 @@ import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../../src/machinery/http/yaml/yaml-to-json.ts";
+import { parseExactly } from "../../../../src/machinery/schema/parse-json.ts";
 import { turnsDuringRequest } from "../../scheduling/turns-during-request.ts";
 
 const refuses = (text: string, expected: 413 | RegExp = /^yaml: /): void =>
@@ -192,8 +193,8 @@ describe("YAML", () => {
       fc.property(
         fc.jsonValue({ maxDepth: 3 }).filter((value) => !hasMergeKey(value)),
         (value) => {
-          const plain: unknown = JSON.parse(JSON.stringify(value));
-          assert.deepEqual(JSON.parse(yamlToJson(writeYaml(plain))), plain);
+          const plain = parseExactly(JSON.stringify(value));
+          assert.deepEqual(parseExactly(yamlToJson(writeYaml(plain))), plain);
         },
       ),
       { numRuns: 300, examples: [[{ ".0_": ".0_", ".5_0": ".5_0" }]] },
@@ -207,7 +208,7 @@ describe("YAML", () => {
     fc.assert(
       fc.property(fc.oneof(text(pieces), text(["word", " ", "'"])), (written) => {
         const value = { x: { [written]: [written, { a: written }] } };
-        assert.deepEqual(JSON.parse(yamlToJson(writeYaml(value))), value);
+        assert.deepEqual(parseExactly(yamlToJson(writeYaml(value))), value);
       }),
       { numRuns: 1000 },
     );

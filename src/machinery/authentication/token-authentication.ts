@@ -1,3 +1,4 @@
+import { goQuoted } from "../api/format-value.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -7,7 +8,7 @@ import type { NotAuthenticated } from "./credential.ts";
 
 /**
  * What a verifier says of a token: it is of another kind, it is refused, or it is valid. The reason of a refusal is the `error` of a
- * TokenReview, and never contains the token. A valid token has a user, and is for these of the requested audiences.
+ * TokenReview, and never contains the token. A valid token has a user, and is for the `audiences` among the requested ones.
  */
 export type TokenOutcome =
   | NotAuthenticated
@@ -21,8 +22,7 @@ export function commonAudiences(requested: readonly string[], held: readonly str
 }
 
 /** Audiences as Go prints a list of strings. */
-export const quotedAudiences = (audiences: readonly string[]): string =>
-  `[${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
+export const quotedAudiences = (audiences: readonly string[]): string => `[${audiences.map(goQuoted).join(" ")}]`;
 
 /** Refuses a token that is for none of the requested audiences. */
 export const refusedAudiences = (requested: readonly string[], held: readonly string[]): NotAuthenticated =>

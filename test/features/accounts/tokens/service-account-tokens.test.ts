@@ -102,12 +102,12 @@ describe("audiences", () => {
     assert.deepEqual(outcome.audiences, ["c", "a"]);
   });
 
-  it("lead to a refusal with both lists when they have none in common", () => {
+  it("lead to a refusal with both lists, as Go quotes them, when they have none in common", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, audiences: ["a", 'q"'] });
-    assert.deepEqual(test.verify(token, ["b", ""]), {
+    assert.deepEqual(test.verify(token, ["b\u202e", ""]), {
       outcome: "refused",
-      message: 'token audiences ["a" "q\\""] is invalid for the target audiences ["b" ""]',
+      message: 'token audiences ["a" "q\\""] is invalid for the target audiences ["b\\u202e" ""]',
     });
   });
 

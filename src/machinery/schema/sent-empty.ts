@@ -9,6 +9,9 @@ interface SentEmpty {
 export const withSentEmpty = <T extends object>(object: T, fields: readonly string[]): T =>
   fields.length === 0 ? object : { ...object, [sentEmpty]: fields };
 
-/** Whether a field with `distinguishesEmpty` was sent as an empty map or text, and left out. False for stored objects. */
+/**
+ * Whether a field with `distinguishesEmpty` was sent as an empty map or text, and left out. Ask only about the object of a write: its stored
+ * version may keep this, or may have forgotten it.
+ */
 export const wasSentEmpty = (object: object, field: string): boolean =>
   (object as SentEmpty)[sentEmpty]?.includes(field) === true; // only this file knows the symbol

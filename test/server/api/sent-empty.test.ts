@@ -98,6 +98,11 @@ describe("a field that was sent empty", () => {
       assert.equal(status, 403, message);
       assert.match(message, /user not permitted to sign requests with signerName "example.com\/signer"$/);
     }
+    // What a signer sent empty is not sent again by the writers after it.
+    const signed = { metadata: { labels: { by: "signer" } }, status: { certificate: "" } };
+    const patch = { method: "PATCH", path: `${path}/a/status`, body: signed };
+    const contentType = "application/merge-patch+json";
+    assert.equal((await api.send({ ...patch, headers: { "content-type": contentType } })).status, 200);
     assert.deepEqual(
       await change({ status: {} }),
       Array.from({ length: 5 }, () => [200, ""]),

@@ -109,7 +109,8 @@ const maximumRules = 10_000;
 /**
  * Computes the rules of an aggregated role: the rules of all other roles that match one of its selectors, without duplicates. They are in
  * the order of the selectors, and for each selector in the order of the roles' names (upstream: the clusterroleaggregation controller).
- * Resolves to undefined when the role has no aggregation rule or already has these rules. Rejects with a 413 ApiError for more rules than a role can have.
+ * Resolves to undefined when the role has no aggregation rule or already has these rules. Rejects with a 413 ApiError for more rules than
+ * a role can have.
  */
 export async function aggregateRules(
   { metadata, aggregationRule, rules: current }: ClusterRole,

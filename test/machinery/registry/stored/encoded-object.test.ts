@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { createObject } from "../../../../src/machinery/registry/writes/create-object.ts";
 import { updateObject } from "../../../../src/machinery/registry/writes/update-object.ts";
 import type { StoredObject } from "../../../../src/machinery/registry/stored/stored-object.ts";
 import { toyBox, toys } from "../toy-resource.ts";
@@ -39,6 +40,14 @@ describe("the cached object of a write that counts for a user", () => {
       assert.deepStrictEqual(stored.object, JSON.parse(stored.text));
       assert.equal(JSON.stringify(stored.object), stored.text);
     }
+  });
+
+  it("is what its text says for a dry run, which has no resourceVersion", async () => {
+    const { registry, dryCaller, decoded } = await toyBox({ definition: countedToys });
+    const object = decoded({ metadata: { name: "bear" }, color: "red" });
+    const stored = await createObject(registry, { object, namespace: "box", manager: "test", caller: dryCaller });
+    assert.equal(JSON.stringify(stored.object), stored.text);
+    assert.equal("resourceVersion" in stored.object.metadata, false);
   });
 
   it("shares with the version before it what the write has kept", async () => {

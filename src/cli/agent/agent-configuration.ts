@@ -3,7 +3,7 @@ import type { Hook, ServiceCertificate, TrustBundleFile, TrustStoreFormat } from
 import { parseDuration } from "../../machinery/api/duration.ts";
 import { serverUrlFault } from "../../machinery/client/server-url-fault.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/validation/name-validation.ts";
-import { Fields, refuseFaults } from "../../machinery/command-line/output/fields.ts";
+import { Fields, refuseFaults } from "../../machinery/command-line/settings/fields.ts";
 import { logFormats, logLevels } from "../../machinery/command-line/settings/log-flags.ts";
 import { parseYamlSettings } from "../../machinery/command-line/settings/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";

@@ -1,5 +1,5 @@
 import type { Hook, ServiceCertificate } from "../../agent/agent-settings.ts";
-import type { Fields } from "../../machinery/command-line/output/fields.ts";
+import type { Fields } from "../../machinery/command-line/settings/fields.ts";
 import { dnsNameFault } from "../../pki/names/dns-name.ts";
 import { normalIpAddress, parseIpAddress } from "../../pki/names/ip-address.ts";
 import type { KeyType } from "../../pki/keys/keys.ts";

@@ -4,7 +4,7 @@ import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
 import { dnsSubdomainFaults } from "../api/validation/name-validation.ts";
-import { Fields, refuseFaults } from "../command-line/output/fields.ts";
+import { Fields, refuseFaults } from "../command-line/settings/fields.ts";
 import { parseYamlSettings } from "../command-line/settings/parse-yaml-settings.ts";
 
 /** `Policy` of `audit.k8s.io/v1`: the first rule that matches a request decides. A request that no rule matches is not recorded. */

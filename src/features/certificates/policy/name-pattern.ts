@@ -1,4 +1,4 @@
-import { Fields } from "../../../machinery/command-line/output/fields.ts";
+import { Fields } from "../../../machinery/command-line/settings/fields.ts";
 import { parseIpRange } from "../../../pki/names/ip-address.ts";
 import type { IpRange } from "../../../pki/names/ip-address.ts";
 

@@ -6,8 +6,8 @@ import { maximumCommonNameLength } from "../../../pki/names/distinguished-name.t
 import { dnsNameFault } from "../../../pki/names/dns-name.ts";
 import type { KeyType } from "../../../pki/keys/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
-import { refuseFaults } from "../../../machinery/command-line/output/fields.ts";
-import type { FieldContext } from "../../../machinery/command-line/output/fields.ts";
+import { refuseFaults } from "../../../machinery/command-line/settings/fields.ts";
+import type { FieldContext } from "../../../machinery/command-line/settings/fields.ts";
 import { isWithinDomain } from "../../../machinery/api/addresses/is-within-domain.ts";
 import { signerDomain } from "../signer-names.ts";
 import { minimumExpirationSeconds, minimumExpirationText } from "../requested-lifetime.ts";

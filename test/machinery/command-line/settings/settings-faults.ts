@@ -1,4 +1,4 @@
-import { InvalidSettings } from "../../../../src/machinery/command-line/output/fields.ts";
+import { InvalidSettings } from "../../../../src/machinery/command-line/settings/fields.ts";
 
 /** The faults that the parser of a settings file reports; none when it accepts the file. Rethrows errors that no parser may throw. */
 export function settingsFaults(parse: () => unknown): readonly string[] {

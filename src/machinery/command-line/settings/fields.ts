@@ -1,6 +1,6 @@
 import { isJsonObject, jsonFields } from "../../api/json-object.ts";
 import { didYouMean } from "../did-you-mean.ts";
-import { printable } from "./printable.ts";
+import { printable } from "../output/printable.ts";
 
 /** The path of a value in a document, and the list to add its faults to. */
 export interface FieldContext {

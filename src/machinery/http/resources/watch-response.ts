@@ -9,7 +9,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/reads/table.ts";
 import { watchObjects } from "../../registry/reads/watch-objects.ts";
-import { StoreUnavailable } from "../../storage/store.ts";
+import { isStoreFailure } from "../../registry/stored/store-failures.ts";
 import { watchFrameLengthBytes } from "../../schema/protobuf/protobuf-envelope.ts";
 import { contentTypes } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -92,10 +92,10 @@ function startWatch<T extends ApiObject>(
   }
   const output = new WatchOutput({ sink, joinsFrames });
   const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
-  // An error that is not for the client is a bug: it ends this watch alone, and the process logs the unhandled rejection.
+  // A bug ends this watch alone, and the process logs the unhandled rejection.
   const fail = (fault: unknown): void => {
     if (fault instanceof ApiError) output.write(frames.error(fault));
-    else if (!(fault instanceof StoreUnavailable)) void Promise.reject(asError(fault));
+    else if (!isStoreFailure(fault)) void Promise.reject(asError(fault));
     output.end();
   };
   const sendBookmark = (): void => {

@@ -28,7 +28,7 @@ export interface ObjectObserver<T extends ApiObject> {
   untilRead?(): Promise<void> | undefined;
   /** Called when the initial state and the kept history are delivered. From now on, events are live. */
   onReady(): void;
-  /** The last call. An ApiError is meant for the client; any other error is a failure of the store. */
+  /** The last call. An ApiError is meant for the client. Any other error is a failure of the store (`isStoreFailure`), or a bug. */
   onEnd(error: Error): void;
 }
 

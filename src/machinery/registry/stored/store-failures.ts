@@ -13,6 +13,9 @@ import {
 export const readFailure = (error: unknown): unknown =>
   error instanceof StoreUnavailable ? serviceUnavailable(`the store can't be read now: ${error.message}`) : error;
 
+/** Whether the store did not answer, or is damaged. Any other error that is not for clients is a bug. */
+export const isStoreFailure = (error: unknown): boolean => error instanceof StoreUnavailable;
+
 /** Says why the store refused a write, for clients and for the log. For a damaged object, does not say that the store takes no writes. */
 export const refusedWriteText = (error: StoreUnavailable): string =>
   error instanceof StoreDamaged ? error.message : `the store takes no writes now: ${error.message}`;

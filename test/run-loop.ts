@@ -5,7 +5,7 @@ import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
 import type { Controller, SharedControllerContext } from "../src/machinery/loops/controller.ts";
 import { runControllers } from "../src/machinery/loops/elected-controllers.ts";
-import { InformerSet } from "../src/machinery/loops/informer.ts";
+import { InformerSet } from "../src/machinery/loops/informer-set.ts";
 import { QueueCounts } from "../src/machinery/loops/work-queue.ts";
 import type { WorkQueue } from "../src/machinery/loops/work-queue.ts";
 import type { ManualTime } from "./manual-time.ts";

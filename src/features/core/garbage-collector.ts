@@ -9,7 +9,7 @@ import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
-import type { InformerSet } from "../../machinery/loops/informer.ts";
+import type { InformerSet } from "../../machinery/loops/informer-set.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";

@@ -1,7 +1,7 @@
 import { messageOf } from "../api/thrown-error.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
-import type { InformerSet } from "./informer.ts";
+import type { InformerSet } from "./informer-set.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { LineLimit } from "../logging/line-limit.ts";

@@ -5,7 +5,7 @@ import type { ApiObject, ObjectMeta, OwnerReference } from "../../../src/machine
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { Transport } from "../../../src/machinery/client/transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
 import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { QueueCounts } from "../../../src/machinery/loops/work-queue.ts";
 import type { QueueCount, WorkQueue } from "../../../src/machinery/loops/work-queue.ts";

@@ -7,7 +7,7 @@ import { httpsTransport } from "../../../../src/machinery/client/https/https-tra
 import { publishedBundle } from "../../../../src/features/certificates/bundles/bundle-names.ts";
 import { trustBundlePublisher } from "../../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { InformerSet } from "../../../../src/machinery/loops/informer.ts";
+import { InformerSet } from "../../../../src/machinery/loops/informer-set.ts";
 import type { InformerHandler } from "../../../../src/machinery/loops/informer.ts";
 import { loopContext } from "../../../run-loop.ts";
 import { publishedAnchors } from "../../../../src/features/certificates/bundles/published-anchors.ts";

@@ -58,6 +58,20 @@ describe("signet audit verify", () => {
     assert.equal(code, 0, stdout);
   });
 
+  it("notes which lines are not in the files, and which ones no checkpoint covers yet", async () => {
+    const lines = readFileSync(log, "utf8").split("\n");
+    const verified = async (part: readonly string[]): Promise<string> => {
+      const file = join(scratch, "part.log");
+      writeFileSync(file, part.join("\n"));
+      return (await signet.run(["audit", "verify", file, key])).stdout;
+    };
+    assert.match(await verified(lines.slice(10)), /^note: the lines before number 11 are not here$/m);
+    const covered = lines.findLastIndex((line) => line.includes('"chain.signet.platform.io/checkpoint"'));
+    const uncovered = /^note: no checkpoint covers the lines after number \d+ yet: they could be changed unseen$/m;
+    assert.match(await verified(lines.slice(0, covered)), uncovered);
+    assert.doesNotMatch(await verified(lines), /lines before number|no checkpoint covers/);
+  });
+
   it("names each fault, and ends with code 1", async () => {
     const lines = readFileSync(log, "utf8").split("\n");
     const changed = join(scratch, "changed.log");

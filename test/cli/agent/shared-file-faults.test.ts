@@ -67,6 +67,12 @@ describe("the agent writes no file", () => {
     ]);
   });
 
+  it("but writes into the folders beside its data directory", (context) => {
+    const folder = folderFor(context);
+    const files = [{ pem: "more/pki" }, { pem: "data2/hooks.json" }];
+    assert.deepEqual(faultsOf({ folder, files, flags: { dataDir: join(folder, "data") } }), []);
+  });
+
   it("for two settings, also where links lead to the same folder", (context) => {
     const folder = folderFor(context);
     mkdirSync(join(folder, "real"));

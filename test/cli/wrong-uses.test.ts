@@ -310,6 +310,7 @@ describe(
         ["a certificate that is not recorded", asAdmin("certificates describe nothing"), "refused", /signet certificates list shows all/],
         ["a bootstrap token that is gone", asAdmin("bootstrap-token delete abcdef"), "refused", /signet bootstrap-token list shows all/],
         ["a token for an account that does not exist", asAdmin("token create nobody"), "refused", /"nobody" not found; check the name, and the namespace if it has one$/m],
+        ["a user with a line break", asAdmin("csr list --as", "anna\n"), "usage", /--as, --as-group: no name has control characters$/m],
         ["what another may not do", asAdmin("csr list --as anna"), "refused", /User "anna" cannot list.*signet auth can-i --list/],
         ["what no permission allows", asAdmin("csr create masters --organization system:masters --key-file", file("there.key")), "refused", /system:masters group is not allowed; this is not about permissions: ask for something that the rule allows$/m],
         ["a role that gives more than anna has", asAdmin("clusterrole create root --verb * --resource *.* --as anna"), "refused", /403 Forbidden.*; signet auth can-i --list shows what you may do$/m],

@@ -32,7 +32,13 @@ describe("output on a terminal", () => {
   });
 
   it("keeps the value in JSON and YAML, with the same characters escaped", (context) => {
-    const value = { name: hostile, [hostile]: "key", lines: "one\ntwo\n", time: "2026-01-01T00:00:00Z" };
+    const value = {
+      name: hostile,
+      [hostile]: "key",
+      reversed: "a\u202eb",
+      lines: "one\ntwo\n",
+      time: "2026-01-01T00:00:00Z",
+    };
     const json = printed(context, () => print(value, { flags: { output: "json" }, text: () => "" }));
     const yaml = printed(context, () => print(value, { flags: { output: "yaml" }, text: () => "" }));
     assert.deepEqual([JSON.parse(json), parse(yaml)], [value, value]);

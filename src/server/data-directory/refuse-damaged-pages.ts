@@ -1,13 +1,15 @@
 import { closeSync, openSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { findDamagedPage } from "../../machinery/storage/backends/find-damaged-page.ts";
-import { openedFile } from "../../machinery/storage/backends/is-whole-lmdb-file.ts";
+import type { FoundPage } from "../../machinery/storage/backends/find-damaged-page.ts";
+import { newestMeta, openedFile } from "../../machinery/storage/backends/is-whole-lmdb-file.ts";
 import { openingLockIn, storeBytes, storeFileIn } from "../../machinery/storage/backends/lmdb-files.ts";
 import { OpeningLock } from "../../machinery/storage/backends/opening-lock.ts";
 import { storeDirectory } from "./data-directory-places.ts";
 
-/** Before each use, so much of a file may be read: a longer one takes too long. */
-const readBeforeUse = 64 * 2 ** 20;
+/** So much of a file may be read before each use, and while commits wait: a longer one takes too long, and commits fail after ten seconds. */
+const readSoon = 64 * 2 ** 20;
 
 /**
  * Throws UnusableFile when the structure of a data directory's own store is damaged so that reads, or writes, may go wrong, and when the
@@ -19,12 +21,12 @@ export function refuseDamagedPages(
   { purpose }: { readonly purpose: "use" | "backup" | "doctor" },
 ): void {
   const directory = storeDirectory(dataDirectory);
-  // Another process may have written meanwhile: then only a second look, while none writes, is certain.
-  const find = () => damagedPageIn(directory, { maximumBytes: purpose === "use" ? readBeforeUse : Infinity });
-  if (find() === undefined) return;
+  const suspected = damagedPageIn(directory, { maximumBytes: purpose === "use" ? readSoon : Infinity });
+  if (suspected === undefined) return;
   const opening = new OpeningLock(openingLockIn(directory));
   try {
-    const found = opening.open(find);
+    // When another process has written meanwhile, only a second look, while none writes, is certain.
+    const found = opening.open(() => damagedPageIn(directory, { maximumBytes: readSoon, suspected }));
     if (found === undefined || (purpose === "backup" && found.isOfFreeList)) return;
     const advice = found.isOfFreeList
       ? "all objects can be read: make a backup of it (signet backup), and restore that"
@@ -37,15 +39,17 @@ export function refuseDamagedPages(
 
 function damagedPageIn(
   directory: string,
-  { maximumBytes }: { readonly maximumBytes: number },
-): ReturnType<typeof findDamagedPage> {
+  { maximumBytes, suspected }: { readonly maximumBytes: number; readonly suspected?: FoundPage },
+): FoundPage | undefined {
   const path = storeFileIn(directory);
   try {
     const bytes = storeBytes(directory) ?? 0;
     if (bytes === 0) return undefined;
     const descriptor = openSync(path, "r");
     try {
-      return findDamagedPage(openedFile(descriptor), { readsLog: bytes <= maximumBytes });
+      const file = openedFile(descriptor);
+      if (suspected !== undefined && isDeepStrictEqual(newestMeta(file), suspected.meta)) return suspected;
+      return findDamagedPage(file, { readsLog: bytes <= maximumBytes });
     } finally {
       closeSync(descriptor);
     }

@@ -38,7 +38,7 @@ export function findDamagedPage(
 ): FoundPage | undefined {
   const meta = newestMeta(file);
   if (meta === undefined) return undefined;
-  if (meta.lastPage >= maximumPages) return { page: 0, isOfFreeList: false };
+  if (meta.lastPage >= maximumPages) return { page: 0, isOfFreeList: false, meta };
   const pages = new PageCheck(file, meta);
   const [freePages, tables] = meta.roots;
   let isOfFreeList = false;
@@ -57,15 +57,17 @@ export function findDamagedPage(
     for (const list of lists) pages.checkFree(pages.valueOf(list), list.page);
     return undefined;
   } catch (error) {
-    if (error instanceof DamagedPage) return { page: error.page, isOfFreeList: isOfFreeList && !error.isInUse };
-    throw error;
+    if (!(error instanceof DamagedPage)) throw error;
+    return { page: error.page, isOfFreeList: isOfFreeList && !error.isInUse, meta };
   }
 }
 
-interface FoundPage {
+export interface FoundPage {
   readonly page: number;
   /** Whether only the list of free pages is damaged, and all objects can be read. False for a page that is in use and in the list. */
   readonly isOfFreeList: boolean;
+  /** The meta data that led to the page. While it stays the same, nobody has written, and the page is damaged for certain. */
+  readonly meta: Meta;
 }
 
 class DamagedPage extends Error {

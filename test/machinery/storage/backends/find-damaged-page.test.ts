@@ -39,14 +39,16 @@ describe("the check of the pages of a store's file", () => {
     sound = await storeFile();
   });
 
-  const found = (file: Buffer, { readsLog } = { readsLog: true }) =>
-    findDamagedPage(
+  const found = (file: Buffer, { readsLog } = { readsLog: true }) => {
+    const damaged = findDamagedPage(
       {
         bytes: () => file.length,
         read: (target, position) => file.copy(target, 0, Math.min(position, file.length)),
       },
       { readsLog },
     );
+    return damaged && { page: damaged.page, isOfFreeList: damaged.isOfFreeList };
+  };
   const newestMeta = (): number =>
     sound.readBigUInt64LE(0x98) > sound.readBigUInt64LE(pageBytes + 0x98) ? 0 : pageBytes;
   const freeListPage = (): number => Number(sound.readBigUInt64LE(newestMeta() + 0x58));

@@ -147,8 +147,8 @@ function scheduleBookmarks(
   let cancelNext = (): void => {};
   const scheduleNext = (): void => {
     cancelNext = schedule(() => {
+      scheduleNext(); // first, because the watch may end in `send`
       send();
-      scheduleNext();
     }, bookmarkIntervalMilliseconds);
   };
   scheduleNext();

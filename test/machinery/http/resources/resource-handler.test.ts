@@ -53,8 +53,11 @@ async function scene({
   const box = await toyBox({ definition, clock });
   const timers: Scene["timers"] = [];
   const schedule: Schedule = (callback, milliseconds) => {
-    timers.push({ milliseconds, callback });
-    return () => {};
+    const timer = { milliseconds, callback };
+    timers.push(timer);
+    return () => {
+      if (timers.includes(timer)) timers.splice(timers.indexOf(timer), 1);
+    };
   };
   const handle = createResourceHandler({
     registries: [box.registry],
@@ -371,7 +374,10 @@ describe("a watch", () => {
     reader.stop = body.start({
       write: (bytes) => void reader.frames.push(bytes as Buffer),
       bufferedBytes: () => reader.buffered,
-      end: () => (reader.isEnded = true),
+      end() {
+        reader.isEnded = true;
+        reader.stop(); // as a connection does
+      },
     });
     await nextTurn();
     return reader;
@@ -520,7 +526,6 @@ describe("a watch", () => {
       timers.find(({ milliseconds }) => milliseconds === 5000)?.callback();
       await nextTurn();
       assert.deepEqual([ofEvent.isEnded, ofBookmark.isEnded, errors], [false, true, [bug]]);
-      ofBookmark.stop(); // as a connection does after the end
       await box.add("bear");
       assert.equal((await events(other)).length, 1);
       assert.deepEqual([ofEvent.isEnded, ofBookmark.frames.length, errors], [true, 0, [bug, bug]]);
@@ -528,6 +533,15 @@ describe("a watch", () => {
       process.removeAllListeners("unhandledRejection");
       for (const listener of ofTests) process.on("unhandledRejection", listener as () => void); // what rawListeners returns
     }
+  });
+
+  it("that ends with one of its bookmarks makes no other bookmark afterwards", async () => {
+    const { send, timers } = await scene();
+    const reader = await read(await send("?watch=1&allowWatchBookmarks=true&resourceVersion=1"));
+    reader.buffered = 1e9;
+    const [bookmark] = timers.splice(0, 1);
+    bookmark?.callback();
+    assert.deepEqual([bookmark?.milliseconds, reader.isEnded, timers], [60_000, true, []]);
   });
 
   it("closes a reader that does not read", async () => {

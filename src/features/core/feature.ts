@@ -49,7 +49,10 @@ export function connectCore({ names, stores, authorize }: CoreConnection): Conne
     admission: {
       namespaceLifecycle: namespaceLifecycle({
         names,
-        findNamespace: (name) => stores.findCurrent(namespaceResource, { namespace: "", name }),
+        findNamespace: (name) => {
+          const where = { namespace: "", name };
+          return stores.of(namespaceResource).peek(where)?.object ?? stores.findCurrent(namespaceResource, where);
+        },
       }),
       ownerReferencesPermission: ownerReferencesPermission({
         authorize,

@@ -9,7 +9,10 @@ interface NamespaceState {
 
 interface NamespaceLifecycleOptions {
   readonly names: Names;
-  /** Finds the namespace in the newest state: every acknowledged write is applied. */
+  /**
+   * Finds the namespace. Undefined: there is none in the newest state, with every acknowledged write applied. A found one may be a little
+   * older: every write before the request is applied.
+   */
   findNamespace(name: string): NamespaceState | undefined | Promise<NamespaceState | undefined>;
 }
 

@@ -42,7 +42,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /**
    * Since the request arrived, the server's copies in memory have shown every write that was acknowledged before. Set before
-   * authentication, so that a read need not ask the store again. Absent: not known.
+   * authentication, so that a read or a write need not ask the store again. Absent: not known.
    */
   hasFreshCache?: boolean;
 }

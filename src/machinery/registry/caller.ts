@@ -10,6 +10,8 @@ export interface Caller extends AdmissionRecorder {
    * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
    */
   readonly signal: AbortSignal;
+  /** See `hasFreshCache` of HttpRequest. Only for a first attempt: after a conflict, the cache may lack the other writer's write. */
+  readonly hasFreshCache?: boolean;
   /** The transaction that the write is a part of. Undefined: the write is not in a transaction. */
   readonly transaction?: TransactionMember | undefined;
 }

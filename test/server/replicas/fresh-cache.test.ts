@@ -18,7 +18,7 @@ class CountedStore extends MemoryStore {
   }
 }
 
-describe("a read on a store that other processes write to", () => {
+describe("a request on a store that other processes write to", () => {
   const store = new CountedStore();
   let server: TestServer;
   let api: InProcess;
@@ -35,6 +35,39 @@ describe("a read on a store that other processes write to", () => {
       assert.equal(store.asked - before, 1);
     });
   }
+
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  const ann = { metadata: { name: "ann" } };
+  const merge = { "content-type": "application/merge-patch+json" };
+  const apply = { "content-type": "application/apply-patch+yaml" };
+  for (const [write, path, request] of [
+    ["a create", accounts, { method: "POST", body: ann }],
+    ["an update", `${accounts}/ann`, { method: "PUT", body: { metadata: { name: "ann", labels: { a: "1" } } } }],
+    ["a patch", `${accounts}/ann`, { method: "PATCH", headers: merge, body: { metadata: { labels: { a: "2" } } } }],
+    [
+      "an apply",
+      `${accounts}/bob?fieldManager=test`,
+      {
+        method: "PATCH",
+        headers: apply,
+        body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "bob" } },
+      },
+    ],
+    ["a token request", `${accounts}/ann/token`, { method: "POST", body: {} }],
+    ["a delete", `${accounts}/ann`, { method: "DELETE" }],
+  ] as const) {
+    it(`asks the store once for its newest revision in ${write}`, async () => {
+      const before = store.asked;
+      await api.json(path, request);
+      assert.equal(store.asked - before, 1);
+    });
+  }
+
+  it("asks again before it says that a namespace does not exist", async () => {
+    const before = store.asked;
+    const { status } = await api.send("/api/v1/namespaces/nowhere/serviceaccounts", { method: "POST", body: ann });
+    assert.deepEqual([status, store.asked - before], [404, 2]);
+  });
 
   it("has what another process wrote before the request", async () => {
     const key = "/registry/namespaces/default";

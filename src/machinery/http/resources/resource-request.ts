@@ -48,6 +48,10 @@ class RequestCaller implements Caller {
     return this.#request.signal;
   }
 
+  get hasFreshCache(): boolean {
+    return this.#request.hasFreshCache ?? false;
+  }
+
   get transaction(): TransactionMember | undefined {
     return this.#request.inProcess?.transaction;
   }

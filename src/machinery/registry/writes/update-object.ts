@@ -108,7 +108,7 @@ export async function changeObject<T extends ApiObject>(
       const created = await createTracked(registry, creation).catch(ifAlreadyExists);
       if (!(created instanceof ApiError)) return { object: created, isCreated: true };
       // Another writer has created the object first: it is changed instead.
-      await registry.waitForFreshCache(caller);
+      await registry.waitForFreshCache({ signal: caller.signal });
       previous = registry.cache.get(key);
       if (previous === undefined) throw created;
       continue;

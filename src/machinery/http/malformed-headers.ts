@@ -2,9 +2,9 @@ import { badRequest } from "../api/api-error.ts";
 import type { Headers } from "../api/http-message.ts";
 
 /**
- * Throws a 400 for a second Host or one that is no host (RFC 9112 section 3.2), and for a header value that starts or ends with a blank (RFC 9113
- * section 8.2.1). HTTP/1.1's parser strips such blanks; in HTTP/2 they make the request malformed. A reader that took the
- * blank as part of a user name would see a different user.
+ * Throws a 400 for a second Host or one that is no host (RFC 9112 section 3.2), and for a header value that starts or ends with a blank
+ * (RFC 9113 section 8.2.1). HTTP/1.1's parser strips such blanks; in HTTP/2 they make the request malformed. A reader that took the blank
+ * as part of a user name would see a different user.
  */
 export function refuseMalformedHeaders(headers: Headers): void {
   for (const name in headers) {

@@ -1,4 +1,5 @@
 import type { Authorize, AdmissionRule, AdmissionAttributes } from "../../machinery/api/attributes.ts";
+import { goQuoted } from "../../machinery/api/format-value.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
@@ -109,8 +110,7 @@ function requireSignerPermission(
 ): MaybePromise<void> {
   return andThen(isPermittedForSigner(options, { user: attributes.user, verb, signerName }), (isPermitted) => {
     if (isPermitted) return;
-    const signer = JSON.stringify(signerName);
-    throw admissionForbidden(attributes, `user not permitted to ${verb} ${what} signerName ${signer}`);
+    throw admissionForbidden(attributes, `user not permitted to ${verb} ${what} signerName ${goQuoted(signerName)}`);
   });
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { asUnusableFile, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { findDamagedPage } from "../../machinery/storage/backends/find-damaged-page.ts";
 import type { FoundPage } from "../../machinery/storage/backends/find-damaged-page.ts";
 import { newestMeta, openedFile } from "../../machinery/storage/backends/is-whole-lmdb-file.ts";
@@ -53,7 +53,7 @@ function damagedPageIn(
     } finally {
       closeSync(descriptor);
     }
-  } catch (cause) {
-    throw new UnusableFile(`cannot use ${path}: ${fileFailureReason(cause)}`, { cause });
+  } catch (error) {
+    throw asUnusableFile(`cannot use ${path}`, error);
   }
 }

@@ -78,7 +78,7 @@ export const notSupported = (
   });
 };
 
-/** The fault of a value that must be one of the supported ones, and whose type has a name of its own in Go. Undefined: no fault. */
+/** The fault of a value that must be one of the supported ones, and whose type has a name of its own in Go. A missing value is no fault. */
 export const validateChoice = (
   field: string,
   { value, supported }: { readonly value: string | undefined; readonly supported: readonly string[] },

@@ -107,7 +107,7 @@ export async function changeObject<T extends ApiObject>(
       const creation = { object: wanted, namespace, caller, isThroughUpdate: true };
       const created = await createTracked(registry, creation).catch(ifAlreadyExists);
       if (!(created instanceof ApiError)) return { object: created, isCreated: true };
-      // Another writer has created the object first: it is changed instead.
+      // Another writer has created the object first: it is changed instead. The cache may lack it, whatever the caller knows of the cache.
       await registry.waitForFreshCache({ signal: caller.signal });
       previous = registry.cache.get(key);
       if (previous === undefined) throw created;

@@ -15,9 +15,9 @@ const nodeFlags = { value: 0, longValue: 1, table: 2 };
 const place = { page: 0, pages: 16, bytes: 24 };
 /** What a node has for a table. */
 const table = { depth: 6, root: 40, bytes: 48 };
-/** LMDB would make a new table in the place of one whose name is damaged. */
-const tableNames = new Set(["heads\0", "log\0", "meta\0"]);
 const logName = "log\0";
+/** LMDB would make a new table in the place of one whose name is damaged. */
+const tableNames = new Set(["heads\0", logName, "meta\0"]);
 /** LMDB's limit. */
 const maximumDepth = 32;
 /** The first two pages are the meta data. */
@@ -44,8 +44,9 @@ export function findDamagedPage(
   let isOfFreeList = false;
   try {
     const onTable = ({ page, flags, key, data }: Leaf): void => {
-      if (flags !== nodeFlags.table || !tableNames.has(key.toString("latin1"))) throw new DamagedPage(page);
-      const isRead = readsLog || key.toString("latin1") !== logName;
+      const name = key.toString("latin1");
+      if (flags !== nodeFlags.table || !tableNames.has(name)) throw new DamagedPage(page);
+      const isRead = readsLog || name !== logName;
       pages.checkTree(data.readBigUInt64LE(table.root), {
         unreadDepth: isRead ? undefined : data.readUInt16LE(table.depth),
       });

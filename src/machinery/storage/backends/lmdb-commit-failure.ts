@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
-import { damageOf } from "./lmdb-damage.ts";
+import { badTransactionText, damageOf } from "./lmdb-damage.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
 import type { DiskRoom } from "./disk-room.ts";
 
@@ -65,7 +65,7 @@ export async function commitFailure(environment: FailedEnvironment, rejection: u
   const reason =
     cause instanceof NoRoomOnDisk || isFull(directory)
       ? `${noSpace} (${messageOf(cause)})`
-      : (reasons[systemCode(cause)] ?? reasonOf(messageOf(cause)));
+      : (reasons[systemCode(cause)] ?? badTransactionText(messageOf(cause)) ?? messageOf(cause));
   if (isBroken(environment)) {
     const broken = new WriteOutcomeUnknown(`the store can't be used until the process is restarted: ${reason}`, {
       cause,
@@ -87,10 +87,6 @@ const reasons: Readonly<Record<string, string>> = {
   // A damaged list of free pages names pages that are far behind the file's end.
   EFBIG: "no file may be so large there (ulimit -f), or the store is damaged: signet doctor looks for that",
 };
-
-/** LMDB says so of the writes after the first that has failed, in pages that are damaged. */
-const reasonOf = (message: string): string =>
-  message.startsWith("MDB_BAD_TXN") ? `signet doctor looks for damage of the store (${message})` : message;
 
 /**
  * The system's code for a failure, such as `EROFS`; empty if there is none. LMDB's errors have the code's number, and a message with

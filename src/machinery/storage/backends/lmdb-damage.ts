@@ -13,11 +13,14 @@ export function damageOf(cause: unknown): StoreDamaged | undefined {
   return damageErrors.some((error) => message.startsWith(error)) ? new StoreDamaged(message, { cause }) : undefined;
 }
 
+/** What to tell people of MDB_BAD_TXN, which LMDB reports after a read or a write that has failed. Undefined for other messages. */
+export const badTransactionText = (message: string): string | undefined =>
+  message.startsWith("MDB_BAD_TXN") ? `signet doctor looks for damage of the store (${message})` : undefined;
+
 /** Converts an error of a read. LMDB reports MDB_BAD_TXN for all reads after one that has failed, and often also for that one. */
 export function failureOfRead(cause: unknown): unknown {
-  const message = messageOf(cause);
-  if (!message.startsWith("MDB_BAD_TXN")) return damageOf(cause) ?? cause;
-  return new StoreUnavailable(`signet doctor looks for damage of the store (${message})`, { cause });
+  const text = badTransactionText(messageOf(cause));
+  return text === undefined ? (damageOf(cause) ?? cause) : new StoreUnavailable(text, { cause });
 }
 
 /** Calls `read`. Throws StoreDamaged when LMDB finds the file damaged. */

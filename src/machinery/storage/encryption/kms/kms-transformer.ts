@@ -77,11 +77,20 @@ interface UnwrappedKey {
   isProven: boolean;
 }
 
+/** A key that could not be unwrapped, or not surely to the right key. */
+interface FailedKey extends DataKey {
+  /** The fingerprint of what the plugin has given twice, although it does not decrypt a value: that value was changed, or the plugin is wrong. */
+  readonly doubtful?: string;
+}
+
 /** The key that values are encrypted with now. */
 interface WritingKey {
   readonly wrappedKey: WrappedKey;
+  readonly seed: Buffer;
   readonly cipher: Cipher;
   readonly madeAt: number;
+  /** When the plugin last restored the seed. */
+  restoredAt: number;
   /** The time of the last good status. */
   confirmedAt: number;
 }
@@ -102,8 +111,8 @@ export class KmsTransformer implements ValueTransformer {
   /** Unwrapped keys by digest. */
   readonly #keys = new RecentlyUsed<UnwrappedKey>({ maximumEntries: maximumCachedKeys });
   readonly #unwrapping = new Map<string, Promise<UnwrappedKey>>();
-  /** Keys that could not be unwrapped, by digest. */
-  readonly #failedKeys = new Map<string, DataKey>();
+  /** By digest. */
+  readonly #failedKeys = new Map<string, FailedKey>();
   #writing: WritingKey | undefined;
   #polling: Promise<void> | undefined;
   #statusAt = -Infinity;
@@ -118,8 +127,10 @@ export class KmsTransformer implements ValueTransformer {
    * once: a reader that waits for a key makes the readers of every kind wait.
    */
   #hasTimedOut = false;
-  /** The running retry of the failed keys. `hasReadable`: a key works again, and `onReadable` was not called for it yet. */
-  #retry: { hasReadable: boolean } | undefined;
+  /** The running retry of the failed keys. */
+  #retrying: Promise<void> | undefined;
+  /** Whether a key works again, and `onReadable` was not called for it yet. */
+  #hasReadable = false;
 
   constructor(options: KmsTransformerOptions) {
     this.#options = options;
@@ -208,8 +219,15 @@ export class KmsTransformer implements ValueTransformer {
     checkKeyId(keyId);
     const writing = this.#writing;
     const isKept = writing?.wrappedKey.keyId === keyId || (writing !== undefined && this.#isYoung(writing));
-    if (isKept) writing.confirmedAt = askedAt;
-    else this.#writing = await this.#newKey(keyId, askedAt);
+    if (!isKept) {
+      this.#writing = await this.#newKey(keyId, askedAt);
+      return;
+    }
+    if (millisecondsSince(writing.restoredAt, clock) >= healthyPollMilliseconds) {
+      await this.#checkRestores(writing, "it does not decrypt the key that this process writes with");
+      writing.restoredAt = askedAt;
+    }
+    writing.confirmedAt = askedAt;
   }
 
   #isYoung({ madeAt }: WritingKey): boolean {
@@ -223,22 +241,26 @@ export class KmsTransformer implements ValueTransformer {
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }
-    // After a restart, only the plugin can restore the seed. If it can't, all values with this seed would be lost.
-    if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed))
-      throw new Error("it does not decrypt what it has just encrypted");
+    await this.#checkRestores({ wrappedKey, seed }, "it does not decrypt what it has just encrypted");
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
     this.#keys.set(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });
-    return { wrappedKey, cipher: key.cipher, madeAt: askedAt, confirmedAt: askedAt };
+    return { wrappedKey, seed, cipher: key.cipher, madeAt: askedAt, restoredAt: askedAt, confirmedAt: askedAt };
+  }
+
+  /** After a restart, only the plugin can restore the seed. If it can't, all values with this seed would be lost. */
+  async #checkRestores({ wrappedKey, seed }: Pick<WritingKey, "wrappedKey" | "seed">, fault: string): Promise<void> {
+    if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed)) throw new Error(fault);
   }
 
   #open(key: UnwrappedKey, value: EncryptedValue): MaybePromise<Buffer> {
     try {
       const plain = key.cipher.open(value.object.encryptedData, value.storageKey);
+      if (!key.isProven) this.#failedKeys.delete(value.digest);
       key.isProven = true;
       return plain;
     } catch (error) {
-      if (key.isProven) throw error;
+      if (key.isProven || this.#failedKeys.get(value.digest)?.doubtful === key.fingerprint) throw error;
       return this.#openWithSecondAnswer(key, { ...value, error });
     }
   }
@@ -254,7 +276,7 @@ export class KmsTransformer implements ValueTransformer {
     this.#keys.delete(digest);
     const second = await this.#unwrap(object, digest);
     if (second.fingerprint === first.fingerprint) {
-      second.isProven = true;
+      if (!second.isProven) this.#keepFailed({ ...object, doubtful: second.fingerprint }, digest);
       throw error;
     }
     try {
@@ -274,8 +296,9 @@ export class KmsTransformer implements ValueTransformer {
     throw this.#unavailable("it did not answer");
   }
 
-  #keepFailed(key: DataKey, digest: string): void {
-    if (this.#failedKeys.size < maximumCachedKeys) this.#failedKeys.set(digest, key);
+  #keepFailed({ wrappedKey, keySource: source, doubtful }: FailedKey, digest: string): void {
+    if (this.#failedKeys.size >= maximumCachedKeys) return;
+    this.#failedKeys.set(digest, { wrappedKey, keySource: source, ...(doubtful !== undefined && { doubtful }) });
   }
 
   #unwrap(key: DataKey, digest: string): Promise<UnwrappedKey> {
@@ -285,7 +308,8 @@ export class KmsTransformer implements ValueTransformer {
       .then(
         (unwrapped) => {
           this.#keys.set(digest, unwrapped);
-          if (this.#failedKeys.delete(digest)) this.#reportReadable();
+          const isNew = this.#failedKeys.get(digest)?.doubtful !== unwrapped.fingerprint;
+          if (isNew && this.#failedKeys.delete(digest)) this.#reportReadable();
           return unwrapped;
         },
         (error: unknown) => {
@@ -323,28 +347,33 @@ export class KmsTransformer implements ValueTransformer {
     throw new KmsUnavailable(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
-  async #retryFailedKeys(): Promise<void> {
-    if (this.#retry !== undefined) return;
-    const retry = (this.#retry = { hasReadable: false });
+  /** All callers share one retry. */
+  #retryFailedKeys(): Promise<void> {
+    this.#retrying ??= this.#askFailedKeys().finally(() => {
+      this.#retrying = undefined;
+      if (this.#hasReadable) this.#reportReadable();
+    });
+    return this.#retrying;
+  }
+
+  async #askFailedKeys(): Promise<void> {
     let failures = 0;
     for (const [digest, key] of [...this.#failedKeys]) {
-      await this.#unwrap(key, digest).catch(() => {
+      await this.#unwrap(key, digest).catch(() => {});
+      if (this.#failedKeys.delete(digest)) {
         failures += 1;
         // Moves the key to the end, so that each failed key gets its turn.
-        this.#failedKeys.delete(digest);
         this.#failedKeys.set(digest, key);
-      });
+      }
       // The remaining keys come first at the next retry. Now they would fail too, and a single bad key must not block them for ever.
       if (this.#hasTimedOut || failures === maximumRetryFailures) break;
     }
-    this.#retry = undefined;
-    if (retry.hasReadable) this.#reportReadable();
   }
 
   /** Reports that a key works again, with which other values may be encrypted. During a retry of all failed keys, only once at its end. */
   #reportReadable(): void {
-    if (this.#retry === undefined) this.#options.onReadable();
-    else this.#retry.hasReadable = true;
+    this.#hasReadable = this.#retrying !== undefined;
+    if (!this.#hasReadable) this.#options.onReadable();
   }
 
   #succeeded(): void {

@@ -15,8 +15,15 @@ export class KmsPlugin extends GrpcPlugin {
   /** The key that encrypts. */
   keyId = "key-1";
   /** wrong: it answers with what no plugin may answer. silent: it takes calls, and does not answer. */
-  behaviour: "works" | "mixes up its answers" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" =
-    "works";
+  behaviour:
+    | "works"
+    | "mixes up its answers"
+    | "gives one wrong key"
+    | "fails"
+    | "silent"
+    | "wrong"
+    | "unhealthy"
+    | "refuses to decrypt" = "works";
   /** With which code it refuses to decrypt. */
   refusalCode: status = status.NOT_FOUND;
   /** It does not answer when it is to decrypt with this key. */
@@ -55,6 +62,7 @@ export class KmsPlugin extends GrpcPlugin {
         if (fields.get(4)?.equals(annotation) !== true)
           throw new PluginFailure(status.INVALID_ARGUMENT, "which version?");
         const key = gcm(this.#key(fields.get(3)?.toString() ?? "")).open(fields.get(1) ?? Buffer.alloc(0), "");
+        if (this.behaviour === "gives one wrong key") return [[1, Buffer.alloc(32)]];
         return [[1, this.behaviour === "mixes up its answers" ? randomBytes(32) : key]];
       }),
     });

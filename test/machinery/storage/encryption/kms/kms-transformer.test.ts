@@ -161,6 +161,27 @@ describe("a KMS v2 provider", () => {
     );
   });
 
+  it("writes no more with a key that the plugin has lost, although its status is good, until it is there again", async () => {
+    const scene = process();
+    const stored = await scene.transformer.encrypt(plain, storageKey);
+    plugin.behaviour = "refuses to decrypt";
+    scene.time.now += minutes(1);
+    await assert.rejects(scene.transformer.check(), /not yours/);
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+    scene.time.now += minutes(2);
+    await assert.rejects(scene.transformer.encrypt(plain, storageKey), /not yours/);
+    plugin.behaviour = "gives one wrong key";
+    scene.time.now += 2000;
+    await assert.rejects(scene.transformer.check(), /does not decrypt the key that this process writes with/);
+    plugin.behaviour = "works";
+    scene.time.now += 2000;
+    await scene.transformer.encrypt(plain, storageKey);
+    assert.deepEqual(
+      scene.events.map(({ type }) => type),
+      ["key", "failed", "works again"],
+    );
+  });
+
   for (const [behaviour, reason] of [
     ["fails", /the HSM is on fire/],
     ["silent", /did not answer/],
@@ -333,6 +354,30 @@ describe("a KMS v2 provider", () => {
     await reader.transformer.pollWhenDue();
     assert.equal(reader.readable, 1);
     assert.deepEqual((await reader.decrypt(stored)).plain, plain);
+  });
+
+  it("reads a value again when the plugin no longer gives the same wrong key each time", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const reader = process();
+    plugin.behaviour = "gives one wrong key";
+    for (let index = 0; index < 3; index++) await assert.rejects(reader.decrypt(stored), /changed/);
+    plugin.behaviour = "works";
+    reader.time.now += minutes(1);
+    await reader.transformer.pollWhenDue();
+    assert.equal(reader.readable, 1);
+    assert.deepEqual((await reader.decrypt(stored)).plain, plain);
+  });
+
+  it("does not notify again and again of the key of a value that somebody changed", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const reader = process();
+    stored[80] = (stored[80] ?? 0) ^ 1; // in the encrypted data
+    for (let retries = 0; retries < 3; retries++) {
+      await assert.rejects(reader.decrypt(stored), /changed/);
+      reader.time.now += minutes(1);
+      await reader.transformer.pollWhenDue();
+    }
+    assert.equal(reader.readable, 0);
   });
 
   it("asks the plugin once more, and not again, about the key of a value that somebody changed", async () => {

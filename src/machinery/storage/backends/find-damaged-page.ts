@@ -106,20 +106,41 @@ interface PageRange {
   readonly count: number;
 }
 
+/** Numbers of pages, in a bit for each page of the file. */
+class PageSet {
+  readonly #bits: Uint8Array;
+
+  constructor(pageCount: number) {
+    this.#bits = new Uint8Array(Math.ceil(pageCount / 8));
+  }
+
+  has(page: number): boolean {
+    return ((this.#bits[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
+  }
+
+  /** Returns whether the set did not have the page. */
+  add(page: number): boolean {
+    if (this.has(page)) return false;
+    this.#bits[page >> 3] = (this.#bits[page >> 3] ?? 0) | (1 << (page & 7));
+    return true;
+  }
+}
+
 class PageCheck {
   readonly #file: FileToCheck;
   readonly #pageBytes: number;
   readonly #pageCount: number;
   readonly #transaction: bigint;
-  /** A bit for each page in use. */
-  readonly #taken: Uint8Array;
+  readonly #taken: PageSet;
+  readonly #free: PageSet;
 
   constructor(file: FileToCheck, { pageBytes, lastPage, transaction }: Meta) {
     this.#file = file;
     this.#pageBytes = pageBytes;
     this.#pageCount = Number(lastPage) + 1;
     this.#transaction = transaction;
-    this.#taken = new Uint8Array(Math.ceil(this.#pageCount / 8));
+    this.#taken = new PageSet(this.#pageCount);
+    this.#free = new PageSet(this.#pageCount);
   }
 
   /** Checks the pages of a tree, and calls `onLeaf` with each node of its leaves. Does not read the pages from `unreadDepth` on. */
@@ -150,7 +171,10 @@ class PageCheck {
     }
   }
 
-  /** Checks a list of free pages: its length, then page numbers, or minus a count before the first of so many pages, or zeros. */
+  /**
+   * Checks a list of free pages: its length, then page numbers, or minus a count before the first of so many pages, or zeros. LMDB would
+   * use a page that is listed twice for two things.
+   */
   checkFree(list: Buffer, listedBy: number): void {
     const numberAt = (index: number): number => Number(list.readBigInt64LE(index * numberBytes));
     const length = list.length < numberBytes ? Infinity : numberAt(0);
@@ -160,7 +184,8 @@ class PageCheck {
       const number = numberAt(index);
       if (number > 0) {
         for (const page of this.#pagesOf({ first: number, count }, listedBy)) {
-          if (this.#isTaken(page)) throw new DamagedPage(listedBy, { isInUse: true });
+          if (this.#taken.has(page)) throw new DamagedPage(listedBy, { isInUse: true });
+          if (!this.#free.add(page)) throw new DamagedPage(listedBy);
         }
       }
       count = number < 0 ? -number : 1;
@@ -200,13 +225,8 @@ class PageCheck {
   /** Throws when one of the pages is in use already: then the page that names it is damaged. */
   #takeAll(pages: PageRange, namedBy: number): void {
     for (const page of this.#pagesOf(pages, namedBy)) {
-      if (this.#isTaken(page)) throw new DamagedPage(namedBy);
-      this.#taken[page >> 3] = (this.#taken[page >> 3] ?? 0) | (1 << (page & 7));
+      if (!this.#taken.add(page)) throw new DamagedPage(namedBy);
     }
-  }
-
-  #isTaken(page: number): boolean {
-    return ((this.#taken[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
   }
 
   /** Throws when the file does not have these pages. */

@@ -110,6 +110,13 @@ describe("the check of the pages of a store's file", () => {
     const page = freeListPage;
     /** Where the list has its length, and then its pages. */
     const list = (): number => firstNode(page()) + 8 + sound.readUInt16LE(firstNode(page()) + 6);
+    /** A page of the list. */
+    const freePage = (): bigint => {
+      const numbers = Array.from({ length: Number(sound.readBigInt64LE(list())) }, (_, index) =>
+        sound.readBigInt64LE(list() + (index + 1) * 8),
+      );
+      return numbers.find((number) => number > 0n) ?? assert.fail("the list has no page");
+    };
     const changedPage = (wrong: bigint) =>
       found(changed((copy) => copy.writeBigInt64LE(wrong, list() + Number(sound.readBigInt64LE(list())) * 8)));
 
@@ -119,6 +126,14 @@ describe("the check of the pages of a store's file", () => {
       for (const damaged of [changedPage(2n ** 40n), longer]) {
         assert.deepEqual(damaged, { page: page(), isOfFreeList: true });
       }
+    });
+
+    it("finds a page that is listed twice, which LMDB would use for two things", () => {
+      const twice = changed((copy) => {
+        copy.writeBigInt64LE(2n, list());
+        for (const index of [1, 2]) copy.writeBigInt64LE(freePage(), list() + index * 8);
+      });
+      assert.deepEqual(found(twice), { page: page(), isOfFreeList: true });
     });
 
     it("does not say so where it has a page in use: that page may have old objects, and another one be lost", () => {

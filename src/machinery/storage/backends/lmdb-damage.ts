@@ -23,12 +23,12 @@ export function failureOfRead(cause: unknown): unknown {
   return text === undefined ? (damageOf(cause) ?? cause) : new StoreUnavailable(text, { cause });
 }
 
-/** Calls `read`. Throws StoreDamaged when LMDB finds the file damaged. */
-export function orDamaged<T>(read: () => T): T {
+/** Calls `read`, and converts its errors with `failureOfRead`. */
+export function orFailure<T>(read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw damageOf(cause) ?? cause;
+    throw failureOfRead(cause);
   }
 }
 

@@ -7,7 +7,7 @@ import { checkProcessNumber } from "./check-process-number.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
-import { orDamaged, failureOfRead } from "./lmdb-damage.ts";
+import { failureOfRead, orFailure } from "./lmdb-damage.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeBytes, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
@@ -219,7 +219,7 @@ function orUndo<T>(use: () => T, undo: () => void): T {
 /** Opens with the opening lock. Converts errors that are no fault of the store to messages that say what to do. */
 function orExplain<T>(opening: OpeningLock, open: () => T): T {
   try {
-    return opening.open(() => orDamaged(open));
+    return opening.open(() => orFailure(open));
   } catch (cause) {
     if (!messageOf(cause).startsWith("MDB_READERS_FULL")) throw cause;
     throw new Error("too many processes have the store open; end some of them, and try again", { cause });

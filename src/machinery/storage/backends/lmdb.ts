@@ -123,11 +123,11 @@ export class LmdbStore implements Store {
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    return this.#orDamaged(() => this.#range<never>(request, (found) => this.#entryAt(found)));
+    return this.#orFailure(() => this.#range<never>(request, (found) => this.#entryAt(found)));
   }
 
   async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
-    return this.#orDamaged(() =>
+    return this.#orFailure(() =>
       this.#range<Head>(request, (found) => {
         const { key, from, firstByte, valueBytes = 0 } = found;
         return firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(found);
@@ -177,7 +177,7 @@ export class LmdbStore implements Store {
     if (this.#isClosed) throw storeClosed();
     const { log } = this.#environment;
     const logKey = encodeRevision(revision);
-    return this.#orDamaged(() => {
+    return this.#orFailure(() => {
       let encoded = log.getBinaryFast(logKey);
       if (encoded === undefined) {
         // The write may be newer than this turn's snapshot.
@@ -190,7 +190,7 @@ export class LmdbStore implements Store {
   }
 
   async readLog(request: LogRequest): Promise<LogResult> {
-    return this.#orDamaged(() => this.#readLog(request));
+    return this.#orFailure(() => this.#readLog(request));
   }
 
   #readLog({ prefix, afterRevision, untilRevision, limit, maximumBytes, firstByte: leftOut }: LogRequest): LogResult {
@@ -304,8 +304,8 @@ export class LmdbStore implements Store {
     this.#environment.root.resetReadTxn();
   }
 
-  /** As `orDamaged`. After an error, LMDB's snapshot refuses all reads, so this drops the snapshot. */
-  #orDamaged<T>(read: () => T): T {
+  /** As `orFailure`. After an error, LMDB's snapshot refuses all reads, so this drops the snapshot. */
+  #orFailure<T>(read: () => T): T {
     try {
       return read();
     } catch (cause) {
@@ -342,7 +342,7 @@ export class LmdbStore implements Store {
   }
 
   #changesAfter(afterRevision: number, bounds: ChangeBounds): Change[] {
-    return this.#orDamaged(() => this.#readChanges(afterRevision, bounds));
+    return this.#orFailure(() => this.#readChanges(afterRevision, bounds));
   }
 
   #readChanges(afterRevision: number, bounds: ChangeBounds): Change[] {

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { orDamaged } from "../../../../src/machinery/storage/backends/lmdb-damage.ts";
+import { orFailure } from "../../../../src/machinery/storage/backends/lmdb-damage.ts";
 import {
   closeEnvironment,
   counterOf,
@@ -290,24 +290,24 @@ describe("a damaged LMDB store", () => {
       "MDB_CORRUPTED: Located page was wrong type",
       "MDB_PAGE_NOTFOUND: Requested page not found",
     ]) {
-      assert.throws(() => orDamaged(failing(message)), {
+      assert.throws(() => orFailure(failing(message)), {
         name: "StoreDamaged",
         message: `the store's file is damaged (${message}); ${StoreDamaged.advice}`,
       });
     }
-    assert.throws(() => orDamaged(failing("MDB_BAD_TXN")), { name: "Error", message: "MDB_BAD_TXN" });
+    assert.throws(() => orFailure(failing("MDB_BAD_RSLOT")), { name: "Error", message: "MDB_BAD_RSLOT" });
   });
 
-  it("says that signet doctor helps where LMDB fails a read without a reason", () => {
-    const meta = {
-      getBinaryFast(): never {
-        throw new Error("MDB_BAD_TXN: Transaction must abort");
-      },
+  it("says that signet doctor helps where LMDB fails a read or an opening without a reason", () => {
+    const failing = (): never => {
+      throw new Error("MDB_BAD_TXN: Transaction must abort");
     };
-    assert.throws(() => counterOf({ meta }, "revision"), {
-      name: "StoreUnavailable",
-      message: "signet doctor looks for damage of the store (MDB_BAD_TXN: Transaction must abort)",
-    });
+    for (const read of [() => counterOf({ meta: { getBinaryFast: failing } }, "revision"), () => orFailure(failing)]) {
+      assert.throws(read, {
+        name: "StoreUnavailable",
+        message: "signet doctor looks for damage of the store (MDB_BAD_TXN: Transaction must abort)",
+      });
+    }
   });
 });
 

@@ -224,7 +224,7 @@ export class KmsTransformer implements ValueTransformer {
       return;
     }
     if (millisecondsSince(writing.restoredAt, clock) >= healthyPollMilliseconds) {
-      await this.#checkRestores(writing, "it does not decrypt the key that this process writes with");
+      await this.#checkRestores(writing, "the key that this process writes with");
       writing.restoredAt = askedAt;
     }
     writing.confirmedAt = askedAt;
@@ -241,7 +241,7 @@ export class KmsTransformer implements ValueTransformer {
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }
-    await this.#checkRestores({ wrappedKey, seed }, "it does not decrypt what it has just encrypted");
+    await this.#checkRestores({ wrappedKey, seed }, "what it has just encrypted");
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
     this.#keys.set(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });
@@ -249,8 +249,12 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   /** After a restart, only the plugin can restore the seed. If it can't, all values with this seed would be lost. */
-  async #checkRestores({ wrappedKey, seed }: Pick<WritingKey, "wrappedKey" | "seed">, fault: string): Promise<void> {
-    if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed)) throw new Error(fault);
+  async #checkRestores({ wrappedKey, seed }: Pick<WritingKey, "wrappedKey" | "seed">, what: string): Promise<void> {
+    const fault = `it does not decrypt ${what}`;
+    const restored = await this.#options.client.decrypt(wrappedKey).catch((cause: unknown) => {
+      throw new Error(`${fault}: ${messageOf(cause)}`, { cause });
+    });
+    if (!restored.equals(seed)) throw new Error(fault);
   }
 
   #open(key: UnwrappedKey, value: EncryptedValue): MaybePromise<Buffer> {

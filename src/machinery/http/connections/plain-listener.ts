@@ -76,7 +76,6 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
       response.destroy();
     });
   });
-  server.on("clientError", (_error, socket) => socket.destroy());
   server.listen({ host, port, backlog: 512, reusePort: isPortShared });
   await once(server, "listening");
   server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));

@@ -38,6 +38,18 @@ it("plain HTTP answers however many idle connections are open, of which the olde
   assert.ok(others.every(({ readyState }) => readyState === "open"));
 });
 
+it("plain HTTP answers what is no request, or has too long headers, and ends the connection", async (t) => {
+  const where = { host: "127.0.0.1", port: 0, isPortShared: false };
+  const listener = await startPlainListener({ ...where, log, answer: () => assert.fail("it is no request") });
+  t.after(() => listener.close());
+  const [malformed, long] = await connections(listener, 2);
+  assert.ok(malformed !== undefined && long !== undefined);
+  malformed.write("\x16\x03\x01\r\n\r\n");
+  assert.match(await text(malformed), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n\r\n$/);
+  long.write(`GET / HTTP/1.1\r\nHost: h\r\nLong: ${"a".repeat(17 * 1024)}`);
+  assert.match(await text(long), /^HTTP\/1\.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n$/);
+});
+
 describe("requests over plain HTTP that come at once", () => {
   it("are answered in several turns of the event loop, and in their order on each connection", async (t) => {
     takeTurnForEachLook(t);

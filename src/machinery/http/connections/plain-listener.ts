@@ -72,7 +72,8 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     const connection = connections.get(socket);
     const waiting = connection !== undefined && mustWaitForTurn() ? pipelinedRequests(connection, socket) : undefined;
     respond({ request, response, turn: waiting?.turn() }, answer).catch((error: unknown) => {
-      log.error({ err: error }, "could not answer over plain HTTP");
+      // A client that breaks its body off is no fault of the server, and strangers could fill the log.
+      if (error !== request.errored) log.error({ err: error }, "could not answer over plain HTTP");
       response.destroy();
     });
   });

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { plainText } from "../../../../src/machinery/http/plain-text.ts";
 import { startPlainListener } from "../../../../src/machinery/http/connections/plain-listener.ts";
-import type { PlainListener } from "../../../../src/machinery/http/connections/plain-listener.ts";
+import type { PlainListener, PlainRequest } from "../../../../src/machinery/http/connections/plain-listener.ts";
 import { takeTurnForEachLook, turnsOfTest } from "../../../turns-during.ts";
 
 const log = { info: () => undefined, error: () => assert.fail("every request is answered") };
@@ -48,6 +48,23 @@ it("plain HTTP answers what is no request, or has too long headers, and ends the
   assert.match(await text(malformed), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n\r\n$/);
   long.write(`GET / HTTP/1.1\r\nHost: h\r\nLong: ${"a".repeat(17 * 1024)}`);
   assert.match(await text(long), /^HTTP\/1\.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n$/);
+});
+
+it("plain HTTP logs nothing when a client breaks its request off", async (t) => {
+  const bodyFailed = Promise.withResolvers<void>();
+  const answer = async ({ readBody }: PlainRequest): Promise<HttpResponse> => {
+    await readBody(10).finally(bodyFailed.resolve);
+    return assert.fail("the body has not come");
+  };
+  const where = { host: "127.0.0.1", port: 0, isPortShared: false };
+  const listener = await startPlainListener({ ...where, log, answer });
+  t.after(() => listener.close());
+  const [leaving, malformed] = await connections(listener, 2);
+  assert.ok(leaving !== undefined && malformed !== undefined);
+  leaving.end("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nbegin");
+  await bodyFailed.promise;
+  malformed.write("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n");
+  assert.match(await text(malformed), /^HTTP\/1\.1 400 /);
 });
 
 describe("requests over plain HTTP that come at once", () => {

@@ -52,10 +52,15 @@ export function compileExpression(
     nodes,
     patternsSize,
     evaluate(variables, budget) {
-      const result: unknown = withBudget(budget, () => program(variables));
-      // CEL's `a || b` continues when `a` fails, but an expression must not continue after the budget stopped it.
-      if (budget.isSpent) throw new OverBudget();
-      return result;
+      try {
+        const result: unknown = withBudget(budget, () => program(variables));
+        // CEL's `a || b` continues when `a` fails, but an expression must not continue after the budget stopped it.
+        if (!budget.isSpent) return result;
+      } catch (error) {
+        // A loop fails with its first error, which may come before the one that stopped it.
+        if (!budget.isSpent) throw error;
+      }
+      throw new OverBudget();
     },
   };
 }

@@ -44,6 +44,11 @@ describe("a metered expression", () => {
     });
   }
 
+  it("is stopped, and does not fail with an error that came before", () => {
+    assert.throws(() => run("object.exists(a, a[0] == 'x')", many), OverBudget);
+    assert.throws(() => run("object[0][0] == 'x' || object.all(a, object.exists(b, a == b))", many), OverBudget);
+  });
+
   it("is stopped before byte strings and nested lists grow too large", () => {
     const doubled = (first: string, join: (one: string) => string, last: (one: string) => string): string =>
       Array.from({ length: 25 })

@@ -135,7 +135,7 @@ class Evaluation {
     try {
       return expression.evaluate(this.#activation, this.#budget);
     } catch (error) {
-      if (error instanceof OverBudget || this.#budget.isSpent) return new EvaluationFault(outOfBudget, "out_of_budget");
+      if (error instanceof OverBudget) return new EvaluationFault(outOfBudget, "out_of_budget");
       return new EvaluationFault(
         `expression '${expression.source}' resulted in error: ${summaryOf(error)}`,
         "invalid_error",

@@ -17,8 +17,8 @@ export function parseFieldSelector(text: string): FieldSelector {
   const terms: FieldTerm[] = [];
   for (const part of splitUnescaped(text).sort()) {
     if (part === "") continue;
-    // The first operator without a backslash before it ends the field; the rest is the value.
-    const match = /^((?:\\[^]|[^\\=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(part);
+    // The first operator ends the field, which knows no escapes; the rest is the value.
+    const match = /^([^]*?)(!=|==|=)([^]*)$/.exec(part);
     if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
     const [, field = "", operator, value = ""] = match;
     const unescaped = unescape(value);

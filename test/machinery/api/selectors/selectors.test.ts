@@ -197,6 +197,13 @@ describe("a field selector", () => {
     assert.deepEqual(asked, ["a"]);
   });
 
+  it("ends a field at the first operator, also at one behind a backslash", () => {
+    assert.deepEqual(parseFieldSelector(String.raw`a\=1,b!c=2`), [
+      { field: "a\\", operator: "=", value: "1" },
+      { field: "b!c", operator: "=", value: "2" },
+    ]);
+  });
+
   it("requires a value of a field by equality alone, and of several the first", () => {
     const required = (text: string): string | undefined => requiredFieldValue(parseFieldSelector(text), "a");
     assert.deepEqual(["a=1", "a!=0,a=1,a=2,b=3", "a!=1", "b=1"].map(required), ["1", "1", undefined, undefined]);

@@ -142,11 +142,7 @@ function parseBody(
     refuse: unrecognized,
     refuseContent: (fault, type) => cannotBeHandled(fault, { sent: sentType(type, expected), expected }),
   });
-  const type = typeOf(value, unrecognized);
-  // In protobuf, upstream treats an apiVersion that it can't read as missing.
-  if (!isReadable(type.apiVersion) && body.format !== "protobuf") {
-    throw unrecognized(`unexpected GroupVersion string: ${type.apiVersion}`);
-  }
+  const type = typeOf(value, { format: body.format, refuse: unrecognized });
   return {
     format: body.format,
     value: value ?? {},
@@ -199,11 +195,12 @@ const typeMembers = new Map<string, "kind" | "apiVersion">([
 ]);
 
 /**
- * The kind and apiVersion of a value, "" for missing ones. `refuse` creates the 400 for a value that can have neither.
+ * The kind and apiVersion of a body's value, "" for missing ones. `refuse` creates the 400 for a value that can have neither, and for an
+ * apiVersion that is none.
  */
 export function typeOf(
   value: unknown,
-  refuse: (fault: string) => Error,
+  { format, refuse }: { readonly format: Format; readonly refuse: (fault: string) => Error },
 ): { readonly kind: string; readonly apiVersion: string } {
   const unfit = (fault: string): Error =>
     refuse(`couldn't get version/kind; json parse error: json: cannot unmarshal ${fault}`);
@@ -222,6 +219,10 @@ export function typeOf(
     if (member === undefined || text === null) continue;
     if (typeof text !== "string") throw unfit(`${jsonTypeName(text)} into Go struct field .${member} of type string`);
     found[member] = text;
+  }
+  // In protobuf, upstream treats an apiVersion that it can't read as missing.
+  if (format !== "protobuf" && !isReadable(found.apiVersion)) {
+    throw refuse(`unexpected GroupVersion string: ${found.apiVersion}`);
   }
   return found;
 }

@@ -319,6 +319,7 @@ describe("a write", () => {
     assert.equal((await remove("?propagationPolicy=")).status, 422);
     assert.equal((await remove("", "{")).status, 400);
     assert.equal((await remove("", '{"kind":"Toy"}')).status, 400);
+    assert.equal(json(await remove("", '{"apiVersion":"a/b/c"}')).message, "unexpected GroupVersion string: a/b/c");
     assert.equal(json(await remove("?uid=other", "{}")).kind, "Toy");
   });
 

@@ -5,7 +5,7 @@ import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { parseApiVersion } from "../../machinery/api/resource-type.ts";
+import { parseApiVersion, printKind } from "../../machinery/api/resource-type.ts";
 import type { CreateSubresource } from "../../machinery/registry/definition/resource-definition.ts";
 import type {
   AnswerCreate,
@@ -172,7 +172,7 @@ function findBoundObject(reference: BoundObjectReference, context: BindingContex
   const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
   const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
   if (group !== "" || !["Pod", "Secret", "Node"].includes(kind)) {
-    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+    throw badRequest(`cannot bind token to object of type ${printKind({ group, version, kind })}`);
   }
   if (name === "") throw badRequest("Name parameter required.");
   const invalidName = invalidNameParameter(name);

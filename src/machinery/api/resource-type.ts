@@ -23,6 +23,9 @@ export interface GroupVersion {
 /** A kind in one version of its group. */
 export type GroupVersionKind = Pick<ResourceType, "group" | "version" | "kind">;
 
+/** How messages name a kind: `certificates.k8s.io/v1, Kind=ClusterTrustBundle`, or `/v1, Kind=Pod`. */
+export const printKind = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
+
 /** A resource of a group in any version (upstream: `GroupResource`). */
 export interface GroupResource {
   readonly group: string;

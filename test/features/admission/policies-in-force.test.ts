@@ -656,7 +656,7 @@ describe("a policy in force", () => {
     assert.equal(await outcome(undefined, "a", unknown), unserved);
     assert.match(
       await outcome(named, "a", { apiVersion: "v2", kind: "ConfigMap" }),
-      /paramKind: 'v2, Kind=ConfigMap'$/,
+      /paramKind: '\/v2, Kind=ConfigMap'$/,
     );
     const ofMany = { selector: { matchLabels: { many: "yes" } }, ...deny };
     for (let index = 0; index < 100; index++) await limits(`many-${index}`, { largest: "1" }, { many: "yes" });

@@ -4,6 +4,7 @@ import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attr
 import { formatFaults } from "../../../machinery/api/validation/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { parseApiVersion, printKind } from "../../../machinery/api/resource-type.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
@@ -247,7 +248,8 @@ function paramSource({ fault, spec: { paramKind } }: ReadyPolicy, stores: Stores
   const registry = findParamKind(stores, paramKind);
   if (registry !== undefined) return { registry };
   const { apiVersion = "", kind = "" } = paramKind;
-  return { fault: `failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'` };
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  return { fault: `failed to find resource referenced by paramKind: '${printKind({ group, version, kind })}'` };
 }
 
 /** The denials of a policy that cannot be evaluated, by its failurePolicy. */

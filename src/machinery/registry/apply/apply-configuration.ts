@@ -4,7 +4,7 @@ import { maximumFaults } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { apiVersionOf, parseApiVersion } from "../../api/resource-type.ts";
+import { apiVersionOf, parseApiVersion, printKind } from "../../api/resource-type.ts";
 import type { GroupVersionKind } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, jsonFields, jsonTypeName, memberOf } from "../../api/json-object.ts";
@@ -221,8 +221,6 @@ function applyConflict(conflicts: readonly Conflict[]): ApiError {
           .join("\n")}`;
   return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });
 }
-
-const printKind = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}, Kind=${kind}`;
 
 /**
  * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of

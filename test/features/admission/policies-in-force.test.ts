@@ -335,12 +335,14 @@ describe("a policy in force", () => {
     }
   });
 
-  it("writes its own annotations into the audit log, and refuses a write for which it can't", async () => {
-    const annotated = async (valueExpression: string): Promise<number> => {
-      await scene.policy("annotated", {
+  it("writes its own annotations into the audit log, and refuses a write for which it can't, whatever its binding does", async () => {
+    const annotated = async (valueExpression: string, failurePolicy = "Fail"): Promise<number> => {
+      const spec = {
+        failurePolicy,
         matchConstraints: matching(["configmaps"]),
         auditAnnotations: [{ key: "who", valueExpression }],
-      });
+      };
+      await scene.policy("annotated", spec, { validationActions: ["Audit"] });
       const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("annotated"));
       await scene.clear();
       return answer.status;
@@ -349,6 +351,7 @@ describe("a policy in force", () => {
     assert.equal(await annotated("null"), 201);
     assert.equal(await annotated("' '"), 201);
     assert.equal(await annotated("string(object.metadata.labels['none'])"), 422);
+    assert.equal(await annotated("string(object.metadata.labels['none'])", "Ignore"), 201);
   });
 
   it("matches a Namespace by its own labels, also when a subresource is written without them, and what has no namespace", async () => {
@@ -396,7 +399,9 @@ describe("a policy in force", () => {
     assert.equal(await outcome(["true", "false"]), "passes");
     assert.equal(await outcome([broken, "false"]), "passes");
     assert.equal(await outcome([broken, "true"]), reason);
-    assert.equal(await outcome([broken, broken]), `[${reason}, ${reason}]`);
+    assert.equal(await outcome([broken, broken]), reason);
+    const other = "object.data.other == 'x'";
+    assert.equal(await outcome([broken, other]), `[${reason}, ${reason.replace(broken, other)}]`);
     assert.equal(await outcome([broken, "true"], "Ignore"), "passes");
   });
 

@@ -18,7 +18,10 @@ export interface PolicyInput {
 
 /** The result of a policy for one write. */
 export interface PolicyResult {
+  /** What the actions of the binding are for. */
   readonly failures: readonly PolicyFailure[];
+  /** Audit annotations that could not be evaluated. They refuse the write, whatever the actions are. */
+  readonly annotationFailures: readonly PolicyFailure[];
   /** Errors that were ignored because of the failurePolicy Ignore. */
   readonly ignored: readonly ErrorType[];
   readonly annotations: Readonly<Record<string, string>>;
@@ -52,13 +55,14 @@ export function evaluatePolicy(
 ): PolicyResult {
   const evaluation = new Evaluation(policy, input);
   const failures: PolicyFailure[] = [];
+  const annotationFailures: PolicyFailure[] = [];
   const ignored: ErrorType[] = [];
   const annotations: Record<string, string> = {};
-  const failed = (index: number, { message, type }: EvaluationFault): void => {
+  const failed = (list: PolicyFailure[], { index, fault: { message, type } }: FailedExpression): void => {
     if (failurePolicy === "Ignore") ignored.push(type);
-    else failures.push({ index, message, reason: "Invalid", error: type });
+    else list.push({ index, message, reason: "Invalid", error: type });
   };
-  const result = (): PolicyResult => ({ failures, ignored, annotations, steps: evaluation.steps });
+  const result = (): PolicyResult => ({ failures, annotationFailures, ignored, annotations, steps: evaluation.steps });
 
   const conditionFaults: EvaluationFault[] = [];
   for (const condition of policy.matchConditions) {
@@ -68,14 +72,14 @@ export function evaluatePolicy(
   }
   const [conditionFault] = conditionFaults;
   if (conditionFault !== undefined) {
-    const messages = conditionFaults.map(({ message }) => message);
-    const message = messages.length === 1 ? conditionFault.message : `[${messages.join(", ")}]`;
-    failed(0, new EvaluationFault(message, conditionFault.type));
+    const messages = new Set(conditionFaults.map(({ message }) => message));
+    const message = messages.size === 1 ? conditionFault.message : `[${[...messages].join(", ")}]`;
+    failed(failures, { index: 0, fault: new EvaluationFault(message, conditionFault.type) });
     return result();
   }
   for (const [index, validation] of policy.validations.entries()) {
     const value = evaluation.valueOf(validation.expression);
-    if (value instanceof EvaluationFault) failed(index, value);
+    if (value instanceof EvaluationFault) failed(failures, { index, fault: value });
     else if (value !== true) {
       const message = evaluation.messageOf(validation);
       failures.push({ index, message, reason: validation.reason, error: "no_error" });
@@ -83,15 +87,21 @@ export function evaluatePolicy(
   }
   for (const { key, expression } of policy.auditAnnotations) {
     const value = evaluation.valueOf(expression);
-    if (value instanceof EvaluationFault) failed(0, value);
+    if (value instanceof EvaluationFault) failed(annotationFailures, { index: 0, fault: value });
     else if (typeof value === "string") {
       if (value.trim() !== "") annotations[key] = value.trim().slice(0, longestAnnotation);
     } else if (value !== null) {
       const what = `valueExpression '${expression.source}' resulted in unsupported return type`;
-      failed(0, new EvaluationFault(`${what}. Return type must be either string or null.`, "invalid_error"));
+      const fault = new EvaluationFault(`${what}. Return type must be either string or null.`, "invalid_error");
+      failed(annotationFailures, { index: 0, fault });
     }
   }
   return result();
+}
+
+interface FailedExpression {
+  readonly index: number;
+  readonly fault: EvaluationFault;
 }
 
 class EvaluationFault {

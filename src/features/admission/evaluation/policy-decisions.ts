@@ -165,16 +165,20 @@ export class PolicyDecisions {
     const started = performance.now();
     const input = written.inputFor(matched, params);
     const { failurePolicy } = policy;
-    const { failures, ignored, annotations, steps } = await written.checks.evaluated(() =>
+    const { failures, annotationFailures, ignored, annotations, steps } = await written.checks.evaluated(() =>
       evaluatePolicy(policy.compiled, { input, failurePolicy }),
     );
     const seconds = (performance.now() - started) / 1000;
     await spendSteps(steps);
     const checked = { policy: policy.name, binding: binding.name, seconds };
     for (const error of ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
-    const denials = failures
-      .filter((failure) => this.#enforce(failure, { policy, binding, written, seconds }))
-      .map((failure) => ({ policy: policy.name, binding: binding.name, failure }));
+    for (const { error } of annotationFailures) this.#options.observer.onChecked({ ...checked, error, action: "deny" });
+    const refusing = failures.filter((failure) => this.#enforce(failure, { policy, binding, written, seconds }));
+    const denials = [...refusing, ...annotationFailures].map((failure) => ({
+      policy: policy.name,
+      binding: binding.name,
+      failure,
+    }));
     return { denials, annotations };
   }
 

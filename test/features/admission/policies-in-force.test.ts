@@ -786,6 +786,23 @@ describe("a policy in force", () => {
     assert.equal((await send()).status, 201);
   });
 
+  it("names a fault of its metadata once when its status is written", async () => {
+    await scene.policy("reported", {
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "true" }],
+    });
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/reported/status";
+    const type = "application/merge-patch+json";
+    const { body } = await scene.send("PATCH", path, { metadata: { uid: "other" } }, { type });
+    const message = 'Invalid value: "other": field is immutable';
+    assert.deepEqual(body["details"], {
+      name: "reported",
+      group: "admissionregistration.k8s.io",
+      kind: "ValidatingAdmissionPolicy",
+      causes: [{ reason: "FieldValueInvalid", message, field: "metadata.uid" }],
+    });
+  });
+
   it("cannot block the server: a write that would take too many steps is refused, whatever the policy says", async () => {
     const data = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]));
     const spec = (failurePolicy: string) => ({

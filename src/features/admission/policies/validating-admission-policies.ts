@@ -67,8 +67,10 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
           metadata: metadataForStatus(next.metadata, previous.metadata),
           status: next.status,
         }),
-        validateUpdate: ({ status }, { previous }) =>
-          isSemanticallyEqual(status, previous.status) ? [] : validateStatus(status),
+        validateUpdate: ({ status }, { previous }) => [
+          "no metadata",
+          ...(isSemanticallyEqual(status, previous.status) ? [] : validateStatus(status)),
+        ],
         resetFields: [["metadata"], ["spec"]],
       },
     },

@@ -53,7 +53,7 @@ const reminderMilliseconds = 15 * 60_000;
  */
 export async function requestCertificate(options: CertificateRequestOptions, signal: AbortSignal): Promise<KeyPair> {
   const { requests, store, clock, sleep, onCreated, onWaiting, wanted } = options;
-  const keptKey = pendingKey(store, wanted.keyType);
+  const keptKey = usableKey(store.pendingKey(), wanted.keyType);
   const keyPem = keptKey ?? (await newPendingKey(options, signal));
   const privateKey = parsePrivateKeyPem(keyPem);
   const request = signingRequest({ ...options, privateKey });
@@ -98,11 +98,9 @@ const createdAt = ({ metadata }: CertificateSigningRequest): number =>
 /** Converts its argument to text first, because the server may answer with any type. */
 const decode = (base64: unknown): string => Buffer.from(String(base64), "base64").toString("utf8");
 
-/** The key of the pending request. Undefined when there is none, or the key has another type. */
-function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
-  const kept = store.pendingKey();
-  return kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
-}
+/** The kept key of a pending request. Undefined when there is none, or the key has another type. */
+export const usableKey = (kept: string | undefined, keyType: KeyType): string | undefined =>
+  kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
 
 /** Writes the key to disk before the server gets its request: otherwise a kill could lose the key of an issued certificate. */
 async function newPendingKey(

@@ -6,12 +6,12 @@ import { ServerUnreachable } from "../connection/explained-transport.ts";
 import { readAgentStatus } from "../agent-control.ts";
 import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "../agent-settings.ts";
 import { outputPath } from "../files/certificate-output.ts";
-import { checkAgentFolder, checkBundleFile, checkOutput, savedPair } from "./check-files.ts";
+import { checkAgentFolder, checkBundleFile, checkOutput, savedClientCertificate } from "./check-files.ts";
+import type { SavedClientCertificate } from "./check-files.ts";
 import { faulty, notChecked, ok } from "./check-finding.ts";
 import type { CheckFinding } from "./check-finding.ts";
 import { checkBundles, checkServer } from "./check-server.ts";
 import type { CheckIdentity } from "./check-server.ts";
-import type { KeyPair } from "../certificates/key-pair.ts";
 
 interface CheckOptions {
   readonly print: (line: string) => void;
@@ -37,8 +37,8 @@ type Findings = AsyncGenerator<SubjectFinding, void>;
 async function* findings(settings: AgentSettings, version: string): Findings {
   const { dataDirectory, port, certificates, trustBundles } = settings;
   yield { subject: "the settings", ...ok };
-  let pair: KeyPair | undefined;
-  const ofPair = await findingOf(() => void (pair = savedPair(dataDirectory)));
+  let saved: SavedClientCertificate = { pair: undefined, pendingKey: undefined };
+  const ofPair = await findingOf(() => void (saved = savedClientCertificate(dataDirectory)));
   const ofFolder = await findingOf(() => checkAgentFolder(dataDirectory));
   const ofDirectory = [ofFolder, ofPair].find(({ state }) => state === "FAULT") ?? ofFolder;
   yield { subject: `the data directory ${dataDirectory}`, ...ofDirectory };
@@ -52,7 +52,7 @@ async function* findings(settings: AgentSettings, version: string): Findings {
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };
   if (ofPair.state === "FAULT") yield* notCheckedFindings(settings, notChecked("the data directory cannot be used"));
-  else yield* ofServers(settings, { pair, version });
+  else yield* ofServers(settings, { ...saved, version });
 }
 
 async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {

@@ -34,17 +34,21 @@ const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasL
 /** Throws UnusableFile unless the agent can keep its files there. */
 export const checkAgentFolder = (folder: string): CheckFinding => checkFolder(folder, ownFiles);
 
-/**
- * The client certificate of an agent that has run with this data directory. Throws UnusableFile when this user may not use the agent's
- * files.
- */
-export function savedPair(dataDirectory: string): KeyPair | undefined {
+/** What the data directory of an agent that has run holds for its client certificate. */
+export interface SavedClientCertificate {
+  readonly pair: KeyPair | undefined;
+  /** The key of a request that waits. PEM, secret. */
+  readonly pendingKey: string | undefined;
+}
+
+/** Throws UnusableFile when this user may not use the agent's files. */
+export function savedClientCertificate(dataDirectory: string): SavedClientCertificate {
   const pki = certificatesFolder({ dataDirectory });
-  if (!existsSync(pki)) return undefined;
+  if (!existsSync(pki)) return { pair: undefined, pendingKey: undefined };
   checkFolder(pki, ownFiles);
   const store = new CertificateStore(pki, "client");
   try {
-    return readUsable(store, () => {});
+    return { pair: readUsable(store, () => {}), pendingKey: store.pendingKey() };
   } catch (error) {
     throw new UnusableFile(`${store.file}: ${fileFailureReason(error)}`, { cause: error });
   }
@@ -80,13 +84,20 @@ function checkFolder(folder: string, made: Made): CheckFinding {
   return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
 }
 
+/** More than a key with a usual chain. On a full disk, an empty file can still be made. */
+const triedBytes = 16 * 1024;
+
 /**
- * Makes and removes a file, because only a try tells what a file system supports, and which owners this user may give a file. Throws the
- * system's error, or one with the reason.
+ * Makes and removes a file, because only a try tells what a file system supports, whether it has room, and which owners this user may give
+ * a file. Throws the system's error, or one with the reason.
  */
 function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
   const tried = openReplacement(join(folder, ".signet-agent-check"), ownership);
-  tried.discard();
+  try {
+    tried.write(Buffer.alloc(triedBytes));
+  } finally {
+    tried.discard();
+  }
   if (!hasLinks) return;
   try {
     symlinkSync(".", tried.temporary);

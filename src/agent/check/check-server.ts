@@ -1,28 +1,47 @@
-import { clusterTrustBundleResource } from "../../features/certificates/resources.ts";
+import {
+  certificateSigningRequestResource,
+  clusterTrustBundleResource,
+} from "../../features/certificates/resources.ts";
 import { ApiError } from "../../machinery/api/api-error.ts";
 import { monotonicClock, sleep, systemClock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { namesOfServer } from "../../machinery/client/names-of-server.ts";
-import { postReview } from "../../machinery/client/post-review.ts";
+import { generatePrivateKey, parsePrivateKeyPem } from "../../pki/keys/keys.ts";
 import type { AgentSettings, TrustBundleFile } from "../agent-settings.ts";
 import { faulty, notChecked, ok } from "./check-finding.ts";
 import type { CheckFinding } from "./check-finding.ts";
-import type { KeyPair } from "../certificates/key-pair.ts";
+import type { SavedClientCertificate } from "./check-files.ts";
+import { signingRequest, usableKey } from "../certificates/request-certificate.ts";
+import { wantedClientCertificate } from "../certificates/wanted-certificate.ts";
 import { NodeIdentity } from "../connection/node-identity.ts";
 import { ServerClock } from "../connection/server-clock.ts";
 import { bundleSelector, mostBundles } from "../files/trust-bundle-follower.ts";
 
 /** The identity of the agent that asks. */
-export interface CheckIdentity {
+export interface CheckIdentity extends SavedClientCertificate {
   readonly settings: AgentSettings;
-  /** The client certificate that the agent has now. */
-  readonly pair: KeyPair | undefined;
   readonly version: string;
 }
 
-/** Whether a server lets the agent request certificates. Rejects unless the server answers the first question of every agent. */
-export const checkServer = (identity: CheckIdentity): Promise<CheckFinding> => asAgent(identity, mayRequest);
+/**
+ * Whether a server lets the agent request its client certificate: asks for it without the request being stored. Rejects with the server's
+ * reason when it does not, and unless the server answers the first question of every agent.
+ */
+export const checkServer = (identity: CheckIdentity): Promise<CheckFinding> =>
+  asAgent(identity, async (client, names) => {
+    const { settings, pendingKey } = identity;
+    const { nodeName, certificateLifetimeSeconds: lifetimeSeconds } = settings;
+    const wanted = wantedClientCertificate(names, nodeName);
+    // A token for one use may already be for the key of a request that waits.
+    const kept = usableKey(pendingKey, wanted.keyType);
+    const privateKey = kept === undefined ? generatePrivateKey(wanted.keyType) : parsePrivateKeyPem(kept);
+    const request = signingRequest({ wanted, lifetimeSeconds, requestPrefix: "node-csr-", privateKey });
+    const requests = client.resource(certificateSigningRequestResource(names));
+    await ignoreCodes([409], requests.create(request, { isDryRun: true }));
+    return ok;
+  });
 
 async function asAgent(
   { settings, pair, version }: CheckIdentity,
@@ -45,23 +64,6 @@ async function asAgent(
   } finally {
     identity.connection.close();
   }
-}
-
-async function mayRequest(client: ApiClient, names: Names): Promise<CheckFinding> {
-  const resourceAttributes = {
-    verb: "create",
-    group: names.group("certificates"),
-    resource: "certificatesigningrequests",
-  };
-  const review = await postReview<{ readonly status?: { readonly allowed?: boolean } }>(client, {
-    group: names.group("authorization"),
-    kind: "SelfSubjectAccessReview",
-    spec: { resourceAttributes },
-  });
-  if (review.status?.allowed === true) return ok;
-  return faulty(
-    "it accepts this credential, which may not request certificates; signet bootstrap-token create makes one that may",
-  );
 }
 
 /** Whether a server that answers has bundles for a file of trust anchors. Rejects as `checkServer` does. */

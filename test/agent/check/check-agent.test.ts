@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import fs, {
   chmodSync,
@@ -22,7 +23,15 @@ import type { AgentSettings, ServiceCertificate } from "../../../src/agent/agent
 import type { CertificateOutput } from "../../../src/agent/files/certificate-output.ts";
 import { CertificateStore } from "../../../src/agent/certificates/certificate-store.ts";
 import { checkAgent } from "../../../src/agent/check/check-agent.ts";
-import { clusterTrustBundleResource } from "../../../src/features/certificates/resources.ts";
+import {
+  certificateSigningRequestResource,
+  clusterTrustBundleResource,
+} from "../../../src/features/certificates/resources.ts";
+import { secretResource } from "../../../src/features/core/resources.ts";
+import { bindingKeys } from "../../../src/features/nodes/bootstrap/bootstrap-binding.ts";
+import { bootstrapGroup, permitNodeBootstrap } from "../../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
+import { newBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import { encodedText } from "../../../src/features/nodes/bootstrap/secret-texts.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { startAgent } from "../../../src/agent/start-agent.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
@@ -104,10 +113,41 @@ describe("the check of an agent's settings", () => {
       { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
     );
     const bootstrap = { type: "token", source: "a test", token: () => status.token } as const;
-    assert.deepEqual(await check({ bootstrap }), [
-      `FAULT  the server ${server.url}: it accepts this credential, which may not request certificates; ` +
-        "signet bootstrap-token create makes one that may",
-    ]);
+    const [line = "", ...others] = await check({ bootstrap });
+    assert.deepEqual(others, []);
+    assert.match(
+      line,
+      /^FAULT .* does not permit the request \(403\): .*: signet bootstrap-token create makes the bindings/,
+    );
+  });
+
+  it("finds a bootstrap token for another node, and one that another key has used, and stores no request", async () => {
+    const options = { groups: [bootstrapGroup], expiresAt: undefined, description: undefined };
+    const { token, secret } = newBootstrapToken(names, { ...options, nodeNames: "n7", isForOneUse: true });
+    const { client } = server;
+    await permitNodeBootstrap({ client, names });
+    const secrets = client.resource(secretResource(names), names.namespaces.system);
+    const unused = await secrets.create(secret);
+    const bootstrap = { type: "token", source: "a test", token: () => token } as const;
+    const [line = "", ...others] = await check({ bootstrap, nodeName: "n8" });
+    assert.deepEqual(others, []);
+    assert.match(line, /^FAULT {2}the server .*: this bootstrap token is for "n7", not for "n8"$/);
+
+    const dataDirectory = join(folder, "n7");
+    const joining = { bootstrap, nodeName: "n7", dataDirectory };
+    assert.deepEqual(await check(joining), []);
+    assert.deepEqual((await client.resource(certificateSigningRequestResource(names)).list()).items, []);
+    const { keyPem, certificate } = newPair();
+    const used = {
+      [bindingKeys.usedByKey]: encodedText(hash("sha256", certificate.publicKey.spki, "hex")),
+      [bindingKeys.usedByNode]: encodedText("n7"),
+    };
+    await secrets.update({ ...unused, data: { ...unused.data, ...used } });
+    const store = new CertificateStore(join(dataDirectory, "pki"), "client");
+    store.keepPendingKey(keyPem);
+    assert.deepEqual(await check(joining), []);
+    store.forgetPendingKey();
+    assert.match((await check(joining)).join(), /this bootstrap token is for one use, and another key has used it/);
   });
 
   it("finds files that are mounted by themselves, which no agent can replace", async (context) => {
@@ -315,6 +355,21 @@ describe("the check of an agent's settings", () => {
     assert.match(ofFolder, /^FAULT {2}web: .+tls: its file system has no symbolic links, or/);
     const left = ["", "data", "tls"].map((name) => readdirSync(join(folder, "simple", name)).length);
     assert.deepEqual(left, [2, 0, 0]);
+  });
+
+  it("finds a full disk, on which an empty file can still be made, and leaves nothing there", async (context) => {
+    const dataDirectory = join(folder, "full");
+    mkdirSync(dataDirectory, { mode: 0o700 });
+    const full = context.mock.method(fs, "writeFileSync", () => {
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    });
+    syncBuiltinESMExports();
+    const [line = "", ...others] = await check({ dataDirectory });
+    full.mock.restore();
+    syncBuiltinESMExports();
+    assert.deepEqual(others, []);
+    assert.match(line, /^FAULT {2}the data directory .+full: no space is left on the disk, or/);
+    assert.deepEqual(readdirSync(dataDirectory), []);
   });
 
   it("takes no folder beside the files for the place of a file", async () => {

@@ -256,8 +256,8 @@ describe("an agent", () => {
     };
     const agent = await start(withToken, { monotonic });
     await eventually("a client certificate", () => agent.status().certificates[0]?.state === "current");
-    isBroken = true;
     agent.renewNow();
+    isBroken = true;
     await assert.rejects(agent.broken, fault);
     await agent.stop();
   });

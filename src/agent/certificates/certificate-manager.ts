@@ -102,6 +102,8 @@ export class CertificateManager {
   /** The pair that the server says is revoked. */
   #revoked: KeyPair | undefined;
   readonly #pause: RetryPause;
+  /** The pause after a renewal on request, before the next one. It grows until the certificate is renewed for another reason. */
+  readonly #renewalPause: RetryPause;
   #failure: string | undefined;
   /** Whether the last request was denied or failed. The log names that request, and will name the next one. */
   #wasRefused = false;
@@ -117,6 +119,7 @@ export class CertificateManager {
     const { store, log, name } = options;
     this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
     this.#pause = new RetryPause(options);
+    this.#renewalPause = new RetryPause(options);
     store.forgetUsedKey();
     this.#digest = store.wantedDigest;
     this.#use(
@@ -187,8 +190,19 @@ export class CertificateManager {
     this.#check.wake();
   }
 
-  /** Requests a new certificate now, with a new key: the key of a waiting request may have leaked too. */
+  /**
+   * Requests a new certificate now, with a new key: the key of a waiting request may have leaked too. Soon after another renewal on request,
+   * it first waits: a hook that asks for the renewal of its own certificate would otherwise do so without end.
+   */
   renewNow(): void {
+    const { name, log } = this.#options;
+    const wait = this.#renewalPause.leftMilliseconds;
+    if (wait > 0) {
+      log.warn(
+        { certificate: name, retryInSeconds: Math.ceil(wait / 1000) },
+        "this certificate was renewed on request just now, and is renewed again after a pause: does its own hook ask for that?",
+      );
+    }
     this.#pause.end();
     this.#wake.wake();
     this.#demandNewKey();
@@ -229,7 +243,10 @@ export class CertificateManager {
       dueInMilliseconds: this.#dueAt - this.#options.clock.now(),
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
-      retryInMilliseconds: this.#pause.leftMilliseconds,
+      retryInMilliseconds: Math.max(
+        this.#pause.leftMilliseconds,
+        this.#renewal === undefined ? 0 : this.#renewalPause.leftMilliseconds,
+      ),
     });
   }
 
@@ -301,6 +318,8 @@ export class CertificateManager {
       // The server may refuse the new certificate too: a next request must not follow without a pause.
       if (reason === "revoked" || reason === "refused") this.#pause.begin(refusedBackoff);
       else this.#pause.forgetFailures();
+      if (reason === "requested") this.#renewalPause.begin(refusedBackoff);
+      else this.#renewalPause.forgetFailures();
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";

@@ -735,6 +735,37 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 3);
   });
 
+  it("is renewed ever less often by a hook that asks for its renewal each time, and at once again for another reason", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const renewInLoop = async (milliseconds: number): Promise<number> => {
+      const before = scene.requests.size;
+      for (const end = scene.time.now() + milliseconds; scene.time.now() < end;) {
+        manager.renewNow();
+        await scene.time.advance(1000);
+      }
+      return scene.requests.size - before;
+    };
+    assert.equal(await renewInLoop(2000), 1);
+    assert.match(
+      scene.log.at(-1) ?? "",
+      /^this certificate was renewed on request just now, .*: does its own hook ask/,
+    );
+    const inHours = [await renewInLoop(hour), await renewInLoop(hour)];
+    assert.ok(
+      inHours.every((count) => count > 4 && count <= 16),
+      String(inHours),
+    );
+    const count = scene.requests.size;
+    manager.recall(scene.time.now() + 1);
+    await scene.time.advance(hour);
+    assert.ok(scene.requests.size > count);
+    const renewed = scene.requests.size;
+    manager.renewNow();
+    await settle();
+    assert.equal(scene.requests.size, renewed + 1);
+  });
+
   it("gives up the key of a request that waits when it is told to renew: that key may have leaked too", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";

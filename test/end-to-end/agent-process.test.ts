@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +11,8 @@ import type { TestContext } from "node:test";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { readAgentStatus } from "../../src/agent/agent-control.ts";
 import { CertificateStore } from "../../src/agent/certificates/certificate-store.ts";
+import { jsonFields } from "../../src/machinery/api/json-object.ts";
+import { unprintableCharacters } from "../../src/machinery/api/unprintable-characters.ts";
 import { shellWord } from "../../src/machinery/command-line/output/shell-word.ts";
 import { writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { startMachineServer } from "../agent/machine-server.ts";
@@ -69,6 +71,16 @@ describe("the process of an agent", () => {
       await agent.end("SIGTERM");
       assert.ok(!existsSync(finished));
     }
+  });
+
+  it("writes no character into its log that steers a terminal or hides text", async (context) => {
+    const { folder, configure, start } = scene(context);
+    configure();
+    writeFileSync(join(folder, "data", "pki", "a\u202eb\u009b\u{e0041}-wanted"), "");
+    const agent = start();
+    const line = await agent.find(/^(.*the settings do not name this certificate.*)$/m);
+    assert.equal(line.search(unprintableCharacters), -1);
+    assert.equal(jsonFields(JSON.parse(line))["certificate"], "a\u202eb\u009b\u{e0041}");
   });
 
   it("that is to run once ends its hook with itself at a signal, and says how", async (context) => {

@@ -1,6 +1,7 @@
 import { isatty } from "node:tty";
 import pino from "pino";
 import type { Logger } from "pino";
+import { escapedInJson } from "../api/escaped-in-json.ts";
 import { logLineAsText } from "../logging/log-line-as-text.ts";
 import { loggedBug, loggedError } from "../logging/logged-error.ts";
 import { LineWriter } from "./line-writer.ts";
@@ -31,7 +32,7 @@ export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: 
   });
   const log = pino(
     { level, base: null, serializers: { err: (err: unknown) => (err instanceof Error ? loggedError(err) : err) } },
-    { write: (line) => writer.write(format === "text" ? logLineAsText(line) : line) },
+    { write: (line) => writer.write(format === "text" ? logLineAsText(line) : escapedInJson(line)) },
   );
   process.once("exit", () => writer.flushNow());
   logFaults(log);

@@ -1,9 +1,10 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 import { Document, Scalar, visit } from "yaml";
+import { escapedInJson } from "../../api/escaped-in-json.ts";
 import type { ApiList, ApiObject } from "../../api/object-meta.ts";
 import type { ResourceType } from "../../api/resource-type.ts";
-import { escapedInJson, escapedInYaml, printable, hasUnprintable } from "./printable.ts";
+import { escapedInYaml, printable, hasUnprintable } from "./printable.ts";
 import { terminalWidth, textTable } from "./text-table.ts";
 import type { TextColumn } from "./text-table.ts";
 

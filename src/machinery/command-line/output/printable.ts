@@ -1,7 +1,4 @@
-import { unprintableCharacters } from "../../api/unprintable-characters.ts";
-
-/** `unprintableCharacters` without the line feed: documents in JSON and YAML have several lines. */
-const unprintableInDocument = new RegExp(`(?!\\n)${unprintableCharacters.source}`, "gu");
+import { unprintableCharacters, unprintableInDocument } from "../../api/unprintable-characters.ts";
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
 
@@ -12,12 +9,6 @@ export const printable = (text: string): string =>
 /** Whether a text has characters that must not reach a terminal, besides line feeds. */
 export const hasUnprintable = (text: string): boolean => text.search(unprintableInDocument) >= 0;
 
-/** Escapes such characters as strings of JSON do. The value stays the same. */
-export const escapedInJson = (json: string): string =>
-  json.replace(unprintableInDocument, (character) =>
-    Array.from({ length: character.length }, (_, at) => `\\u${hexadecimal(character.charCodeAt(at), 4)}`).join(""),
-  );
-
-/** Escapes such characters as double-quoted strings of YAML do. The value stays the same. */
+/** Escapes unprintable characters as double-quoted strings of YAML do. The value stays the same. */
 export const escapedInYaml = (yaml: string): string =>
   yaml.replace(unprintableInDocument, (character) => `\\U${hexadecimal(character.codePointAt(0) ?? 0, 8)}`);

@@ -19,6 +19,7 @@ import { startMachineServer } from "../agent/machine-server.ts";
 import { newPair } from "../agent/new-pair.ts";
 import { serviceNames, severalCertificates } from "../agent/several-certificates.ts";
 import { eventually } from "./eventually.ts";
+import { ProgramProcess } from "./program-process.ts";
 import { SignetProcess } from "./signet-process.ts";
 
 /** An agent that has a certificate from before and no server, with what its flags or its file say. */
@@ -81,6 +82,18 @@ describe("the process of an agent", () => {
     const line = await agent.find(/^(.*the settings do not name this certificate.*)$/m);
     assert.equal(line.search(unprintableCharacters), -1);
     assert.equal(jsonFields(JSON.parse(line))["certificate"], "a\u202eb\u009b\u{e0041}");
+  });
+
+  it("begins its own lines of a log in a file after what hooks have left without a line break", async (context) => {
+    const { folder, config, configure } = scene(context);
+    configure(onChange("printf half; exit 1"));
+    const log = join(folder, "log");
+    const words = [process.execPath, signetProgram, "agent", "--config", config];
+    const agent = new ProgramProcess(["/bin/sh", "-c", `exec "$@" 2> ${shellWord(log)}`, "sh", ...words]);
+    context.after(() => agent.end("SIGKILL"));
+    const read = (): string => readFileSync(log, "utf8");
+    await eventually("the failure of the hook", () => existsSync(log) && read().includes("ended with code 1"));
+    assert.match(read(), /^half\n\{.*ended with code 1/m);
   });
 
   it("that is to run once ends its hook with itself at a signal, and says how", async (context) => {

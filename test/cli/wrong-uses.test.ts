@@ -208,6 +208,7 @@ describe(
       await checkAll([
         ["a missing one", of(file("none")), "usage", /cannot read kubeconfig .+: there is no such file; name another with --kubeconfig/],
         ["a folder", of(file("folder")), "usage", /is a folder; name a file/],
+        ["a file below a file", of(join(admin, "x")), "usage", /x: a part of the path is a file, not a folder; name another\n$/],
         ["a device", of("/dev/zero"), "usage", /is a device, or larger than 16 MiB; name a kubeconfig/],
         ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML \(line 1\); correct it, or name another/],
         ["bytes", of(write("bytes", "\u0000\u0001\u0002")), "usage", /name another/],

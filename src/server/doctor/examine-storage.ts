@@ -41,6 +41,6 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
-    return bad("storage", { found: messageOf(error), advice: "then run signet doctor again" }); // the message says what to do
+    return bad("storage", { found: "the store does not open", advice: messageOf(error) }); // it says why, and what to do
   }
 }

@@ -91,10 +91,10 @@ test("signet doctor advises no older backup for a store that only has to be used
       {
         state: "bad",
         subject: "storage",
-        found:
+        found: "the store does not open",
+        advice:
           `--data-dir: a move of its objects between ${directory} and etcd broke off: give --etcd-servers; or, where etcd refuses that, ` +
           `remove ${mark} to use that store`,
-        advice: "then run signet doctor again",
       },
     ],
   );

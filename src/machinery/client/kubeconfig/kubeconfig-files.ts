@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
-import { errorCode, messageOf } from "../../api/thrown-error.ts";
+import { errorCode } from "../../api/thrown-error.ts";
+import { fileFailureReason } from "../../files/unusable-file.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 
 /** The largest file that is read. */
@@ -73,6 +74,6 @@ function reasonFor(error: unknown, { hasFlags }: Pick<Reading, "hasFlags">): str
     case "EACCES":
       return `this user has no permission; run as its owner, or ${another}`;
     default:
-      return messageOf(error);
+      return fileFailureReason(error);
   }
 }

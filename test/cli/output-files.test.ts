@@ -174,14 +174,15 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.match(readFileSync(file, "utf8"), /PRIVATE KEY/);
   });
 
-  it("removes the new key of a refused request, but keeps an existing one: csr create", async () => {
-    const [kept, made] = [join(folder, "kept"), join(folder, "made")];
+  it("removes the new key of a refused request and its request file, but keeps an existing key: csr create", async () => {
+    const [kept, made, request] = [join(folder, "kept"), join(folder, "made"), join(folder, "request")];
     assert.equal((await signet("csr", "create", "taken", "--key-file", kept)).code, 0);
     const key = readFileSync(kept, "utf8");
     for (const file of [kept, made]) {
-      const { code, stderr } = await signet("csr", "create", "taken", "--key-file", file);
+      const { code, stderr } = await signet("csr", "create", "taken", "--key-file", file, "--request-file", request);
       assert.equal(code, 1, stderr);
       assert.match(stderr, /AlreadyExists/);
+      assert.equal(existsSync(request), file === kept);
     }
     assert.equal(readFileSync(kept, "utf8"), key);
     assert.ok(!existsSync(made));

@@ -183,6 +183,7 @@ describe(
         ["a request file that is damaged", asAdmin("csr submit x --from-file", damagedRequest), "usage", /--from-file: .+: asn1: .+; let its program make the request again/],
         ["a key file that holds none", asAdmin("csr create x --key-file", noPem), "usage", /no private key that can be read; name a PEM file with a key without a passphrase/],
         ["a key that signs no requests", asAdmin("csr create x --key-file", unusualKey), "usage", /--key-file: .+ holds a key of a type that signs no requests; name one with an RSA, P-256, P-384, P-521 or Ed25519 key/],
+        ["a key file below a file", asAdmin("csr create x --key-file", join(admin, "x")), "usage", /--key-file: cannot read .+x: a part of the path is a file, not a folder; name another/],
         ["a key file that is a folder", asAdmin("csr create x --key-file", file("folder")), "usage", /is not a file of at most 16 MiB; name one/],
         ["a key in a missing folder", asAdmin("csr create x --key-file", file("none/key")), "unwritable", /--key-file: cannot write .+: the folder does not exist/],
         ["a full device for the output", asAdmin("csr get x --output-file /dev/full"), "unwritable", /--output-file: \/dev\/full is a pipe, a device or a socket; name a file/],

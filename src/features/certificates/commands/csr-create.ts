@@ -4,6 +4,7 @@ import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
+import { asUnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { createCertificateRequestPem } from "../../../pki/requests/create-certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/requests/certificate-request.ts";
 import {
@@ -80,7 +81,10 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
       if (!key.isNew || !isRefusal(error)) throw error;
       // The same command at the same moment may have found the key, and created the request first.
       const isUsed = error.code === 409 && (await requests.get(name).then(isFor(key.privateKey), () => true));
-      if (!isUsed) rmSync(flags.keyFile, { force: true });
+      if (!isUsed) {
+        rmSync(flags.keyFile, { force: true });
+        if (requestFile !== undefined) rmSync(requestFile.file, { force: true }); // of a key that is gone
+      }
       throw error;
     });
     await showSent(connection, { created, flags });
@@ -128,7 +132,7 @@ function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
 }
 
 function readKey(keyFile: string): KeyObject | undefined {
-  const pem = readPrivateFile(keyFile);
+  const pem = textOf(keyFile);
   if (pem === undefined) return undefined;
   const key = parseKey(pem, keyFile);
   try {
@@ -138,6 +142,14 @@ function readKey(keyFile: string): KeyObject | undefined {
     throw new UsageError(`--key-file: ${keyFile} holds a key of a type that signs no requests; ${advice}`, { cause });
   }
   return key;
+}
+
+function textOf(keyFile: string): string | undefined {
+  try {
+    return readPrivateFile(keyFile);
+  } catch (error) {
+    throw asUnusableFile(`--key-file: cannot read ${keyFile}`, error);
+  }
 }
 
 function parseKey(pem: string, keyFile: string): KeyObject {

@@ -143,6 +143,7 @@ function refuseEmptyValues(command: Command): void {
     const value: unknown = command.getOptionValue(option.attributeName());
     if (value === "" || (Array.isArray(value) && value.includes(""))) throw empty(option.long ?? "a flag");
   }
+  if (command.parent !== null) refuseEmptyValues(command.parent); // signet agent once takes the flags of signet agent
 }
 
 const empty = (what: string): UsageError =>

@@ -371,6 +371,8 @@ describe(
         ["an address to listen on that is empty in the file", serve("--config", write("conf0", 'bind-address: ""')), "usage", /--config: .+conf0: bind-address is empty; give a value, or leave it out/],
         ["an agent's empty address to listen on", ["agent", "--server", "https://a.example", "--listen-address", ""], "usage", /--listen-address is empty; give a value/],
         ["an agent's empty data directory", ["agent", "--server", "https://a.example", "--data-dir", ""], "usage", /--data-dir is empty; give a value/],
+        ["an empty address of an agent that runs once", ["agent", "once", "--server", "https://a.example", "--listen-address", ""], "usage", /--listen-address is empty; give a value/],
+        ["an empty address of an agent's machine", ["agent", "--server", "https://a.example", "--node-ip", ""], "usage", /--node-ip is empty; give a value/],
         ["a backup in a missing folder", ["backup", "--data-dir", server.dataDirectory, file("none/b")], "unwritable", /^signet: FILE: cannot write/],
         ["a backup that is not there", ["restore", "--data-dir", file("unmade"), file("none")], "usage", /none: there is no such file; name another$/m],
         ["a dry run of a backup that is not there", ["restore", "--dry-run", file("none")], "usage", /none: there is no such file; name another$/m],

@@ -12,9 +12,10 @@ import type { AgentCommandLine } from "./agent-flags.ts";
 import { parseAgentFlags, parseTimeout } from "./parse-agent-flags.ts";
 import { argumentAction } from "../../machinery/command-line/argument-action.ts";
 
+/** Keeps an empty value, which is refused, but none between commas. */
 const collect = (value: string, previous: readonly string[] = []): readonly string[] => [
   ...previous,
-  ...value.split(",").filter((one) => one !== ""),
+  ...(value === "" ? [value] : value.split(",").filter((one) => one !== "")),
 ];
 
 /** Not defaults of the flags: the help would show them as `[]`. */

@@ -66,7 +66,10 @@ describe("a command on the store of a server", () => {
     }
     const { code, stdout } = await signet.run(["doctor", "--data-dir", data]);
     assert.equal(code, 1);
-    assert.match(stdout, /^BAD +storage +--data-dir: its objects were moved to etcd: give --etcd-servers/m);
+    assert.match(
+      stdout,
+      /^BAD +storage +the store does not open: --data-dir: its objects were moved to etcd: give --etcd-servers/m,
+    );
   });
 
   it("says that a data directory is a link that leads nowhere", async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import type { BenchClient, ErrorReport } from "./grpc-clients.ts";
 
 /** What happened to a failed call: the server never started it, the server refused it, or the outcome is unknown. */
-export type Truth = "not done" | "refused" | "unknown";
+type Truth = "not done" | "refused" | "unknown";
 
 export interface FaultResult extends ErrorReport {
   readonly fault: string;

@@ -24,7 +24,7 @@ export interface UpstreamServer {
   stop(): Promise<void>;
 }
 
-export interface MeasuredProcess {
+interface MeasuredProcess {
   /** Seconds of processor time that it has used until now. */
   cpuSeconds(): number;
   residentMebibytes(): number;

@@ -3,14 +3,9 @@ import { minimumExpirationSeconds, minimumExpirationText } from "./requested-lif
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
 import { keyPairFiles, UsageError } from "../../machinery/command-line/settings/flag.ts";
-import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
+import type { Flag, FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/settings/flag.ts";
 
-export interface FileFlag {
-  readonly type: "file";
-  readonly isFollowed: true;
-  readonly help: string;
-}
-
+type FileFlag = Extract<Flag, { type: "file" }>;
 type SignerFlags = Readonly<Record<`cluster-signing-${SignerShortName}-${"cert" | "key"}-file`, FileFlag>>;
 
 const pathOrUri = "PEM private key of that CA, or the pkcs11: URI of a key in a token.";

@@ -4,7 +4,7 @@ import { staticTable } from "./header-table.ts";
 import type { PendingBytes } from "./pending-bytes.ts";
 import { flags, frameHeaderBytes, frameTypes, maximumFrameBytes } from "./protocol.ts";
 
-export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
+type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 export interface ResponseHead {
   readonly status: number;

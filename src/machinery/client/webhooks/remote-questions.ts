@@ -22,7 +22,7 @@ interface Question {
   readonly asker?: UserInfo | undefined;
 }
 
-export interface KeptAnswer {
+interface KeptAnswer {
   /** Good and bad answers are kept apart, so that invented questions do not evict good answers. */
   readonly isGood: boolean;
   /** 0: the answer is not kept. */

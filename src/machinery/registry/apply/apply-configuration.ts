@@ -186,7 +186,7 @@ function* prune({ schema, merged, last, managers }: Pruning): Generator<undefine
 }
 
 /** The fields that an apply would change although another manager owns them. */
-export interface Conflict {
+interface Conflict {
   readonly manager: FieldManager;
   readonly fields: FieldSet;
 }

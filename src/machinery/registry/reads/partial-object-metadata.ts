@@ -16,7 +16,7 @@ export interface PartialObjectMetadata {
   readonly metadata: ObjectMeta;
 }
 
-export interface PartialObjectMetadataList {
+interface PartialObjectMetadataList {
   readonly kind: "PartialObjectMetadataList";
   readonly apiVersion: string;
   readonly metadata: ListMeta;

@@ -30,7 +30,7 @@ type DescribedSubresource =
 export type HttpMethod = "get" | "put" | "post" | "delete" | "patch";
 
 /** The kind and schema of a body. */
-export interface Body {
+interface Body {
   readonly schema: ObjectSchema;
   readonly kind: GroupVersionKind;
 }

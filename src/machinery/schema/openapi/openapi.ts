@@ -40,10 +40,10 @@ export interface OpenApiV2 {
 }
 
 /** The ways to prove who one is. */
-export type SecuritySchemes = Readonly<Record<string, ApiKey>>;
+type SecuritySchemes = Readonly<Record<string, ApiKey>>;
 
 /** Alternatives, each of which is enough. An alternative names its schemes, with the scopes that it needs of each. */
-export type SecurityRequirements = readonly Readonly<Record<string, readonly string[]>>[];
+type SecurityRequirements = readonly Readonly<Record<string, readonly string[]>>[];
 
 /** A header that holds a secret. */
 export interface ApiKey {

@@ -6,7 +6,7 @@ import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf/protobu
  * (`apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2/api.proto`). Fields are written last to first, as ProtobufWriter
  * requires.
  */
-export type Annotations = ReadonlyMap<string, Buffer>;
+type Annotations = ReadonlyMap<string, Buffer>;
 
 export interface StatusAnswer {
   readonly version: string;

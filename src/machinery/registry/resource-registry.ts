@@ -15,6 +15,7 @@ import type { Entry, RangeRequest, Store, WriteRequest, WriteResult } from "../s
 import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
+import type { Waiter } from "./caller.ts";
 import { compileKind } from "./definition/compile-kind.ts";
 import { countedSizes, KindQuota } from "./kind-quota.ts";
 import type { Growth, StorageQuota } from "./storage-quota.ts";
@@ -78,16 +79,6 @@ type StoredVersionEntry = Omit<Entry, "createRevision">;
 
 /** An object with fewer bytes cannot contain more values than `maximumValues`. */
 const smallestCrowdedObject = 2 * maximumValues;
-
-/**
- * Carries the signal of a caller that may have to wait. The signal is created only when it is first read, so read it
- * only when waiting.
- */
-export interface Waiter {
-  readonly signal: AbortSignal;
-  /** See `hasFreshCache` of HttpRequest. */
-  readonly hasFreshCache?: boolean;
-}
 
 /**
  * The objects of one resource: its definition, its location in the store and its cached copy in memory. Each verb is a

@@ -8,7 +8,8 @@ import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
 import { StoredTexts } from "./stored/stored-texts.ts";
 import type { ObjectName } from "./stored/storage-key.ts";
 import { ResourceRegistry } from "./resource-registry.ts";
-import type { RegistryOptions, Waiter } from "./resource-registry.ts";
+import type { RegistryOptions } from "./resource-registry.ts";
+import type { Waiter } from "./caller.ts";
 import type { ResourceDefinition } from "./definition/resource-definition.ts";
 
 export interface StoresOptions extends Omit<

@@ -14,7 +14,12 @@ import { checkReplaceable, openReplacement } from "../../machinery/files/atomic-
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
 import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
 import { removeFile } from "../../machinery/files/remove-file.ts";
-import { fileFailureReason, linkFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
+import {
+  asUnusableFile,
+  fileFailureReason,
+  linkFailureReason,
+  UnusableFile,
+} from "../../machinery/files/unusable-file.ts";
 import { checkPlace, outputFolder } from "../files/certificate-output.ts";
 import type { CertificateOutput } from "../files/certificate-output.ts";
 import { readUsable, CertificateStore } from "../certificates/certificate-store.ts";
@@ -50,7 +55,7 @@ export function savedClientCertificate(dataDirectory: string): SavedClientCertif
   try {
     return { pair: readUsable(store, () => {}), pendingKey: store.pendingKey() };
   } catch (error) {
-    throw new UnusableFile(`${store.file}: ${fileFailureReason(error)}`, { cause: error });
+    throw asUnusableFile(store.file, error);
   }
 }
 

@@ -1,18 +1,11 @@
 import { badRequest, bodyTooLarge, timeout } from "../../api/api-error.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { noBytes } from "../../api/no-bytes.ts";
-import type {
-  ByteSink,
-  Connection,
-  Handler,
-  Headers,
-  HttpRequest,
-  HttpResponse,
-  StreamBody,
-} from "../../api/http-message.ts";
+import type { ByteSink, Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../../api/http-message.ts";
 import { isWholeBody } from "../../api/is-whole-body.ts";
 import { errorResponse } from "../response.ts";
 import { StreamSink } from "./stream-sink.ts";
+import type { TlsConnection } from "./tls-connection.ts";
 import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** Shared by all exchanges of a listener. */
@@ -34,7 +27,7 @@ export interface ExchangeOptions {
   /** Path and query, as sent. */
   readonly target: string;
   readonly headers: Headers;
-  readonly connection: Connection;
+  readonly connection: TlsConnection;
 }
 
 /** The receiver of a request's body. */
@@ -62,7 +55,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   path: string;
   query: string;
   headers: Headers;
-  readonly connection: Connection;
+  readonly connection: TlsConnection;
   /** The second in which its deadline begins to run. */
   startedAtSecond: number;
   protected readonly context: ExchangeContext;
@@ -85,6 +78,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.query = queryAt < 0 ? "" : withEscapedMark(target.slice(queryAt + 1));
     this.headers = headers;
     this.connection = connection;
+    connection.openExchanges++;
     this.startedAtSecond = context.tick.seconds;
   }
 
@@ -224,6 +218,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   protected closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.connection.openExchanges--;
+    this.connection.activeAtSecond = this.context.tick.seconds;
     this.context.open.delete(this);
     this.context.unsent.remove(this);
     this.#stop();

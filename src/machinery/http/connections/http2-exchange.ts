@@ -24,24 +24,13 @@ export function serveStream(stream: Http2Stream, { head, context, connection, tu
   else new Http2Exchange(stream, { context, connection, method, target: path, headers }).run(turn);
 }
 
-interface Http2ExchangeOptions extends ExchangeOptions {
-  readonly connection: TlsConnection;
-}
-
 class Http2Exchange extends Exchange {
   readonly #stream: Http2Stream;
-  readonly #tlsConnection: TlsConnection;
 
-  constructor(stream: Http2Stream, options: Http2ExchangeOptions) {
+  constructor(stream: Http2Stream, options: ExchangeOptions) {
     super(options);
     this.#stream = stream;
-    this.#tlsConnection = options.connection;
-    this.#tlsConnection.openExchanges++;
-    stream.onClosed = () => {
-      this.#tlsConnection.openExchanges--;
-      this.#tlsConnection.activeAtSecond = this.context.tick.seconds;
-      this.closed();
-    };
+    stream.onClosed = () => this.closed();
   }
 
   protected override get declaredBodyBytes(): number | undefined {

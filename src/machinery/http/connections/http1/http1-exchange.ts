@@ -36,15 +36,12 @@ export class Http1Exchange extends Exchange {
     const { "content-length": length = "0", "transfer-encoding": coding } = this.headers;
     if (coding !== undefined || length !== "0")
       this.#body = new Http1Body(request, () => pipelinedRequests(connection, request.socket));
-    connection.openExchanges++;
     if (connection.lastExchange instanceof Http1Exchange) connection.lastExchange.#next = this;
     connection.lastExchange = this;
     response.on("close", () => {
       // Once Node.js has handed a connection over, it reports the connection's end only to the first answer.
       if (this.#next !== undefined && request.socket.destroyed) this.#next.#response.destroy();
       if (connection.lastExchange === this) connection.lastExchange = undefined;
-      connection.openExchanges--;
-      connection.activeAtSecond = context.tick.seconds;
       this.closed();
     });
     response.on("error", () => this.destroy());

@@ -49,7 +49,6 @@ export interface UpgradeRequest extends Http1Request {
 export class WebSocketExchange extends Exchange {
   readonly isWebSocket = true;
   readonly #upgrade: UpgradeRequest;
-  readonly #connection: TlsConnection;
   #webSocket: WebSocket | undefined;
   #messageType: "text" | "binary" = "text";
   #receivedInSecond = 0;
@@ -64,12 +63,9 @@ export class WebSocketExchange extends Exchange {
     const { head, socket } = upgrade;
     super({ context, connection, ...head });
     this.#upgrade = upgrade;
-    this.#connection = connection;
-    connection.openExchanges++;
     socket.once("close", () => {
       // Discards the waiting bytes, which `ws` would parse.
       socket.read();
-      connection.openExchanges--;
       this.closed();
     });
   }
@@ -104,7 +100,7 @@ export class WebSocketExchange extends Exchange {
     const { socket } = this.#upgrade;
     const parse = takeListener(socket, "data");
     readInTurns(socket, {
-      waiting: () => pipelinedRequests(this.#connection, socket),
+      waiting: () => pipelinedRequests(this.connection, socket),
       read: (bytes) => {
         if (!this.#isRefused) parse(bytes);
       },

@@ -96,7 +96,6 @@ export async function composeHandler(
     healthChecks: [...storeChecks(store, stores), ...healthChecks, shutdownCheck(state)],
     log,
     audit,
-    signetVersion,
     serverAddress: () => state.url.replace("https://", ""),
     openStreams: () => state.openStreams(),
     onStreamStarted: (user, end) => streams.add(user, end),

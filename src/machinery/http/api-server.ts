@@ -28,7 +28,6 @@ export interface ApiServerOptions extends Omit<
   readonly api: ApiDescription;
   readonly healthChecks: readonly HealthCheck[];
   readonly audit: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
-  readonly signetVersion: string;
   /** Host and port. Known once the server listens. */
   serverAddress(): string;
   /** The number of open watches. */
@@ -73,7 +72,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
       ["/metrics/slis", { methods: "any", handle: (request) => metrics.scrape(request, isHealthMetric) }],
       ...openApiRoutes(options.api),
       ...options.pathRoutes,
-      ...versionRoutes(options.signetVersion),
+      ...versionRoutes(options.api.version),
     ]),
   );
   const handler = createRequestChain({

@@ -118,7 +118,6 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     })),
     healthChecks: [],
     log: { error: (fields, message) => logged.push({ fields, message }) },
-    signetVersion: "0.0.0",
     serverAddress: () => "127.0.0.1:6443",
     openStreams: () => 0,
     audit: undefined,
@@ -689,7 +688,7 @@ describe("the documents of the API", () => {
     assert.match(String(answer.body), /^\{\n {2}"major": "1",\n/, "indented for every client, as in Kubernetes");
     const version = parsed(answer);
     assert.equal(version["major"], "1");
-    assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.0\.0$/);
+    assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.1\.0$/);
     assert.deepEqual(
       [version["emulationMinor"], Number(version["minCompatibilityMinor"]) + 1],
       [version["minor"], Number(version["minor"])],

@@ -5,7 +5,7 @@ import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds
 /** A small API in upstream's names. */
 export const sampleApi: ApiDescription = {
   names: kubernetesNames,
-  version: "v0.1.0",
+  version: "0.1.0",
   resources: [
     {
       group: "",

@@ -118,8 +118,8 @@ async function openConfiguration(
   const { parseEncryptionConfiguration } = await import("./encryption-configuration.ts");
   const { compileEncryption } = await import("./compile-encryption.ts");
   const { KmsPlugins } = await import("./kms-plugins.ts");
-  const readable = new Listeners();
-  const kms = new KmsPlugins({ log, onReadable: () => readable.notify() });
+  const listeners = new Set<() => void>();
+  const kms = new KmsPlugins({ log, onReadable: () => notify(listeners) });
   // Knows both spellings, whichever the server serves, because the objects are the same.
   const allNames = namesFor(names.profile, { hasUpstreamNames: true });
   const served = { names: allNames, definitions: storedResources(allNames) };
@@ -137,7 +137,7 @@ async function openConfiguration(
     file: isFollowed ? file : undefined,
     load,
     followed,
-    readable,
+    listeners,
     healthChecks: [{ name: "kms-providers", endpoints: ["readyz"], check: () => kms.check() }],
     close: () => kms.close(),
   });
@@ -151,16 +151,8 @@ function warnOfPermissions(file: string, log: Pick<Log, "warn">): void {
   log.warn({ file, mode: shown }, "others can read or write the encryption configuration: chmod 600 it");
 }
 
-class Listeners {
-  readonly #listeners: (() => void)[] = [];
-
-  add(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
-  notify(): void {
-    for (const listener of this.#listeners) listener();
-  }
+function notify(listeners: ReadonlySet<() => void>): void {
+  for (const listener of listeners) listener();
 }
 
 interface FollowedEncryption {
@@ -169,7 +161,8 @@ interface FollowedEncryption {
   readonly file: string | undefined;
   readonly load: () => EncryptionRules;
   readonly followed: FollowedFiles;
-  readonly readable?: Listeners;
+  /** Called when values may be readable that were not. */
+  readonly listeners?: Set<() => void>;
   readonly healthChecks: readonly HealthCheck[];
   readonly close: () => void;
 }
@@ -179,7 +172,7 @@ function followedRules({
   file,
   load,
   followed,
-  readable = new Listeners(),
+  listeners = new Set(),
   healthChecks,
   close,
 }: FollowedEncryption): Encryption {
@@ -189,7 +182,7 @@ function followedRules({
     files: () => (file === undefined ? [] : [file]),
     load,
     // Later, because the caller may be in the middle of a change.
-    onChange: () => void setImmediate(() => readable.notify()),
+    onChange: () => void setImmediate(notify, listeners),
   });
   return {
     current,
@@ -197,7 +190,7 @@ function followedRules({
       group.refresh({ isForced: false });
       return current();
     },
-    onReadable: (listener) => readable.add(listener),
+    onReadable: (listener) => listeners.add(listener),
     healthChecks,
     close() {
       group.stop();

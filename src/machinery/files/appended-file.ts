@@ -39,8 +39,8 @@ const lockPauseMilliseconds = 5;
 const startMilliseconds = 10_000;
 const exitMilliseconds = 100;
 const tailBytes = 64 * 1024;
-/** The limit for the length of a line. */
-const longestLineBytes = 32 * 1024 * 1024;
+/** The longest line that a reader of the file takes. */
+export const longestLineBytes = 32 * 1024 * 1024;
 const newline = 0x0a;
 
 /**

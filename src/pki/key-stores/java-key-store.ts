@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { encodeObjectIdentifier, encodeOctetString, encodeSequence, encodedNull } from "../der/der-writer.ts";
-import { privateKeyDer, saltFor } from "./key-store-entry.ts";
+import { privateKeyDer, saltFor, utf16 } from "./key-store-entry.ts";
 import type { KeyStoreEntry } from "./key-store-entry.ts";
 import { trustedEntries } from "./trust-store.ts";
 import type { TrustStore } from "./trust-store.ts";
@@ -52,8 +52,6 @@ function encodeStore(entries: readonly Buffer[], password: Buffer): Buffer {
 }
 
 const certificate = (der: Uint8Array): Uint8Array[] => [text("X.509"), uint32(der.length), der];
-
-const utf16 = (password: string): Buffer => Buffer.from(password, "utf16le").swap16();
 
 function date(milliseconds: number): Buffer {
   const bytes = Buffer.alloc(8);

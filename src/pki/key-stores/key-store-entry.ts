@@ -30,3 +30,6 @@ export function saltFor(
   for (const der of entry.chain) hmac.update(der);
   return hmac.digest().subarray(0, bytes);
 }
+
+/** A text in UTF-16, big-endian, as Java and PKCS #12 encode passwords and names. */
+export const utf16 = (text: string): Buffer => Buffer.from(text, "utf16le").swap16();

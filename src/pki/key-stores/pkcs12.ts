@@ -11,7 +11,7 @@ import {
   encodedNull,
 } from "../der/der-writer.ts";
 import { extendedKeyUsages, oids } from "../der/object-identifiers.ts";
-import { privateKeyDer, saltFor } from "./key-store-entry.ts";
+import { privateKeyDer, saltFor, utf16 } from "./key-store-entry.ts";
 import type { KeyStoreEntry } from "./key-store-entry.ts";
 import { saltForCertificates, trustedEntries } from "./trust-store.ts";
 import type { TrustStore } from "./trust-store.ts";
@@ -98,8 +98,6 @@ const friendlyName = (alias: string): Buffer =>
 
 const dataContent = (content: Buffer): Buffer =>
   encodeSequence(encodeObjectIdentifier(ids.data), explicit(encodeOctetString(content)));
-
-const utf16 = (text: string): Buffer => Buffer.from(text, "utf16le").swap16();
 
 function encryptedPrivateKey(entry: KeyStoreEntry): Buffer {
   const salt = saltFor(entry, { purpose: "key salt", bytes: 16 });

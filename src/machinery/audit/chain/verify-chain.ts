@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
 import { splitLines } from "../../api/split-lines.ts";
 import type { Line } from "../../api/split-lines.ts";
+import { longestLineBytes } from "../../files/appended-file.ts";
 import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
 import { hashOf, isCheckpointSignedBy, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
@@ -34,7 +35,6 @@ export interface ChainReport {
   readonly signedLate: readonly string[];
 }
 
-const longestLineBytes = 32 * 1024 * 1024;
 const maximumFaults = 100;
 
 /**

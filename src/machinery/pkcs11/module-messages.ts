@@ -1,3 +1,5 @@
+import { noBytes } from "../api/no-bytes.ts";
+
 /**
  * The messages of p11-kit for the functions of PKCS #11 (p11-kit's `rpc-message.c`, protocol version 0, which every version of p11-kit
  * speaks). A message is the number of the function, the types of its values, and the values; numbers are big-endian. Each function below
@@ -209,7 +211,7 @@ export class AnswerReader {
     const isThere = this.#take(1)[0] === 1;
     if (!isThere) {
       this.#uint32();
-      return Buffer.alloc(0);
+      return noBytes;
     }
     return this.#octets();
   }
@@ -233,7 +235,7 @@ export class AnswerReader {
 
   #octets(): Buffer {
     const length = this.#uint32();
-    return length === 0xffffffff ? Buffer.alloc(0) : this.#take(length);
+    return length === 0xffffffff ? noBytes : this.#take(length);
   }
 
   #take(length: number): Buffer {

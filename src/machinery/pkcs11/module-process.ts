@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
+import { noBytes } from "../api/no-bytes.ts";
 import { AnswerReader, ModuleProtocolError, ModuleTimeout } from "./module-messages.ts";
 import type { ModuleFunction, RequestWriter } from "./module-messages.ts";
 
@@ -24,7 +25,7 @@ const protocolVersion = 0;
 export class ModuleProcess {
   readonly #timeoutMilliseconds: number;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
-  #received: Buffer = Buffer.alloc(0);
+  #received = noBytes;
   #hasVersion = false;
   #serial = 0;
   #waiting: { resolve(answer: Buffer): void; reject(error: Error): void } | undefined;
@@ -132,7 +133,7 @@ export class ModuleProcess {
     if (this.#received.length < start + bodyBytes) return;
     const isForThis = this.#received.readUInt32BE(0) === this.#serial && this.#received.length === start + bodyBytes;
     const body = Buffer.from(this.#received.subarray(start, start + bodyBytes));
-    this.#received = Buffer.alloc(0);
+    this.#received = noBytes;
     if (this.#waiting === undefined || !isForThis) {
       return this.#fail(new ModuleProtocolError("the token answered what was not asked"));
     }

@@ -1,3 +1,4 @@
+import { noBytes } from "../api/no-bytes.ts";
 import { DerReader, tags } from "../../pki/der/der.ts";
 import {
   encodeBitString,
@@ -80,7 +81,7 @@ export class TokenSession {
   ): Promise<TokenSession> {
     const module = new ModuleProcess({ ...options, modulePath: uri.modulePath });
     try {
-      await module.call(requestOf(functions.initialize).bytes(handshake).byte(0).bytes(Buffer.alloc(0)));
+      await module.call(requestOf(functions.initialize).bytes(handshake).byte(0).bytes(noBytes));
       const { slot, flags } = await findSlot(module, uri);
       if (pin !== undefined && Math.floor(flags / finalTry) % 2 === 1) throw new LastTry();
       const opened = await module.call(requestOf(functions.openSession).number(slot).number(serialSession));

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
+import { noBytes } from "../../machinery/api/no-bytes.ts";
 import { parseJsonObject } from "../../machinery/api/json-object.ts";
 import type { JsonObject } from "../../machinery/api/json-object.ts";
 import type { Profile } from "../../machinery/api/names.ts";
@@ -107,7 +108,7 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   const tally = new Tally();
   let isFirst = true;
   let isEnded = false;
-  let lastKey = Buffer.alloc(0);
+  let lastKey = noBytes;
   const files = new Set<string>();
   for await (const line of lines) {
     if (isEnded) throw new DamagedBackup("there is more after its end");

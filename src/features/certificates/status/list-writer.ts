@@ -1,3 +1,4 @@
+import { noBytes } from "../../../machinery/api/no-bytes.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
@@ -122,7 +123,7 @@ export class ListWriter {
     const stored = await readStoredList(name, find);
     if (stored === undefined) return undefined;
     const { der, issuer, number } = stored;
-    const none = { entries: Buffer.alloc(0), distributionPoints: [], thisUpdate: 0, nextUpdate: 0 };
+    const none = { entries: noBytes, distributionPoints: [], thisUpdate: 0, nextUpdate: 0 };
     return { ...(parsedList(der) ?? none), issuer, number };
   }
 

@@ -1,3 +1,4 @@
+import { noBytes } from "../../../machinery/api/no-bytes.ts";
 import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/revocation/certificate-revocation-list.ts";
 import { moreSevere, RevokedCertificates, revokedSerialNumber } from "../../revocation/index.ts";
@@ -29,7 +30,7 @@ export interface EncodedList {
   readonly whole: Buffer;
 }
 
-const noEntries: EncodedList = { parts: new Map(), whole: Buffer.alloc(0) };
+const noEntries: EncodedList = { parts: new Map(), whole: noBytes };
 
 /**
  * The revoked certificates of all CAs: certificates in the inventory, and serial numbers that the inventory does not know. Encoded lines

@@ -1,3 +1,4 @@
+import { noBytes } from "../../../machinery/api/no-bytes.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
@@ -239,7 +240,7 @@ class RevocationListPublisher {
     let written = 0;
     if (await this.#writer.write({ authority, shard: undefined, entries: whole })) written++;
     for (const shard of isSharded ? shards : []) {
-      if (await this.#writer.write({ authority, shard, entries: parts.get(shard) ?? Buffer.alloc(0) })) written++;
+      if (await this.#writer.write({ authority, shard, entries: parts.get(shard) ?? noBytes })) written++;
     }
     return written;
   }

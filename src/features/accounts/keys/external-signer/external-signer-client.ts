@@ -1,3 +1,4 @@
+import { noBytes } from "../../../../machinery/api/no-bytes.ts";
 import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
 import { unaryClient } from "../../../../machinery/grpc/grpc-channel.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
@@ -18,7 +19,6 @@ const packages = ["v1", "v1beta1", "v1alpha1"] as const;
 const timeoutMilliseconds = 5_000;
 /** Enough for a thousand RSA keys. */
 const maximumMessageBytes = 2 ** 20;
-const nothing = Buffer.alloc(0);
 
 /** Calls the signer that listens on a Unix socket. The observer receives every call. */
 export function externalSignerClient(socket: string, observer?: OutsideKeyObserver): ExternalSignerClient {
@@ -47,7 +47,7 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
     throw failure;
   };
   /** Calls once more when the connection was lost: the signer may have been restarted since the last call. */
-  const call = (method: string, message: Buffer = nothing): Promise<Buffer> =>
+  const call = (method: string, message = noBytes): Promise<Buffer> =>
     callServed(method, message).catch((error: unknown) => {
       if (error instanceof GrpcError && error.code === grpcStatus.unavailable) return callServed(method, message);
       throw error;
@@ -133,7 +133,7 @@ const decodeMetadataAnswer = (message: Uint8Array): { readonly maximumTokenExpir
 
 function decodeKey(reader: ProtobufReader): FetchedKey {
   let keyId = "";
-  let spki: Buffer = Buffer.alloc(0);
+  let spki = noBytes;
   let isExcludedFromDiscovery = false;
   while (reader.nextField()) {
     if (reader.field === 1) keyId = reader.string();

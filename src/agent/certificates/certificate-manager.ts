@@ -8,43 +8,26 @@ import { unreachableBackoff } from "../../machinery/loops/backoff.ts";
 import type { Backoff } from "../../machinery/loops/backoff.ts";
 import { WakeSignal } from "../../machinery/scheduling/wake-signal.ts";
 import { traced } from "../../machinery/tracing/loop-trace.ts";
-import { serialNumberHex } from "../../pki/certificates/certificate.ts";
 import { approvalAdvice } from "./approval-advice.ts";
 import { FailureLog } from "../failure-log.ts";
 import { failureReason } from "../failure-reason.ts";
-import { CertificateRecall } from "./certificate-recall.ts";
-import { certificateState, nextStep, renewalTime, replacementFault } from "./certificate-renewal.ts";
+import { nextStep, replacementFault } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
-import { readUsable } from "./certificate-store.ts";
-import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { PairInUse } from "./pair-in-use.ts";
+import type { PairInUseOptions } from "./pair-in-use.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
 import { LongWork } from "../../machinery/scheduling/long-work.ts";
 import { RetryPause } from "./retry-pause.ts";
-import { wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
-import type { Log } from "../../machinery/logging/log.ts";
 
-export interface CertificateManagerOptions {
-  /** `client`, `serving`, or the name of a service's certificate. */
-  readonly name: string;
-  readonly store: CertificateStore;
-  readonly lifetimeSeconds: number | undefined;
-  /** The share of the lifetime after which to renew; undefined: a random one from 0.7 to 0.9. */
-  readonly renewalShare: number | undefined;
+export interface CertificateManagerOptions extends PairInUseOptions {
   readonly requestPrefix: string;
-  /** Whether the server refused a pair with 401, so that a new one must replace it. Only for the client certificate. */
-  readonly mustReplace: (pair: KeyPair | undefined) => boolean;
   /** The client to request with now; undefined: there is no credential. */
   readonly requestClient: () => ApiClient | undefined;
-  /** The server's time. */
-  readonly clock: Clock;
   /** A monotonic clock, for waits after failures. */
   readonly monotonic: Clock;
-  /** Returns random numbers from 0 to 1, as `Math.random` does. */
-  readonly random: () => number;
   readonly sleep: Sleep;
-  readonly log: Log;
   readonly onInstalled: (pair: KeyPair) => void;
   /** Called with the reason why there is no new certificate. The manager tries again. */
   readonly onFailed: (error: unknown) => void;
@@ -80,27 +63,15 @@ const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds
 /** The server may ask for a pause, but the certificate in use must not expire in it. */
 const longestRequestedPauseMilliseconds = refusedBackoff.longestMilliseconds;
 
-/** Equals no digest, so a refused pair is replaced after a restart too. */
-const refusedDigest = "refused";
-
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
 
 /** Obtains one certificate, renews it in time, and never stops trying. The pair in use stays in use until the next pair is installed. */
 export class CertificateManager {
   readonly #options: CertificateManagerOptions;
-  #current: KeyPair | undefined;
-  /**
-   * The digest of the specification with which the pair in use was requested; `refusedDigest` once the pair is revoked or refused.
-   * Undefined: not known, and taken for the digest of the present specification.
-   */
-  #digest: string | undefined;
+  readonly #inUse: PairInUse;
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
-  #renewAt = 0;
-  readonly #recall = new CertificateRecall();
-  /** The pair that the server says is revoked. */
-  #revoked: KeyPair | undefined;
   readonly #pause: RetryPause;
   /** The pause after a renewal on request, before the next one. It grows until the certificate is renewed for another reason. */
   readonly #renewalPause: RetryPause;
@@ -116,29 +87,25 @@ export class CertificateManager {
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
-    const { store, log, name } = options;
     this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
     this.#pause = new RetryPause(options);
     this.#renewalPause = new RetryPause(options);
-    store.forgetUsedKey();
-    this.#digest = store.wantedDigest;
-    this.#use(
-      readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
-    );
+    options.store.forgetUsedKey();
+    this.#inUse = new PairInUse(options);
   }
 
   /** The pair in use; it may have expired. */
   get current(): KeyPair | undefined {
-    return this.#current;
+    return this.#inUse.pair;
   }
 
   get status(): CertificateReport {
     const { name } = this.#options;
     return {
       name,
-      state: this.#specification === undefined ? "unknown" : this.#state(this.#specification),
-      notAfter: this.#current?.certificate.notAfter,
-      renewAt: this.#current && this.#dueAt,
+      state: this.#specification === undefined ? "unknown" : this.#inUse.stateFor(this.#specification.wanted),
+      notAfter: this.current?.certificate.notAfter,
+      renewAt: this.current && this.#inUse.dueAt,
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
@@ -161,26 +128,12 @@ export class CertificateManager {
    * renewed once, at its own time in the half hour that begins six minutes after that time.
    */
   recall(issuedBefore: number): void {
-    if (issuedBefore === this.#recall.issuedBefore) return;
-    this.#recall.move(issuedBefore);
-    const { name, log } = this.#options;
-    if (this.#recall.renewAt < this.#renewAt) {
-      const times = {
-        issuedBefore: new Date(issuedBefore).toISOString(),
-        renewAt: new Date(this.#dueAt).toISOString(),
-      };
-      log.info({ certificate: name, ...times }, "the signer has recalled this certificate: it is renewed early");
-    }
-    this.#check.wake();
+    if (this.#inUse.recall(issuedBefore)) this.#check.wake();
   }
 
   /** Replaces a pair that the server says is revoked: requests a new certificate now, with a new key. */
   revoked(pair: KeyPair): void {
-    if (pair !== this.#current || pair === this.#revoked) return;
-    this.#revoked = pair;
-    const { name, log } = this.#options;
-    const serialNumber = serialNumberHex(pair.certificate);
-    log.warn({ certificate: name, serialNumber }, "this certificate is revoked: another one takes its place");
+    if (!this.#inUse.revoke(pair)) return;
     this.#wake.wake();
     this.#giveUpKey();
   }
@@ -210,14 +163,7 @@ export class CertificateManager {
 
   /** Writes the pair in use again when somebody has removed its file. Throws UnusableFile when that fails. */
   restore(): void {
-    const { name, store, clock, lifetimeSeconds, log } = this.#options;
-    if (this.#current === undefined || this.#specification === undefined) return;
-    const digest = this.#digest ?? wantedDigest(this.#specification.wanted, lifetimeSeconds);
-    if (!store.restore(this.#current, { now: clock.now(), wantedDigest: digest })) return;
-    log.warn(
-      { certificate: name, file: store.file },
-      "somebody has removed the saved certificate: it is written again",
-    );
+    if (this.#specification !== undefined) this.#inUse.restore(this.#specification.wanted);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -239,8 +185,8 @@ export class CertificateManager {
   #nextStep(): RenewalStep {
     if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
     return nextStep({
-      certificate: this.#state(this.#specification),
-      dueInMilliseconds: this.#dueAt - this.#options.clock.now(),
+      certificate: this.#inUse.stateFor(this.#specification.wanted),
+      dueInMilliseconds: this.#inUse.dueAt - this.#options.clock.now(),
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
       retryInMilliseconds: Math.max(
@@ -252,24 +198,6 @@ export class CertificateManager {
 
   get #hasPendingKey(): boolean {
     return this.#options.store.pendingKey() !== undefined;
-  }
-
-  #state({ wanted }: CertificateSpecification): CertificateState {
-    const digest = wantedDigest(wanted, this.#options.lifetimeSeconds);
-    return certificateState({
-      certificate: this.#current?.certificate,
-      wanted,
-      isSpecificationChanged: (this.#digest ?? digest) !== digest,
-      isRevoked: this.#current !== undefined && this.#current === this.#revoked,
-      isRefused: this.#options.mustReplace(this.#current),
-      renewAt: this.#renewAt,
-      recallAt: this.#recall.renewAt,
-      now: this.#options.clock.now(),
-    });
-  }
-
-  get #dueAt(): number {
-    return Math.min(this.#renewAt, this.#recall.renewAt);
   }
 
   /**
@@ -286,7 +214,7 @@ export class CertificateManager {
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
       if (reason === "refused") this.#giveUpKey();
       this.#beginRenewal();
-      const recall = reason === "recalled" ? this.#recall.issuedBefore : 0;
+      const recall = reason === "recalled" ? this.#inUse.recalledBefore : 0;
       let answered = 0;
       const pair = await requestCertificate(
         {
@@ -335,15 +263,11 @@ export class CertificateManager {
     pair: KeyPair,
     { specification, answered }: { readonly specification: CertificateSpecification; readonly answered: number },
   ): void {
-    const { clock, store, onInstalled, lifetimeSeconds } = this.#options;
-    const digest = wantedDigest(specification.wanted, lifetimeSeconds);
-    store.install(pair, { now: clock.now(), wantedDigest: digest });
-    this.#digest = digest;
-    this.#recall.answer(answered);
-    this.#use(pair);
+    const { wanted } = specification;
+    this.#inUse.install(pair, { wanted, answered });
     this.#renewal = undefined;
-    onInstalled(pair);
-    const state = this.#state(specification);
+    this.#options.onInstalled(pair);
+    const state = this.#inUse.stateFor(wanted);
     // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
     const fault = state === "early" ? "not valid yet" : `already ${state}`;
     if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${fault}`);
@@ -354,14 +278,9 @@ export class CertificateManager {
    * later request is kept, also after a restart.
    */
   #giveUpKey(): void {
-    if (this.#digest === refusedDigest) return;
+    if (this.#inUse.isGivenUp) return;
     this.#demandNewKey();
-    this.#digest = refusedDigest;
-    try {
-      this.#options.store.keepWantedDigest(refusedDigest);
-    } catch {
-      // After a restart, the key is given up once more.
-    }
+    this.#inUse.giveUp();
   }
 
   #demandNewKey(): void {
@@ -383,35 +302,16 @@ export class CertificateManager {
    * Throws when the pair in use is good and the issued certificate must not replace it: RequestRefused when it never may, another Error
    * when it may later.
    */
-  #refuseWorse({ certificate: issued }: KeyPair, specification: CertificateSpecification): void {
+  #refuseWorse({ certificate: issued }: KeyPair, { wanted }: CertificateSpecification): void {
     const { store, clock } = this.#options;
-    const current = this.#current?.certificate;
-    const isGood = ["current", "due", "recalled", "early"].includes(this.#state(specification));
+    const current = this.current?.certificate;
+    const isGood = ["current", "due", "recalled", "early"].includes(this.#inUse.stateFor(wanted));
     if (current === undefined || !isGood) return;
-    const fault = replacementFault({ current, issued, wanted: specification.wanted, now: clock.now() });
+    const fault = replacementFault({ current, issued, wanted, now: clock.now() });
     if (fault === undefined) return;
     if (fault.type === "early") throw new Error(fault.text); // the next try finds the same certificate
     store.forgetPendingKey(); // with the same key, the same request would give the same certificate
     throw new RequestRefused(fault.text);
-  }
-
-  #use(pair: KeyPair | undefined): void {
-    const { name, clock, log, random, renewalShare } = this.#options;
-    this.#current = pair;
-    if (pair === undefined) return;
-    const { certificate } = pair;
-    const { notBefore, notAfter } = certificate;
-    this.#renewAt = renewalTime(certificate, { random: random(), share: renewalShare });
-    this.#recall.use(certificate);
-    const fields = {
-      certificate: name,
-      serialNumber: serialNumberHex(certificate),
-      notAfter: new Date(notAfter).toISOString(),
-      renewAt: new Date(this.#renewAt).toISOString(),
-    };
-    if (clock.now() < notBefore) log.warn(fields, "this certificate is not valid yet: is the clock right?");
-    else if (clock.now() > notAfter) log.warn(fields, "this certificate has expired");
-    else log.info(fields, "this certificate is in use");
   }
 
   #fail(error: unknown): void {

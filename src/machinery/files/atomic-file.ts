@@ -18,6 +18,7 @@ import type { Stats } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
+import { modeText } from "./mode-text.ts";
 import { removeFile } from "./remove-file.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
 import { linkFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
@@ -178,10 +179,9 @@ export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: Fil
     const given = `its file system gives it to uid ${found.uid} and gid ${found.gid}, not to ${owner} and ${gid}`;
     return `${given}; name a place on another, or mount it for that user`;
   }
-  const digits = (one: number): string => (one & 0o7777).toString(8).padStart(4, "0");
   const executable = (mode & 0o444) >> 2;
   if (((found.mode ^ mode) & 0o7777 & ~executable) === 0) return undefined;
-  const made = `its file system makes the mode ${digits(found.mode)} of ${digits(mode)}`;
+  const made = `its file system makes the mode ${modeText(found.mode)} of ${modeText(mode)}`;
   return `${made}; name a place on another, or mount it with another umask`;
 }
 

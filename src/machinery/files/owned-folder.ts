@@ -9,6 +9,7 @@ import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { removeFile } from "./remove-file.ts";
 import { fileFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
+import { modeText } from "./mode-text.ts";
 
 /** A folder that this process uses until it releases it. */
 export interface OwnedFolder {
@@ -105,8 +106,9 @@ function checkFolder(folder: string): void {
     throw new UnusableFile(`${folder} belongs to another user (uid ${uid}); chown it to uid ${user}, or name another`);
   }
   if ((mode & 0o022) !== 0) {
-    const digits = (mode & 0o7777).toString(8).padStart(4, "0");
-    throw new UnusableFile(`${folder}: other users can write to it (mode ${digits}); chmod 700 it, or name another`);
+    throw new UnusableFile(
+      `${folder}: other users can write to it (mode ${modeText(mode)}); chmod 700 it, or name another`,
+    );
   }
 }
 

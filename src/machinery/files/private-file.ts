@@ -4,6 +4,7 @@ import { isOpenToOthers } from "./is-open-to-others.ts";
 import { withOpenFile } from "./open-file.ts";
 import type { OpenFile } from "./open-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
+import { modeText } from "./mode-text.ts";
 
 /** A file with keys has a few KB, so a larger file is something else. */
 const largestMebibytes = 16;
@@ -32,9 +33,8 @@ function privateText(file: string, { descriptor, status }: OpenFile): string {
     throw new UnusableFile(`${file} belongs to another user (uid ${status.uid}); chown it, or name another`);
   }
   if (isOpenToOthers(file, status)) {
-    const mode = (status.mode & 0o777).toString(8).padStart(4, "0");
     throw new UnusableFile(
-      `${file} is open to other users (mode ${mode}); chmod 600 it; if others may have read it, replace what is in it (docs/break-in.md)`,
+      `${file} is open to other users (mode ${modeText(status.mode)}); chmod 600 it; if others may have read it, replace what is in it (docs/break-in.md)`,
     );
   }
   return readFileSync(descriptor, "utf8");

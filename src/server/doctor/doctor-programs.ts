@@ -8,6 +8,7 @@ import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output/output-file.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
 import { ownerOf } from "../../machinery/files/owned-folder.ts";
+import { modeText } from "../../machinery/files/mode-text.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { examineServer } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
@@ -82,7 +83,7 @@ function shownFile(directory: string, path: string): object[] {
   const status = statSync(join(directory, path), { throwIfNoEntry: false });
   if (status === undefined) return [];
   const { size, mode, uid, mtime } = status;
-  return [{ path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() }];
+  return [{ path, size, mode: modeText(mode), uid, changed: mtime.toISOString() }];
 }
 
 /** The number of objects of each kind, by the resource in their keys. */

@@ -6,6 +6,7 @@ import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
+import { modeText } from "../../machinery/files/mode-text.ts";
 import type { HealthCheck } from "../../machinery/http/routes/health-routes.ts";
 import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
 import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
@@ -147,8 +148,10 @@ async function openConfiguration(
 function warnOfPermissions(file: string, log: Pick<Log, "warn">): void {
   const status = statSync(file);
   if (!isOpenToOthers(file, status)) return;
-  const shown = (status.mode & 0o777).toString(8).padStart(4, "0");
-  log.warn({ file, mode: shown }, "others can read or write the encryption configuration: chmod 600 it");
+  log.warn(
+    { file, mode: modeText(status.mode) },
+    "others can read or write the encryption configuration: chmod 600 it",
+  );
 }
 
 function notify(listeners: ReadonlySet<() => void>): void {

@@ -145,20 +145,7 @@ export function createListener({
   schedule = systemSchedule,
 }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
-  const notRead = rateLimitedReport<number>((maximumBytes, count) =>
-    log.warn(
-      { maximumBytes, count },
-      "clients did not read large answers or watches, which were ended to free the memory",
-    ),
-  );
-  const context: ExchangeContext = {
-    handler,
-    maximumBodyBytes: limits.bodyBytes,
-    open: new Set<Exchange>(),
-    unsent: new UnsentAnswers({ maximumBytes: limits.unsentBytes, onEnded: () => notRead(limits.unsentBytes) }),
-    tick: { seconds: 0 },
-    isClosing: false,
-  };
+  const context = exchangeContext({ handler, limits, log });
   const tooManyWait = rateLimitedReport<string>((address, count) =>
     log.warn({ address, count }, "too many requests wait for their turns: more are not taken"),
   );
@@ -206,6 +193,27 @@ export function createListener({
       await closeListener({ ...parts, sockets: parts.room.sockets, schedule }, options);
       sweeper.stop();
     },
+  };
+}
+
+function exchangeContext({
+  handler,
+  limits: { bodyBytes, unsentBytes: maximumBytes },
+  log,
+}: Pick<ListenerOptions, "handler" | "log"> & Pick<ListenerParts, "limits">): ExchangeContext {
+  const notRead = rateLimitedReport<number>((maximumBytes, count) =>
+    log.warn(
+      { maximumBytes, count },
+      "clients did not read large answers or watches, which were ended to free the memory",
+    ),
+  );
+  return {
+    handler,
+    maximumBodyBytes: bodyBytes,
+    open: new Set<Exchange>(),
+    unsent: new UnsentAnswers({ maximumBytes, onEnded: () => notRead(maximumBytes) }),
+    tick: { seconds: 0 },
+    isClosing: false,
   };
 }
 

@@ -32,6 +32,26 @@ const maximumRequests = 20;
 /** The server has so long to answer a PING. */
 const pongMilliseconds = 5000;
 
+/** Listens on a free port. */
+async function portOf(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port; // it listens on TCP
+}
+
+/** A transport to a server that begins to listen now. Both end with the test. */
+async function transportTo(server: Server, context: TestContext): Promise<Transport> {
+  const transport = httpsTransport({
+    server: `https://127.0.0.1:${await portOf(server)}`,
+    skipsServerVerification: true,
+  });
+  context.after(() => {
+    transport.close();
+    server.close();
+  });
+  return transport;
+}
+
 type Incoming = IncomingMessage | Http2ServerRequest;
 type Answer = ServerResponse | Http2ServerResponse;
 
@@ -120,9 +140,8 @@ for (const { protocol, serve } of protocols) {
     async function start(context: TestContext, options: Partial<HttpsTransportOptions> = {}) {
       const behaviour = new Behaviour();
       const server = serve((incoming, response) => behaviour.answer(incoming, response));
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      const front = new ServerFront(() => `https://127.0.0.1:${(server.address() as AddressInfo).port}`); // listens on a port
+      const port = await portOf(server);
+      const front = new ServerFront(() => `https://127.0.0.1:${port}`);
       await front.open();
       const transport = httpsTransport({ server: front.url, skipsServerVerification: true, ...options });
       context.after(async () => {
@@ -351,9 +370,8 @@ describe("a transport that shares one connection of HTTP/2", () => {
       stream.on("error", () => {}); // its client sees it too
       onStream(stream, path);
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const front = new ServerFront(() => `https://127.0.0.1:${(server.address() as AddressInfo).port}`); // listens on a port
+    const port = await portOf(server);
+    const front = new ServerFront(() => `https://127.0.0.1:${port}`);
     await front.open();
     const options = { server: front.url, skipsServerVerification: true };
     const transport = httpsTransport({ ...options, watchIdleMilliseconds: 100 });
@@ -574,15 +592,7 @@ test("a connection of HTTP/2 is closed when its server takes no more requests, a
     socket.on("error", () => {}).on("end", () => writeOn());
     socket.resume().write(Buffer.concat([settingsFrame([]), goAwayFrame({ lastStreamId: 0 })]));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // listens on a port
-  const transport = httpsTransport({ server: `https://127.0.0.1:${port}`, skipsServerVerification: true });
-  context.after(() => {
-    transport.close();
-    server.close();
-  });
-  await assert.rejects(ask(transport, "/"));
+  await assert.rejects(ask(await transportTo(server, context), "/"));
   assert.equal(await isLeft.promise, true);
 });
 
@@ -590,15 +600,7 @@ test("a request over HTTP/1.1 fails when its answer changes the protocol", async
   const server = createServer({ ...tls, ALPNProtocols: ["http/1.1"] }, (_, response) => {
     response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // listens on a port
-  const transport = httpsTransport({ server: `https://127.0.0.1:${port}`, skipsServerVerification: true });
-  context.after(() => {
-    transport.close();
-    server.close();
-  });
-  await assert.rejects(ask(transport, "/"), /before the answer was complete/);
+  await assert.rejects(ask(await transportTo(server, context), "/"), /before the answer was complete/);
 });
 
 describe("a connection of HTTP/1.1 that was kept open, and that the server closes when it gets the next request", () => {
@@ -616,17 +618,7 @@ describe("a connection of HTTP/1.1 that was kept open, and that the server close
     const answered = new WeakSet<object>();
     const held: (() => void)[] = [];
     server.on("secureConnection", () => connections++);
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const transport = httpsTransport({
-      server: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, // listens on a port
-      skipsServerVerification: true,
-    });
-    context.after(() => {
-      transport.close();
-      server.close();
-    });
-    return { transport, connections: () => connections };
+    return { transport: await transportTo(server, context), connections: () => connections };
   }
 
   it("fails no request that the server may get twice", async (context) => {
@@ -709,10 +701,8 @@ test("a proxy or a server behind it that hangs ends with the request, or after t
       socket.write(answer);
       asked.resolve();
     });
-    proxy.listen(0, "127.0.0.1");
-    await once(proxy, "listening");
+    const proxyUrl = `http://127.0.0.1:${await portOf(proxy)}`;
     context.after(() => proxy.close());
-    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
     const patient = httpsTransport({ server: "https://signet.invalid", proxyUrl });
     const reason = new Error("given up");
     const ending = new AbortController();
@@ -739,10 +729,8 @@ test("a connection to a proxy that refuses, and keeps it open, is closed", async
     socket.on("close", () => resolve()).resume();
     socket.write("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n");
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
+  const proxyUrl = `http://127.0.0.1:${await portOf(proxy)}`;
   context.after(() => proxy.close());
-  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
   const transport = httpsTransport({ server: "https://signet.invalid", proxyUrl });
   await assert.rejects(ask(transport, "/"), /407/);
   await closed;

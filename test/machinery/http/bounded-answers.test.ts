@@ -7,7 +7,8 @@ import { encodeEnvelope } from "../../../src/machinery/schema/protobuf/protobuf-
 import { maximumValues } from "../../../src/machinery/schema/value-limit.ts";
 import { hostileScene } from "./hostile/hostile-scene.ts";
 import type { HostileRequest, HostileScene } from "./hostile/hostile-scene.ts";
-import { collectionOf, largeRequests } from "./hostile/large-requests.ts";
+import { collectionOf } from "./hostile/hostile-targets.ts";
+import { largeRequests } from "./hostile/large-requests.ts";
 import { sampleObject } from "./hostile/sample-objects.ts";
 
 const mebibyte = 2 ** 20;

@@ -1,30 +1,24 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import type { ResourceDefinition } from "../../../src/machinery/registry/definition/resource-definition.ts";
 import { storedResources } from "../../../src/server/served-kinds.ts";
 import { hostileBodies } from "./hostile/hostile-bodies.ts";
 import { hostileJsonPatches, hostileMergePatches } from "./hostile/hostile-patches.ts";
-import { hostileNames, hostileQueries } from "./hostile/hostile-targets.ts";
+import {
+  applyQuery,
+  collectionOf,
+  groupPath,
+  hostileNames,
+  hostileQueries,
+  patchTypes,
+} from "./hostile/hostile-targets.ts";
 import { hostileScene } from "./hostile/hostile-scene.ts";
 import type { HostileRequest, HostileScene } from "./hostile/hostile-scene.ts";
 import { hostileValues, pathsOf, pathsOfValue, withValueAt } from "./hostile/hostile-values.ts";
 import { sampleObject, sampleReviews } from "./hostile/sample-objects.ts";
 
-const patchTypes = {
-  json: "application/json-patch+json",
-  merge: "application/merge-patch+json",
-  strategic: "application/strategic-merge-patch+json",
-  apply: "application/apply-patch+yaml",
-} as const;
-const applyQuery = "dryRun=All&fieldManager=m&force=true";
 // An object of a kind that is only read cannot be sent.
 const kinds = storedResources(platformNames).filter(({ verbs }) => verbs?.includes("create") ?? true);
-
-const groupPath = ({ group, version }: ResourceDefinition): string =>
-  `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
-const collectionOf = (definition: ResourceDefinition): string =>
-  `${groupPath(definition)}${definition.scope === "Namespaced" ? "/namespaces/hostile" : ""}/${definition.plural}`;
 
 const patch = (target: string, type: keyof typeof patchTypes, body: string | Buffer): HostileRequest => ({
   method: "PATCH",

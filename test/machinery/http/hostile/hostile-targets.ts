@@ -1,3 +1,5 @@
+import type { ResourceDefinition } from "../../../../src/machinery/registry/definition/resource-definition.ts";
+
 /** Path segments, as they are sent. */
 export const hostileNames: readonly string[] = [
   "__proto__",
@@ -165,3 +167,16 @@ export const hostileQueries: readonly string[] = [
   "__proto__=x&constructor=y&toString=z",
   "x=y&".repeat(3000),
 ];
+
+export const patchTypes = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+} as const;
+export const applyQuery = "dryRun=All&fieldManager=m&force=true";
+
+export const groupPath = ({ group, version }: ResourceDefinition): string =>
+  `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
+export const collectionOf = (definition: ResourceDefinition): string =>
+  `${groupPath(definition)}${definition.scope === "Namespaced" ? "/namespaces/hostile" : ""}/${definition.plural}`;

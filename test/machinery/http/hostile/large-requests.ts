@@ -7,6 +7,7 @@ import { ProtobufWriter, bytesType } from "../../../../src/machinery/schema/prot
 import { compileProtobuf } from "../../../../src/machinery/schema/protobuf/protobuf.ts";
 import { maximumValues } from "../../../../src/machinery/schema/value-limit.ts";
 import type { HostileRequest } from "./hostile-scene.ts";
+import { applyQuery, collectionOf, patchTypes } from "./hostile-targets.ts";
 import { withValueAt } from "./hostile-values.ts";
 import { sampleObject, sampleReviews } from "./sample-objects.ts";
 
@@ -126,19 +127,7 @@ function fitting({ fields }: Extract<Schema, { readonly type: "object" }>, key: 
   return type === "int32" || type === "int64" ? index : `a${index}`;
 }
 
-const patchTypes = {
-  merge: "application/merge-patch+json",
-  strategic: "application/strategic-merge-patch+json",
-  apply: "application/apply-patch+yaml",
-  json: "application/json-patch+json",
-} as const;
-const applyQuery = "dryRun=All&fieldManager=m&force=true";
 const yamlBytes = 28_000;
-
-const groupPath = ({ group, version }: ResourceDefinition): string =>
-  `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
-export const collectionOf = (definition: ResourceDefinition): string =>
-  `${groupPath(definition)}${definition.scope === "Namespaced" ? "/namespaces/hostile" : ""}/${definition.plural}`;
 
 /** Hostile requests for every kind, subresource and review, of every format and patch type; none changes anything. */
 export function* largeRequests(options: LargeRequestOptions): Generator<LargeRequest> {

@@ -8,7 +8,8 @@ import { programFlags, text, wholeNumber } from "../../../../tools/program-flags
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { storedResources } from "../../../../src/server/served-kinds.ts";
 import { hostileScene } from "./hostile-scene.ts";
-import { collectionOf, largeRequests } from "./large-requests.ts";
+import { collectionOf } from "./hostile-targets.ts";
+import { largeRequests } from "./large-requests.ts";
 import { sampleObject } from "./sample-objects.ts";
 
 const { stride, only, bytes } = programFlags(import.meta.filename, {

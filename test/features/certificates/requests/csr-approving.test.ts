@@ -146,20 +146,24 @@ rules:
     });
     await bind(server, "system:node-bootstrapper", "system:nodes");
     await bind(server, "system:node-bootstrapper", "dev");
-    await server.client.request("/api/v1/nodes", {
-      method: "POST",
-      body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
-    });
-    await server.client.request("/api/v1/nodes/n1/status", {
-      method: "PATCH",
-      contentType: "application/merge-patch+json",
-      body: { status: { addresses: [{ type: "InternalIP", address: "10.0.0.7" }] } },
-    });
+    await addNode("n1", [{ type: "InternalIP", address: "10.0.0.7" }]);
   });
   after(async () => {
     await server.stop();
     folder.remove();
   });
+
+  async function addNode(name: string, addresses: readonly object[]): Promise<void> {
+    await server.client.request("/api/v1/nodes", {
+      method: "POST",
+      body: { apiVersion: "v1", kind: "Node", metadata: { name } },
+    });
+    await server.client.request(`/api/v1/nodes/${name}/status`, {
+      method: "PATCH",
+      contentType: "application/merge-patch+json",
+      body: { status: { addresses } },
+    });
+  }
 
   const serving = (name: string, ipAddresses: readonly string[], expirationSeconds = 3600) => ({
     name,
@@ -200,22 +204,10 @@ rules:
 
   it("never gives a node the server's own names, which the node reports as its own", async () => {
     const names = ["localhost", hostname().toLowerCase(), "api.signet.example"];
-    await server.client.request("/api/v1/nodes", {
-      method: "POST",
-      body: { apiVersion: "v1", kind: "Node", metadata: { name: "liar" } },
-    });
-    await server.client.request("/api/v1/nodes/liar/status", {
-      method: "PATCH",
-      contentType: "application/merge-patch+json",
-      body: {
-        status: {
-          addresses: [
-            ...names.map((address) => ({ type: "InternalDNS", address })),
-            { type: "InternalIP", address: "127.0.0.1" },
-          ],
-        },
-      },
-    });
+    await addNode("liar", [
+      ...names.map((address) => ({ type: "InternalDNS", address })),
+      { type: "InternalIP", address: "127.0.0.1" },
+    ]);
     const liar = sceneOf(server, { name: "system:node:liar", groups: ["system:nodes"] });
     const subject = { commonName: "system:node:liar", organizations: ["system:nodes"] };
     const wishes = [...names.map((name) => ({ dnsNames: [name] })), { ipAddresses: ["127.0.0.1"] }];

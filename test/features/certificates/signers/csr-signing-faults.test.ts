@@ -137,6 +137,22 @@ describe("csrsigning under failures", () => {
     );
   }
 
+  /** Runs the loop in a process that ends before it writes a status. */
+  async function endBeforeStatus(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const next = way();
+    const loop = start({
+      send: async (request) => {
+        if (stepOf(request) !== "status") return next.send(request);
+        resolve();
+        throw new Error("the process ended");
+      },
+      close: () => {},
+    });
+    await promise;
+    await loop.stop();
+  }
+
   for (const step of ["record", "status"] as const) {
     for (const fault of faults) {
       it(`issues one certificate when the write of the ${step} meets "${fault}" nine times`, async () => {
@@ -178,18 +194,7 @@ describe("csrsigning under failures", () => {
 
   it("returns the recorded certificate when the process ended between record and status", async () => {
     await approved("restarted");
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const endless = way();
-    const first = start({
-      send: async (request) => {
-        if (stepOf(request) !== "status") return endless.send(request);
-        resolve();
-        throw new Error("the process ended");
-      },
-      close: () => {},
-    });
-    await promise;
-    await first.stop();
+    await endBeforeStatus();
     assert.equal((await recordsOf("restarted")).length, 1);
     const second = start(way());
     await assertOneCertificate("restarted");
@@ -224,18 +229,7 @@ describe("csrsigning under failures", () => {
 
   it("fails a request whose certificate expired before it was delivered, and does not sign again", async () => {
     await approved("late");
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const next = way();
-    const first = start({
-      send: async (request) => {
-        if (stepOf(request) !== "status") return next.send(request);
-        resolve();
-        throw new Error("the process ended");
-      },
-      close: () => {},
-    });
-    await promise;
-    await first.stop();
+    await endBeforeStatus();
     // After the signature: the certificate's hour began at most now.
     const now = Date.now() + 3_600_000;
     const second = start(way(), () => now);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { certificateRequest } from "../certificate-request.ts";
 import { bothProfiles, describeKubectl, kubernetesOnly } from "./kubectl-scene.ts";
+import { podAndNode } from "./pod-and-node.ts";
 
 describeKubectl("kubectl describe", bothProfiles, (kubectl) => {
   before(async () => {
@@ -112,30 +113,6 @@ describeKubectl("kubectl describe, by upstream's groups", kubernetesOnly, (kubec
     assert.match(await kubectl.output(`describe ${bundle}`), /^ {2}Trust Bundle: +-----BEGIN CERTIFICATE-----$/m);
   });
 });
-
-const podAndNode = `
-apiVersion: v1
-kind: Pod
-metadata: { name: worker, namespace: fleet }
-spec:
-  serviceAccountName: robot
-  nodeName: edge-1
-  containers:
-    - name: main
-      image: worker:1
-      env: [{ name: COLOUR, value: red }]
-      ports: [{ containerPort: 8080, protocol: TCP }]
-  volumes:
-    - name: token
-      projected: { sources: [{ serviceAccountToken: { path: token, audience: vault } }] }
----
-apiVersion: v1
-kind: Node
-metadata: { name: edge-1 }
-status:
-  conditions: [{ type: Ready, status: "True" }]
-  addresses: [{ type: InternalIP, address: 10.0.0.1 }]
-`;
 
 const eventOf = (uid: string): string =>
   JSON.stringify({

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { bothProfiles, cells, describeKubectl } from "./kubectl-scene.ts";
+import { podAndNode } from "./pod-and-node.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 describeKubectl("kubectl get", bothProfiles, (kubectl) => {
@@ -205,24 +206,6 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
     );
   });
 });
-
-const podAndNode = `
-apiVersion: v1
-kind: Pod
-metadata: { name: worker, namespace: fleet }
-spec:
-  serviceAccountName: robot
-  nodeName: edge-1
-  containers: [{ name: main, image: worker:1 }]
----
-apiVersion: v1
-kind: Node
-metadata: { name: edge-1 }
-status:
-  conditions: [{ type: Ready, status: "True" }]
-  addresses: [{ type: InternalIP, address: 10.0.0.1 }]
-  nodeInfo: { kubeletVersion: v1.34.0 }
-`;
 
 const binding = (group: string): string => `
 apiVersion: ${group}/v1

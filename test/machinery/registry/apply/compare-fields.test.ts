@@ -1,22 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compareFields } from "../../../../src/machinery/registry/apply/compare-fields.ts";
-import { any, mapList, object, string } from "../../../../src/machinery/schema/schema.ts";
-
-const entry = object({
-  goType: "v1.Entry",
-  description: "",
-  fields: {
-    name: { number: 1, schema: string, description: "" },
-    value: { number: 2, schema: string, description: "" },
-  },
-});
+import { any, mapList, object } from "../../../../src/machinery/schema/schema.ts";
+import { sampleEntry } from "./sample.ts";
 
 const schema = object({
   goType: "v1.Compared",
   description: "",
   fields: {
-    entries: { number: 1, schema: mapList(entry, "name"), description: "" },
+    entries: { number: 1, schema: mapList(sampleEntry, "name"), description: "" },
     free: { number: 2, schema: any, description: "" },
   },
 });

@@ -11,7 +11,8 @@ import { objectMeta } from "../../../../src/machinery/schema/object-meta-schema.
 import { atomicList, mapList, object, string } from "../../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 
-const entry = object({
+/** An entry of a list that is keyed by `name`. */
+export const sampleEntry = object({
   goType: "v1.Entry",
   description: "",
   fields: {
@@ -26,8 +27,8 @@ export const sampleSchema = object({
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "" },
-    entries: { number: 2, schema: mapList(entry, "name"), description: "" },
-    whole: { number: 3, schema: atomicList(entry), description: "" },
+    entries: { number: 2, schema: mapList(sampleEntry, "name"), description: "" },
+    whole: { number: 3, schema: atomicList(sampleEntry), description: "" },
     text: { number: 4, schema: string, presence: "pointer", description: "" },
   },
 }) as ObjectSchema<ApiObject>; // the type of the sample does not matter

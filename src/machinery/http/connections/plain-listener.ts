@@ -16,7 +16,7 @@ import { readInTurns } from "./read-in-turns.ts";
 import { takeListener } from "./take-listener.ts";
 import type { Log } from "../../logging/log.ts";
 
-interface PlainRequest {
+export interface PlainRequest {
   readonly method: string;
   /** The path as the client sent it, without the query. */
   readonly path: string;

@@ -58,7 +58,13 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema",
     "machinery/tracing",
   ],
-  "machinery/client": ["machinery/api", "machinery/scheduling", "machinery/schema/parse-json", "machinery/tracing"],
+  "machinery/client": [
+    "machinery/api",
+    "machinery/files/unusable-file",
+    "machinery/scheduling",
+    "machinery/schema/parse-json",
+    "machinery/tracing",
+  ],
   "machinery/audit": [
     "machinery/api",
     "machinery/client",

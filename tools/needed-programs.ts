@@ -5,6 +5,7 @@ import { isOnSearchPath } from "../src/machinery/files/is-on-search-path.ts";
 const debianPackages = {
   etcd: "etcd-server",
   h2load: "nghttp2-client",
+  strace: "strace",
   taskset: "util-linux",
 } as const;
 

@@ -11,7 +11,7 @@ import { commitFailure } from "../../../../src/machinery/storage/backends/lmdb-c
 import { derivedAesGcm } from "../../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { EncryptedStore } from "../../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../../src/machinery/storage/encryption/encryption-rules.ts";
-import { StoreUnavailable, WriteOutcomeUnknown } from "../../../../src/machinery/storage/store.ts";
+import { StoreUnavailable, WriteAbandoned, WriteOutcomeUnknown } from "../../../../src/machinery/storage/store.ts";
 import type { Store, WriteRequest } from "../../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "../store-contract.ts";
 import { temporaryDirectory } from "../temporary-directory.ts";
@@ -36,6 +36,22 @@ describe("a directory of the LMDB store", () => {
       directory.remove();
     }
   };
+
+  it(
+    "writes nothing for a caller that leaves in the turn in which it writes",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const leaving = new AbortController();
+      const request = { key: "/a", value: Buffer.of(1), expectedRevision: 0 };
+      const write = store.write({ ...request, signal: leaving.signal });
+      const refused = assert.rejects(write, WriteAbandoned);
+      for (let steps = 0; steps < 10; steps += 1) await Promise.resolve(); // still the same turn
+      leaving.abort();
+      await refused;
+      assert.equal(store.latestRevision(), 1);
+      await store.close();
+    }),
+  );
 
   it(
     "reads again what was written at a revision, until compaction removes it",

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../machinery/api/json-object.ts";
+import { isJsonObject, jsonTypeName } from "../../../machinery/api/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -146,6 +146,8 @@ function claimsFault(
 ): string | undefined {
   const { aud, exp, nbf } = claims;
   const held = typeof aud === "string" ? [aud] : Array.isArray(aud) ? (aud as unknown[]) : [];
+  const unfit = unfitClaim(claims, held);
+  if (unfit !== undefined) return unfit;
   if (!audiences.some((one) => held.includes(one))) {
     return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
@@ -155,6 +157,23 @@ function claimsFault(
     return "oidc: current time is before the nbf (not before) time";
   }
   return undefined;
+}
+
+/** Why go-oidc cannot read the token: registered claims have their types, whichever of them the mapping uses (its `idToken`). */
+function unfitClaim({ sub, nonce, at_hash, iat }: Claims, audiences: readonly unknown[]): string | undefined {
+  const texts = [
+    ["sub", sub],
+    ["nonce", nonce],
+    ["at_hash", at_hash],
+    ...audiences.map((one) => ["aud", one] as const),
+  ] as const;
+  const unfit = (name: string, { value, type }: { readonly value: unknown; readonly type: string }): string =>
+    `oidc: failed to unmarshal claims: json: cannot unmarshal ${jsonTypeName(value)} into Go struct field idToken.${name} of type ${type}`;
+  for (const [name, value] of texts) {
+    if (typeof (value ?? "") !== "string") return unfit(name, { value, type: "string" });
+  }
+  const isNumber = typeof iat === "string" ? /^-?\d+(\.\d+)?$/.test(iat) : Number.isFinite(iat);
+  return iat === undefined || isNumber ? undefined : unfit("iat", { value: iat, type: "json.Number" });
 }
 
 /** Keys without an id, and tokens without one, are tried with each other: RFC 7515 section 6 makes `kid` a hint. */

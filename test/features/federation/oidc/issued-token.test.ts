@@ -233,7 +233,14 @@ describe("a token of an OpenID Connect issuer", () => {
     "that has not begun": [{ nbf: 4_000_000_000 }, /before the nbf/],
     "without a name": [{ sub: undefined }, /parse username claims "sub": claim not present/],
     "with an empty name": [{ sub: "" }, /username is empty/],
-    "whose name is no text": [{ sub: ["ada"] }, /parse username claims "sub": it is not a string/],
+    "whose name is no text": [
+      { sub: ["ada"] },
+      /cannot unmarshal array into Go struct field idToken.sub of type string/,
+    ],
+    "with a nonce that is no text": [{ nonce: 5 }, /cannot unmarshal number into Go struct field idToken.nonce/],
+    "with the hash of an access token that is no text": [{ at_hash: {} }, /cannot unmarshal object into .*at_hash/],
+    "with an audience that is no text": [{ aud: ["signet", 1] }, /cannot unmarshal number into .*idToken.aud/],
+    "with a time of issue that is no number": [{ iat: "now" }, /cannot unmarshal string into .*idToken.iat/],
     "whose claims are nested very deep": [
       { deep: JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`) as unknown },
       /nested deeper than 100/,

@@ -86,8 +86,10 @@ describe("the process of an agent", () => {
 
   it("begins its own lines of a log in a file after what hooks have left without a line break", async (context) => {
     const { folder, config, configure } = scene(context);
-    configure(onChange("printf half; exit 1"));
     const log = join(folder, "log");
+    // The agent writes no more lines of its own until the hook has ended.
+    const quiet = `until grep -q 'not connected' ${shellWord(log)}; do sleep 0.1; done`;
+    configure(onChange(`${quiet}; printf half; exit 1`));
     const words = [process.execPath, signetProgram, "agent", "--config", config];
     const agent = new ProgramProcess(["/bin/sh", "-c", `exec "$@" 2> ${shellWord(log)}`, "sh", ...words]);
     context.after(() => agent.end("SIGKILL"));

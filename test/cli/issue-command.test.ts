@@ -267,6 +267,23 @@ describe("a certificate without an agent", () => {
     assert.deepEqual([new Set(keys).size, scene.requests.size], [3, 3]);
   });
 
+  it("that was revoked meanwhile is not written to its files again, also when it is to be renewed", async (context) => {
+    const scene = new SigningScene(context);
+    const { out, hooks, stop } = start(scene);
+    await hooks(1);
+    await stop();
+    rmSync(out);
+    scene.isRevoked = true;
+    scene.onAnswer = () => void (scene.isRevoked = false);
+    let writes = 0;
+    const log = logTo((_fields, message) => void (writes += message === "the files are written" ? 1 : 0));
+    const again = start(scene, {}, log);
+    await scene.time.advance(1000);
+    await again.hooks(2);
+    await again.stop();
+    assert.deepEqual([writes, scene.requests.size], [1, 2]);
+  });
+
   it("has its links made again within a minute, and says when something else is in the place of one", async (context) => {
     const scene = new SigningScene(context);
     const [out, keyOut] = [join(scene.directory, "n1.crt"), join(scene.directory, "keys", "n1.key")];

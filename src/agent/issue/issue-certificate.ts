@@ -130,7 +130,7 @@ class Issuance {
   async run(): Promise<Certificate | undefined> {
     this.#manager.specify({ names: this.#options.names, wanted: this.#order.wanted });
     // When the server does not answer, the certificate counts as not revoked.
-    if (!this.#order.isRenewed) await this.#checkRevocation().catch(() => {});
+    await this.#checkRevocation().catch(() => {});
     const isCurrent = this.#manager.status.state === "current" && this.#store.pendingKey() === undefined;
     const work = this.#manager.run(this.#stopping);
     try {

@@ -154,12 +154,16 @@ export class DerReader {
     return content;
   }
 
-  /** Reads an INTEGER of at most six octets. `tag` is for an integer with a tag of its own (`[0] IMPLICIT`). */
+  /**
+   * Reads an INTEGER of at most eight octets, as Go does; beyond 2^53, only nearly its value. `tag` is for an integer with a tag of its own
+   * (`[0] IMPLICIT`).
+   */
   readSmallInteger(tag: number = tags.integer): number {
     const content = this.read(tag, "int");
     checkInteger(content);
-    if (content.length > 6) throw structureError("integer too large");
-    return content.readIntBE(0, content.length);
+    if (content.length > 8) throw structureError("integer too large");
+    if (content.length <= 6) return content.readIntBE(0, content.length);
+    return Number(BigInt.asIntN(8 * content.length, BigInt(`0x${content.toString("hex")}`)));
   }
 
   readBoolean(): boolean {

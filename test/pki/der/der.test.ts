@@ -86,7 +86,10 @@ describe("DerReader", () => {
     assert.throws(reading("04 84 7f ff ff ff"), /length too large/);
     for (const octets of ["04", "04 82 01"]) assert.throws(reading(octets), /truncated tag or length/);
     assert.throws(reading(""), /sequence truncated/);
-    assert.throws(() => new DerReader(hex("02 07 01 00 00 00 00 00 00")).readSmallInteger(), /integer too large/);
+    const readingInteger = (bytes: string) => () => new DerReader(hex(bytes)).readSmallInteger();
+    assert.equal(readingInteger("02 08 7f ff ff ff ff ff ff ff")(), 2 ** 63);
+    assert.equal(readingInteger("02 07 80 00 00 00 00 00 00")(), -(2 ** 55));
+    assert.throws(readingInteger("02 09 01 00 00 00 00 00 00 00 00"), /integer too large/);
   });
 
   it("refuses object identifiers that are malformed, or have arcs or a length beyond reason", () => {

@@ -155,7 +155,10 @@ export class BundleFile {
     }
     const last = this.#last;
     if (outcome.state === "absent" && last?.state !== "absent") {
-      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+      log.warn(
+        { ...source, file },
+        "there is no such trust bundle, or none with a certificate: the file stays as it is",
+      );
     }
     if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
       log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);

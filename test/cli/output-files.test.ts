@@ -267,15 +267,23 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     });
   }
 
-  it("removes what a kill left of an earlier one, and not what another command may be writing", async () => {
-    const left = join(folder, "secret.0123456789ab.new");
-    for (const file of [left, join(folder, "secret.ba9876543210.new")]) writeFileSync(file, "keys");
-    const twoHoursAgo = Date.now() / 1000 - 7200;
-    utimesSync(left, twoHoursAgo, twoHoursAgo);
-    const { code, stderr } = await signet("kubeconfig", "--user", "anna", "--output-file", join(folder, "secret"));
-    assert.equal(code, 0, stderr);
-    assert.deepEqual(readdirSync(folder).toSorted(), ["secret", "secret.ba9876543210.new"]);
-  });
+  /** Each kind of output, given the file for it. */
+  const writers: Readonly<Record<string, (file: string) => Promise<HostedOutcome>>> = {
+    "a kubeconfig": (file) => signet("kubeconfig", "--user", "anna", "--output-file", file),
+    "a request": (file) => signet("csr", "create", "zoe", "--key-file", join(folder, "key"), "--request-file", file),
+  };
+  for (const [what, write] of Object.entries(writers)) {
+    it(`removes what a kill left of ${what}, and not what another command may be writing`, async () => {
+      const file = join(folder, "output");
+      const [left, current] = [`${file}.0123456789ab.new`, `${file}.ba9876543210.new`];
+      for (const name of [left, current]) writeFileSync(name, "keys");
+      const twoHoursAgo = Date.now() / 1000 - 7200;
+      utimesSync(left, twoHoursAgo, twoHoursAgo);
+      const { code, stderr } = await write(file);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual([existsSync(file), existsSync(left), existsSync(current)], [true, false, true]);
+    });
+  }
 
   it("replaces a kubeconfig that embeds a key", async () => {
     const file = join(folder, "anna.kubeconfig");

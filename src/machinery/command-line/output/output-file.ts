@@ -81,11 +81,17 @@ export const writeNewKeyOutput = (output: OutputFile, pem: string): boolean =>
     return writeNewPrivateFile(output.file, pem);
   });
 
-/** Writes public data and replaces an existing file, unless it holds a private key. Throws CommandFailure. */
+/**
+ * Writes public data and replaces an existing file, unless it holds a private key. Removes what killed writes left of it. Throws
+ * CommandFailure.
+ */
 export function writePublicOutput(output: OutputFile, contents: string): void {
   // Another flag of the command may have written the key just before.
   refuseToReplaceKey(output);
-  explain(output, () => writePublicFile(output.file, contents));
+  explain(output, () => {
+    removeAbandoned(output.file, systemClock.now());
+    writePublicFile(output.file, contents);
+  });
 }
 
 function explain<T>({ namedBy, file }: OutputFile, act: () => T): T {

@@ -101,7 +101,10 @@ describe("signet audit verify", () => {
     assert.match((await signet.run(["audit", "verify", other])).stdout, /^.+other\.log: 1 line, none with a number$/m);
     const wrongKey = await signet.run(["audit", "verify", log, `--public-key=${log}`]);
     assert.equal(wrongKey.code, 2);
-    assert.match(wrongKey.stderr, /--public-key: .* it holds no public key in PEM\n$/);
+    assert.match(
+      wrongKey.stderr,
+      /--public-key: .* it holds no public key in PEM; name the audit-log.pub of the server\n$/,
+    );
   });
 });
 

@@ -124,7 +124,8 @@ function rereadCaFile(file: string): () => string {
     files: () => [file],
     load: () =>
       readPem({ flag: "ca-file", file }, (text) => {
-        if (parseCertificatesPem(text).length === 0) throw new PkiError("there is no certificate");
+        if (parseCertificatesPem(text).length === 0)
+          throw new PkiError("it holds no certificate; name a PEM file of certificates");
       }),
   });
   return () => {

@@ -16,18 +16,22 @@ export function checkDataDirectory(directory: string): void {
 }
 
 /**
- * Whether the folder exists. Throws UsageError when the system refuses the path, for example because its links form a loop or lead nowhere.
+ * Whether the folder exists. Throws UsageError for a file, and when the system refuses the path, for example because its links form a loop
+ * or lead nowhere.
  */
 export function directoryExists(directory: string): boolean {
+  let status;
   let isLink;
   try {
-    if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return true;
+    status = statSync(directory, { throwIfNoEntry: false });
     isLink = lstatSync(directory, { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
     throw new UsageError(`--data-dir: cannot use ${directory}: ${fileFailureReason(cause)}`, { cause });
   }
-  if (isLink) throw new UsageError(`--data-dir: ${linkToNothing(directory)}`);
-  return false;
+  if (status !== undefined && !status.isDirectory())
+    throw new UsageError(`--data-dir: ${directory} is not a folder; name another`);
+  if (status === undefined && isLink) throw new UsageError(`--data-dir: ${linkToNothing(directory)}`);
+  return status !== undefined;
 }
 
 /** Throws UsageError for a data directory of another user: the server could not use files that this user makes there. */

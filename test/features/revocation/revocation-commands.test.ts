@@ -123,7 +123,7 @@ describe("the commands for revocations", () => {
       [
         ["certificates", "revoke", "--file", "package.json"],
         2,
-        /--file: package\.json: it has no certificate in PEM$/m,
+        /--file: package\.json: it has no certificate in PEM; name a file with one$/m,
       ],
       [["certificates", "revoke", "0f"], 1, /no record of a certificate "0f"/],
     ];

@@ -636,6 +636,12 @@ describe("signet doctor beside a running server", () => {
     assert.match((await newTroubles({ "data-dir": join(folder, "nothing") }))[0] ?? "", /does not exist/);
   });
 
+  it("refuses a file in the place of a data directory", async () => {
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    await assert.rejects(examine({ "data-dir": file }), /^UsageError: --data-dir: .+ is not a folder; name another$/);
+  });
+
   it("creates no file in the data directory of another user, whose server could not use it", async (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
     const theirs = join(folder, "theirs");

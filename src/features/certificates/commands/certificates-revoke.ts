@@ -76,7 +76,7 @@ async function readCertificate(file: string): Promise<OneCertificate> {
   const pem = await readInputFile({ flag: "file", file });
   try {
     const [certificate] = parseCertificatesPem(pem);
-    if (certificate === undefined) throw new PkiError("it has no certificate in PEM");
+    if (certificate === undefined) throw new PkiError("it has no certificate in PEM; name a file with one");
     return {
       issuer: formatDistinguishedName(certificate.issuer),
       serialNumber: serialNumberHex(certificate),

@@ -31,9 +31,10 @@ export function parsePublicKey(pem: string): KeyObject {
   try {
     key = createPublicKey(pem);
   } catch (cause) {
-    throw new Error("it holds no public key in PEM", { cause });
+    throw new Error("it holds no public key in PEM; name the audit-log.pub of the server", { cause });
   }
-  if (key.asymmetricKeyType !== "ed25519") throw new Error("its key is not of the type Ed25519");
+  if (key.asymmetricKeyType !== "ed25519")
+    throw new Error("its key is not of the type Ed25519; name the audit-log.pub of the server");
   return key;
 }
 

@@ -18,7 +18,7 @@ interface VerifyFlags {
 const verify = (): Command =>
   withExamples(
     new Command("verify")
-      .description("check that no line of an audit log was changed, moved or removed with --audit-log-chain")
+      .description("check a log of --audit-log-chain: that no line was changed, moved or removed")
       .argument("<file...>", "the files of the log, in any order, compressed or not")
       .option("--public-key <file>", "the key that checkpoints must be signed by: audit-log.pub in the data directory")
       .option(

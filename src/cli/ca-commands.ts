@@ -48,7 +48,7 @@ const list = ({ list: run }: AuthorityPrograms): Command =>
       .description("list the CAs: which one signs, which ones are trusted, and how many certificates they have")
       .action(configAction(run)),
     ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
-    ["Also those in the files that its settings name", "signet ca list --config /etc/signet/config.yaml"],
+    ["Also those in the files that its settings name", "signet ca list --config /etc/signet/server.yaml"],
   );
 
 /** One step of the replacement of a CA. */

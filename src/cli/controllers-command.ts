@@ -18,7 +18,7 @@ export function controllers(
   run: (config: RemoteControllerConfig, options: RemoteControllerOptions) => Promise<void>,
 ): Command {
   const command = withConnectionFlags(new Command("controllers")).description(
-    "run the controllers against a server that was started with --controllers=false, or as a stand-by",
+    "run the controllers against a server that was started with --controllers=false, or as a standby",
   );
   command.option("--config <file>", "YAML file with the settings below, by the names of their flags");
   for (const [name, flag] of Object.entries(remoteControllerFlags)) command.addOption(flagOption(name, flag));

@@ -18,7 +18,7 @@ export const doctor = (run: DoctorPrograms["doctor"]): Command =>
     withServerSettings(new Command("doctor"), serveFlags)
       .description("look for what is wrong with a server, running or not: give it the server's settings")
       .action(configAction(run)),
-    ["Look at a server with a settings file", "signet doctor --config /etc/signet/config.yaml"],
+    ["Look at a server with a settings file", "signet doctor --config /etc/signet/server.yaml"],
   );
 
 /** `signet support-bundle`: collects what others need to know to help, without secrets. */
@@ -37,6 +37,6 @@ export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
       ),
     [
       "For a server with a settings file",
-      "signet support-bundle signet-support.json.gz --config /etc/signet/config.yaml",
+      "signet support-bundle signet-support.json.gz --config /etc/signet/server.yaml",
     ],
   );

@@ -20,5 +20,5 @@ export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Pro
       "A server for a network",
       "signet serve --data-dir /var/lib/signet --bind-address 0.0.0.0 --advertise-address signet.example.com",
     ],
-    ["The same from a file", "signet serve --config /etc/signet/config.yaml"],
+    ["The same from a file", "signet serve --config /etc/signet/server.yaml"],
   );

@@ -34,7 +34,7 @@ const lock = (): Command =>
       .description(
         "refuse a machine's certificates, its Pods' tokens and its bootstrap tokens from the next request on",
       )
-      .argument("<node...>", "the names of the nodes; there need not be a Node of the name")
+      .argument("<node...>", "the names of the nodes; a Node of that name need not exist")
       .option("--reason <text>", "why, for people")
       .action((nodes: readonly string[], flags: LockFlags) =>
         withServer(flags, ({ client, names }) =>

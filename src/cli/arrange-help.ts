@@ -12,10 +12,11 @@ const besideDescriptionColumns = 30;
 /** The indentation of descriptions on lines of their own. */
 const indentedColumns = 4;
 
-/** Lays out the help of a command: its own flags first, then the groups that many commands have. */
+/** Lays out the help of a command: its own flags first, then the groups that many commands have. Marks required flags. */
 export function arrangeHelp(command: Command): void {
   command.configureHelp({
     minWidthToWrap: minimumDescriptionColumns,
+    optionDescription: (option) => `${new Help().optionDescription(option)}${option.mandatory ? "; required" : ""}`,
     // oxlint-disable-next-line max-params -- what commander gives
     groupItems(unsorted, visible, groupOf) {
       const groups = new Map<string, typeof visible>();

@@ -59,6 +59,11 @@ describe("the help", () => {
     assert.deepEqual(wide, []);
   });
 
+  it("says which flags are required", () => {
+    const command = new Command("x").requiredOption("--key-file <file>", "the key").option("--wait", "wait for it");
+    assert.match(helpOf(command), /--key-file <file> +the key; required\n +--wait +wait for it\n/);
+  });
+
   it("puts the description of a long flag below the flag", () => {
     const command = new Command("x")
       .option("--short <file>", "a short one")

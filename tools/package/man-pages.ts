@@ -71,7 +71,7 @@ const commandPage = ({ words, command }: LeafCommand, children: readonly LeafCom
 const flag = (option: Option): string[] => [
   ".TP",
   `\\fB${escaped(option.flags)}\\fR`,
-  escaped(asSentence(option.description)),
+  `${option.mandatory ? "Required. " : ""}${escaped(asSentence(option.description))}`,
   ...(option.argChoices === undefined ? [] : [`One of ${escaped(option.argChoices.join(", "))}.`]),
   ...(typeof option.defaultValue === "string" || option.defaultValueDescription !== undefined
     ? [`Default: ${escaped(option.defaultValueDescription ?? String(option.defaultValue))}.`]

@@ -17,6 +17,12 @@ describe("a page of the manual", () => {
     }
   });
 
+  it("says which flags are required", () => {
+    const command = new Command("ask").requiredOption("--key <file>", "the key").action(() => {});
+    const page = manPages(command).get("ask.1")?.replaceAll("\\-", "-") ?? "";
+    assert.match(page, /^\\fB--key <file>\\fR\nRequired\. The key\.$/m);
+  });
+
   it("has no heading above nothing", () => {
     assert.doesNotMatch(text(), /^\.SH [^\n]+\n(?:\.SH|$)/m);
   });

@@ -3,6 +3,7 @@ import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { podReferences, podSchema } from "../../../../src/features/nodes/pods/pod-schema.ts";
 import type { Field, Schema } from "../../../../src/machinery/schema/schema.ts";
+import { ForgetfulStore } from "../../../machinery/registry/forgetful-store.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
@@ -260,5 +261,35 @@ describe("a reference of a Pod", () => {
       `${collection}/p`,
     );
     assert.deepEqual([kept.metadata.ownerReferences, kept.status.phase], [undefined, "Running"]);
+  });
+});
+
+describe("a Pod that cannot be read any more", () => {
+  it("opens nothing to its node, because nobody knows what it refers to", async () => {
+    const store = new ForgetfulStore();
+    const api = new InProcess(await startTestServer({ store, settings: { controllers: false } }));
+    const namespace = "/api/v1/namespaces/default";
+    const spec = {
+      nodeName: "n1",
+      containers: [{ name: "c", image: "i", envFrom: [{ secretRef: { name: "target" } }] }],
+    };
+    for (const [resource, body] of [
+      ["serviceaccounts", { metadata: { name: "default" } }],
+      ["secrets", { metadata: { name: "target" } }],
+      ["pods", { metadata: { name: "p" }, spec }],
+    ] as const)
+      assert.equal((await api.send(`${namespace}/${resource}`, { method: "POST", body })).status, 201);
+    const headers = { "impersonate-user": "system:node:n1", "impersonate-group": "system:nodes" };
+    const read = async (): Promise<number> => (await api.send(`${namespace}/secrets/target`, { headers })).status;
+    assert.equal(await read(), 200);
+
+    const key = "/registry/pods/default/p";
+    const [stored] = (await store.range({ start: key, end: `${key}\0` })).entries;
+    assert.ok(stored);
+    store.unreadable.add(key);
+    await store.forget(async () => {
+      await store.write({ key, value: stored.value, expectedRevision: stored.modRevision });
+    });
+    assert.equal(await read(), 403);
   });
 });

@@ -13,7 +13,8 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import { startTestServer } from "../../test-server.ts";
 import { until } from "../../features/certificates/certificate-loop-scene.ts";
 import { newCertificate, startOf2026 } from "../../features/access/certificate-scene.ts";
-import { sendInProcess } from "../in-process.ts";
+import { ForgetfulStore } from "../../machinery/registry/forgetful-store.ts";
+import { InProcess, sendInProcess } from "../in-process.ts";
 import type { SentRequest } from "../in-process.ts";
 import { clients, codesOf, proxies, startTwoServers, whoami } from "./two-servers.ts";
 import type { TwoServers } from "./two-servers.ts";
@@ -273,5 +274,45 @@ describe("a revocation", () => {
       assert.equal((await create({ token: { id: "a" } }, sent)).status, 403);
       assert.equal((await sendInProcess(servers[0], path, sent)).status, 403);
     }
+  });
+});
+
+describe("a revocation that cannot be read any more", () => {
+  it("stays in force, until it can be read again and is deleted", async () => {
+    const store = new ForgetfulStore();
+    const api = new InProcess(await startTestServer({ store, settings: { controllers: false } }));
+    const accounts = "/api/v1/namespaces/default/serviceaccounts";
+    await api.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
+    const { status } = await api.json<{ status: { token: string } }>(`${accounts}/robot/token`, {
+      method: "POST",
+      body: {},
+    });
+    const { token } = status;
+    const code = async (): Promise<number> => (await api.send(whoami, { method: "POST", token, body: {} })).status;
+    const spec = { token: { id: idOf(token) } };
+    assert.equal((await api.send(path, { method: "POST", body: { metadata: { name: "one" }, spec } })).status, 201);
+    assert.equal(await code(), 401);
+
+    const range = {
+      start: "/registry/revocations.signet.platform.io/",
+      end: "/registry/revocations.signet.platform.io0",
+    };
+    const [{ key, value } = {}] = (await store.range(range)).entries;
+    assert.ok(key !== undefined && value !== undefined);
+    /** Loads the copies in memory again after another write, which they have missed. */
+    const reload = (): Promise<void> =>
+      store.forget(async () => {
+        const [stored] = (await store.range(range)).entries;
+        await store.write({ key, value, expectedRevision: stored?.modRevision ?? 0 });
+      });
+    store.unreadable.add(key);
+    await reload();
+    assert.equal((await api.send(`${path}/one`)).status, 500);
+    assert.equal(await code(), 401);
+
+    store.unreadable.clear();
+    await reload();
+    assert.equal((await api.send(`${path}/one`, { method: "DELETE" })).status, 200);
+    assert.equal(await code(), 201);
   });
 });

@@ -238,6 +238,8 @@ describe("a machine that is locked out", () => {
     await unlock();
     assert.equal(await decide("Approved"), 200);
     await lock();
+    // It is approved already: this grants nothing.
+    assert.equal(await decide("Approved"), 200);
     const approved = answerOf(await sendInProcess(server, path, { token: "admin" }));
     const certificate = Buffer.from(pemOf(clients)).toString("base64");
     const signed = { ...approved, status: { ...approved.status, certificate } };

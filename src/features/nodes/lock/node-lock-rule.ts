@@ -16,8 +16,7 @@ export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {
   const group = names.group("certificates");
   return {
     name: "NodeLock",
-    appliesTo: ({ group: asked, resource, operation }) =>
-      asked === group && resource === "certificatesigningrequests" && operation !== "DELETE",
+    appliesTo: ({ group: asked, resource }) => asked === group && resource === "certificatesigningrequests",
     validate(attributes) {
       const { object, oldObject } = attributes;
       if (object === undefined || !isGranting(object, oldObject)) return;

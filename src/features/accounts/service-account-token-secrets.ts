@@ -10,7 +10,7 @@ import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
 import { objectKey } from "../../machinery/loops/informer.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
-import { secretResource } from "../core/index.ts";
+import { encodedText, secretResource } from "../core/index.ts";
 import { authorityQueue } from "./authority-queue.ts";
 import { serviceAccountResource } from "./resources.ts";
 
@@ -145,9 +145,9 @@ class ServiceAccountTokenSecrets {
   async #withMissingData(secret: Secret, account: ServiceAccount): Promise<Secret | undefined> {
     const { metadata, data = {} } = secret;
     const wanted = {
-      "ca.crt": base64(this.#options.caCertificates()),
-      namespace: base64(metadata.namespace ?? ""),
-      token: data["token"] || base64(await this.#options.issueToken(account, secret)),
+      "ca.crt": encodedText(this.#options.caCertificates()),
+      namespace: encodedText(metadata.namespace ?? ""),
+      token: data["token"] || encodedText(await this.#options.issueToken(account, secret)),
     };
     const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
     const uidKey = this.#keysOf(secret).uid;
@@ -172,4 +172,3 @@ class ServiceAccountTokenSecrets {
 }
 
 const nameKey = (names: Names): string => names.key("service-account.name");
-const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -2,5 +2,6 @@ export { namespaceResource, configMapResource, secretResource, eventResource, le
 export type { ConfigMap } from "./config-maps.ts";
 export { isOnlyGarbageCollectionChange } from "./garbage-collection-change.ts";
 export type { Secret } from "./secrets.ts";
+export { decodedText, encodedText, textsOf } from "./secret-texts.ts";
 export type { Event } from "./event-schema.ts";
 export type { Lease } from "./leases.ts";

@@ -1,6 +1,7 @@
 import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
+import { encodedText } from "./secret-texts.ts";
 import { NamedText } from "../../machinery/api/format-value.ts";
 import {
   forbiddenField,
@@ -94,7 +95,7 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
 
 function mergeStringData({ stringData, ...secret }: Secret): Secret {
   if (stringData === undefined) return secret;
-  const added = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString("base64")] as const);
+  const added = Object.entries(stringData).map(([key, text]) => [key, encodedText(text)] as const);
   return { ...secret, data: Object.fromEntries([...Object.entries(secret.data ?? {}), ...added]) };
 }
 

@@ -13,7 +13,7 @@ import { readTokenKeyFile } from "./stored-token-keys.ts";
 import type { GeneratedAlgorithm } from "../tokens/token-key.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { parseToken } from "../tokens/json-web-token.ts";
-import { secretResource } from "../../core/index.ts";
+import { decodedText, secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import { resourceRange } from "../../../machinery/registry/stored/storage-key.ts";
 import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
@@ -189,7 +189,7 @@ async function secretsWithTokensOf(
     const secret = secretIn(value);
     const token = secret?.data?.["token"];
     if (secret === undefined) unreadable += 1;
-    else if (token !== undefined && parseToken(decoded(token))?.header.kid === kid)
+    else if (token !== undefined && parseToken(decodedText(token))?.header.kid === kid)
       found.push(key.slice(range.start.length));
   }
   return { found, unreadable };
@@ -203,5 +203,3 @@ function secretIn(value: Buffer): Secret | undefined {
     return undefined;
   }
 }
-
-const decoded = (base64: string): string => Buffer.from(base64, "base64").toString("utf8");

@@ -1,5 +1,5 @@
 import type { Stores } from "../../../machinery/registry/stores.ts";
-import { secretResource } from "../../core/index.ts";
+import { decodedText, secretResource } from "../../core/index.ts";
 import { nodeResource, podResource } from "../../nodes/index.ts";
 import { serviceAccountResource } from "../resources.ts";
 import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
@@ -64,7 +64,7 @@ export function tokenObjects(stores: Stores): TokenObjects {
       const { labels, annotations } = secret.metadata;
       return {
         ...found(secret.metadata),
-        ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
+        ...(token !== undefined && { token: decodedText(token) }),
         ...(labels !== undefined && { labels }),
         ...(annotations !== undefined && { annotations }),
       };

@@ -1,7 +1,7 @@
 import { goQuoted } from "../../../machinery/api/format-value.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import { textsOf } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
-import { textsOf } from "./secret-texts.ts";
 
 /** The limits in a bootstrap token's Secret for its holder's requests, in addition to upstream's keys. Values in the Secret are base64. */
 interface BootstrapBinding {

@@ -7,12 +7,11 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { retryOnConflict } from "../../../machinery/client/retry-on-conflict.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
-import { secretResource } from "../../core/index.ts";
+import { encodedText, secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";
 import { bootstrapSecretName } from "./bootstrap-token-secret.ts";
 import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
-import { encodedText } from "./secret-texts.ts";
 import { asSigningRequest, requestedCertificate } from "../signing-request.ts";
 
 interface BootstrapRuleOptions {

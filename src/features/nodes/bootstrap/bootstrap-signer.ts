@@ -4,10 +4,9 @@ import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { objectKey } from "../../../machinery/loops/informer.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
-import { configMapResource, secretResource } from "../../core/index.ts";
+import { configMapResource, secretResource, textsOf } from "../../core/index.ts";
 import type { ConfigMap, Secret } from "../../core/index.ts";
 import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./bootstrap-token-secret.ts";
-import { textsOf } from "./secret-texts.ts";
 
 const clusterInfo = "cluster-info";
 const kubeconfigKey = "kubeconfig";

@@ -3,7 +3,7 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseTime } from "../../../machinery/schema/go-time.ts";
 import { bindingKeys } from "./bootstrap-binding.ts";
-import { encodedText, textsOf } from "./secret-texts.ts";
+import { encodedText, textsOf } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 
 /** The parts of a bootstrap token that are not secret. */

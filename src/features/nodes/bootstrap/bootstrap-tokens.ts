@@ -1,10 +1,10 @@
 import { isSameText } from "../../../machinery/api/is-same-text.ts";
+import { textsOf } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
 import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./bootstrap-token-secret.ts";
-import { textsOf } from "./secret-texts.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 interface BootstrapTokenOptions {

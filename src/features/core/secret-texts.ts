@@ -1,10 +1,13 @@
-import type { Secret } from "../../core/index.ts";
+import type { Secret } from "./secrets.ts";
 
 /** Encodes a text for a Secret's data. */
 export const encodedText = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+
+/** Decodes a text of a Secret's data. */
+export const decodedText = (value: string): string => Buffer.from(value, "base64").toString("utf8");
 
 /** Returns a function that reads a text of a Secret's data by its key. Undefined for a missing key. */
 export const textsOf =
   (data: NonNullable<Secret["data"]> = {}) =>
   (key: string): string | undefined =>
-    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : undefined;
+    Object.hasOwn(data, key) ? decodedText(data[key] ?? "") : undefined;

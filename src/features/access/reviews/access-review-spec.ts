@@ -1,6 +1,6 @@
 import { parseFieldSelector } from "../../../machinery/api/selectors/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/selectors/label-selector.ts";
-import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import type { AuthorizationAttributes } from "../../../machinery/api/attributes.ts";
 import { selectorTermsIfValid } from "../../../machinery/api/selectors/selector-terms-if-valid.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { labelSelectorRequirement } from "../../../machinery/schema/label-selector-schema.ts";
@@ -84,6 +84,8 @@ export type AccessReviewSpec = Infer<typeof accessReviewSpec>;
 export function reviewedAttributes(request: AccessRequest, user: UserInfo): AuthorizationAttributes {
   const { resourceAttributes: resource, nonResourceAttributes: path } = request;
   if (resource === undefined) return { kind: "path", user, verb: path?.verb ?? "", path: path?.path ?? "" };
+  const fieldSelector = termsOf(resource.fieldSelector, readers.fieldSelector);
+  const labelSelector = termsOf(resource.labelSelector, readers.labelSelector);
   return {
     kind: "resource",
     user,
@@ -94,23 +96,25 @@ export function reviewedAttributes(request: AccessRequest, user: UserInfo): Auth
     subresource: resource.subresource ?? "",
     namespace: resource.namespace ?? "",
     name: resource.name ?? "",
-    ...fieldSelectorOf(resource.fieldSelector),
-    ...labelSelectorOf(resource.labelSelector),
+    ...(fieldSelector.length > 0 && { fieldSelector }),
+    ...(labelSelector.length > 0 && { labelSelector }),
   };
 }
 
-function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
-  const raw = selectorTermsIfValid(parseFieldSelector, selector?.rawSelector ?? "");
-  if (raw !== undefined && raw.length > 0) return { fieldSelector: raw };
-  const terms = (selector?.requirements ?? []).flatMap((one) => fieldTerm(one) ?? []);
-  return terms.length === 0 ? {} : { fieldSelector: terms };
+interface SelectorReader<Term> {
+  readonly parse: (text: string) => readonly Term[];
+  /** The part of a requirement that authorizers evaluate. Undefined for any other requirement. */
+  readonly term: (requirement: Requirement) => Term | undefined;
 }
 
-function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
-  const raw = selectorTermsIfValid(parseLabelSelector, selector?.rawSelector ?? "");
-  if (raw !== undefined && raw.length > 0) return { labelSelector: raw };
-  const terms = (selector?.requirements ?? []).flatMap((one) => labelTerm(one) ?? []);
-  return terms.length === 0 ? {} : { labelSelector: terms };
+/** The terms of the text, or of the requirements if there is no usable text. */
+function termsOf<Term>(
+  selector: SelectorAttributes | undefined,
+  { parse, term }: SelectorReader<Term>,
+): readonly Term[] {
+  const { rawSelector = "", requirements = [] } = selector ?? {};
+  const raw = selectorTermsIfValid(parse, rawSelector) ?? [];
+  return raw.length > 0 ? raw : requirements.flatMap((one) => term(one) ?? []);
 }
 
 export type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
@@ -120,7 +124,7 @@ const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExis
 const isFieldOperator = (text: string): text is keyof typeof fieldOperators => Object.hasOwn(fieldOperators, text);
 const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
 
-/** The part of a requirement that authorizers evaluate: whether a field equals a value or not. Undefined for any other requirement. */
+/** Authorizers evaluate whether a field equals a value or not. */
 function fieldTerm({ key: field, operator, values: [value, ...others] = [] }: Requirement) {
   if (!isFieldOperator(operator) || value === undefined || others.length > 0) return undefined;
   return { field, operator: fieldOperators[operator], value };

@@ -1,5 +1,5 @@
-import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { NewObject } from "../../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodesGroup } from "../../../machinery/api/user-info.ts";
 import { clusterRoleBindingResource } from "../../access/index.ts";
@@ -22,12 +22,8 @@ export async function permitNodeBootstrap({
   const bindings = client.resource(clusterRoleBindingResource(names));
   const created: string[] = [];
   for (const binding of bootstrapBindings(names)) {
-    try {
-      await bindings.create(binding);
-      created.push(binding.metadata.name ?? "");
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
-    }
+    const isNew = (await ignoreCodes([409], bindings.create(binding))) !== undefined;
+    if (isNew) created.push(binding.metadata.name ?? "");
   }
   return created;
 }

@@ -13,7 +13,6 @@ interface OutputSurroundings {
   readonly alias: string;
 }
 
-const formats = ["pem", "folder", "pkcs12", "jks"] as const;
 const folderParts: readonly FolderPart[] = ["key", "certificate", "chain", "fullChain"];
 
 /** Reads an entry of `files` of a certificate in the agent's configuration file: its path, its format and its owner. */
@@ -21,9 +20,7 @@ export function parseCertificateOutput(
   fields: Fields,
   { folder, accounts, alias: defaultAlias }: OutputSurroundings,
 ): CertificateOutput {
-  const formatsGiven = formats.filter((one) => fields.has(one));
-  const [format = "pem"] = formatsGiven;
-  if (formatsGiven.length !== 1) fields.fault("pem", `give one of ${formats.join(", ")}`);
+  const format = fields.oneOf(["pem", "folder", "pkcs12", "jks"]);
   const given = fields.text(format) ?? "";
   if (given === "") fields.fault(format, "must name a file or folder");
   const path = resolve(folder, given);

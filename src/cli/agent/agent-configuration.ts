@@ -117,15 +117,11 @@ const choiceFault =
   (text: string): string | undefined =>
     choices.includes(text) ? undefined : `must be one of ${choices.join(", ")}`;
 
-const bundleFormats = ["file", "pkcs12", "jks"] as const;
-
 function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
   const [name, signer] = [fields.text("name"), fields.text("signer")];
   const hook = parseHook(fields, "hook");
   if ((name === undefined) === (signer === undefined)) fields.fault("name", "give either name or signer");
-  const formats = bundleFormats.filter((one) => fields.has(one));
-  const [format = "file"] = formats;
-  if (formats.length !== 1) fields.fault("file", `give one of ${bundleFormats.join(", ")}`);
+  const format = fields.oneOf(["file", "pkcs12", "jks"]);
   const file = fields.text(format, emptyFault) ?? "";
   const store = format === "file" ? {} : { store: parseStore(fields, { type: format, folder }) };
   fields.refuseOthers();

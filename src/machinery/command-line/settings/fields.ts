@@ -53,6 +53,13 @@ export class Fields {
     return this.#values.has(name);
   }
 
+  /** The one of these fields that is there. None of them, or several, are a fault of the first. */
+  oneOf<T extends string>(names: readonly [T, ...T[]]): T {
+    const given = names.filter((name) => this.has(name));
+    if (given.length !== 1) this.fault(names[0], `give one of ${names.join(", ")}`);
+    return given[0] ?? names[0];
+  }
+
   fault(name: string, message: string): void {
     this.faults.push(`${this.pathOf(name)}: ${message}`);
   }

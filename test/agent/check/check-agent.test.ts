@@ -31,7 +31,7 @@ import { secretResource } from "../../../src/features/core/resources.ts";
 import { bindingKeys } from "../../../src/features/nodes/bootstrap/bootstrap-binding.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { encodedText } from "../../../src/features/nodes/bootstrap/secret-texts.ts";
+import { encodedText } from "../../../src/features/core/secret-texts.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { startAgent } from "../../../src/agent/start-agent.ts";
 import { eventually } from "../../end-to-end/eventually.ts";

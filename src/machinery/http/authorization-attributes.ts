@@ -1,6 +1,6 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
 import { parseFieldSelector } from "../api/selectors/field-selector.ts";
-import { parseLabelSelector } from "../api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../api/selectors/parse-label-selector.ts";
 import { selectorTermsIfValid } from "../api/selectors/selector-terms-if-valid.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";

@@ -1,5 +1,5 @@
 import { parseFieldSelector } from "../../../machinery/api/selectors/field-selector.ts";
-import { parseLabelSelector } from "../../../machinery/api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/selectors/parse-label-selector.ts";
 import type { AuthorizationAttributes } from "../../../machinery/api/attributes.ts";
 import { selectorTermsIfValid } from "../../../machinery/api/selectors/selector-terms-if-valid.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

@@ -1,7 +1,7 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { parseFieldSelector } from "../../../machinery/api/selectors/field-selector.ts";
-import { parseLabelSelector } from "../../../machinery/api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/selectors/parse-label-selector.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
 import { selectorTermsIfValid } from "../../../machinery/api/selectors/selector-terms-if-valid.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";

@@ -1,7 +1,7 @@
 import { forbiddenField, validateChoice } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
 import { parseFieldSelector } from "../../api/selectors/field-selector.ts";
-import { parseLabelSelector } from "../../api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../../api/selectors/parse-label-selector.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { objectSelector } from "./object-selector.ts";
 import type { ObjectSelector } from "./object-selector.ts";

@@ -7,7 +7,8 @@ import {
   printFieldSelector,
   requiredFieldValue,
 } from "../../../../src/machinery/api/selectors/field-selector.ts";
-import { labelMatcher, parseLabelSelector } from "../../../../src/machinery/api/selectors/label-selector.ts";
+import { labelMatcher } from "../../../../src/machinery/api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../../../../src/machinery/api/selectors/parse-label-selector.ts";
 import type { LabelRequirement, Labels } from "../../../../src/machinery/api/selectors/label-selector.ts";
 import { matchesLabels } from "./label-selector-model.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { shortTextLength } from "../../../../src/machinery/scheduling/request-turn.ts";
-import { parseLabelSelector } from "../../../../src/machinery/api/selectors/label-selector.ts";
+import { parseLabelSelector } from "../../../../src/machinery/api/selectors/parse-label-selector.ts";
 import { jsonMember } from "../../../../src/machinery/registry/stored/json-member.ts";
 import { encodeStored, StoredObject } from "../../../../src/machinery/registry/stored/stored-object.ts";
 import { listObjects } from "../../../../src/machinery/registry/reads/list-objects.ts";

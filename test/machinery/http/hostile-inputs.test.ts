@@ -5,12 +5,12 @@ import { storedResources } from "../../../src/server/served-kinds.ts";
 import { hostileBodies } from "./hostile/hostile-bodies.ts";
 import { hostileJsonPatches, hostileMergePatches } from "./hostile/hostile-patches.ts";
 import {
-  applyQuery,
   collectionOf,
+  dryRunPatch,
   groupPath,
   hostileNames,
   hostileQueries,
-  patchTypes,
+  sampleTargetsOf,
 } from "./hostile/hostile-targets.ts";
 import { hostileScene } from "./hostile/hostile-scene.ts";
 import type { HostileRequest, HostileScene } from "./hostile/hostile-scene.ts";
@@ -19,13 +19,6 @@ import { sampleObject, sampleReviews } from "./hostile/sample-objects.ts";
 
 // An object of a kind that is only read cannot be sent.
 const kinds = storedResources(platformNames).filter(({ verbs }) => verbs?.includes("create") ?? true);
-
-const patch = (target: string, type: keyof typeof patchTypes, body: string | Buffer): HostileRequest => ({
-  method: "PATCH",
-  target: `${target}${target.includes("?") ? "&" : "?"}${type === "apply" ? applyQuery : "dryRun=All"}`,
-  body,
-  headers: { "content-type": patchTypes[type] },
-});
 
 describe("hostile input", () => {
   let scene: HostileScene;
@@ -45,10 +38,10 @@ describe("hostile input", () => {
   afterEach(() => assert.deepEqual(scene.takeFaults(), []));
 
   for (const definition of kinds) {
-    const { kind, schema, subresources = {} } = definition;
+    const { kind, schema } = definition;
     const collection = collectionOf(definition);
-    const object = `${collection}/sample`;
-    const targets = [object, ...Object.keys(subresources).map((name) => `${object}/${name}`)];
+    const targets = sampleTargetsOf(definition);
+    const [object] = targets;
     const isPlain = kind === "ConfigMap" || kind === "ClusterTrustBundle";
     // All kinds have the same metadata: two of them try every value there.
     const paths = [...pathsOf(schema, 6)].filter(
@@ -76,11 +69,11 @@ describe("hostile input", () => {
           const requests: readonly HostileRequest[] = [
             { method: "POST", target: `${collection}?dryRun=All`, body: JSON.stringify(created) },
             { method: "PUT", target: `${target}?dryRun=All`, body: JSON.stringify(withValueAt(sample, path, value)) },
-            patch(target, "merge", body),
-            patch(target, "strategic", body),
-            patch(target, "json", operations),
-            patch(target, "apply", applied),
-            patch(`${collection}/other`, "apply", JSON.stringify(created)),
+            dryRunPatch(target, "merge", body),
+            dryRunPatch(target, "strategic", body),
+            dryRunPatch(target, "json", operations),
+            dryRunPatch(target, "apply", applied),
+            dryRunPatch(`${collection}/other`, "apply", JSON.stringify(created)),
           ];
           for (const request of requests) if (turn++ % stride === 0) await scene.tryOut(request);
         }
@@ -98,15 +91,16 @@ describe("hostile input", () => {
           await tryOut({ method: "DELETE", target: `${collection}?dryRun=All`, body, headers });
         }
         for (const type of ["json", "merge", "strategic", "apply"] as const) {
-          await tryOut(patch(object, type, body));
+          await tryOut(dryRunPatch(object, type, body));
         }
       }
     });
 
     it(`is refused as a patch of a ${kind}`, async () => {
-      for (const operations of hostileJsonPatches) await tryOut(patch(object, "json", JSON.stringify(operations)));
+      for (const operations of hostileJsonPatches)
+        await tryOut(dryRunPatch(object, "json", JSON.stringify(operations)));
       for (const body of hostileMergePatches) {
-        for (const type of ["merge", "strategic"] as const) await tryOut(patch(object, type, body));
+        for (const type of ["merge", "strategic"] as const) await tryOut(dryRunPatch(object, type, body));
       }
     });
 
@@ -120,7 +114,7 @@ describe("hostile input", () => {
         await tryOut({ method: "POST", target: `${collection}?${dry}`, body });
         await tryOut({ method: "DELETE", target: `${object}?${dry}` });
         await tryOut({ method: "DELETE", target: `${collection}?${dry}` });
-        await tryOut(patch(`${object}?${query}`, "merge", "{}"));
+        await tryOut(dryRunPatch(`${object}?${query}`, "merge", "{}"));
       }
     });
 
@@ -130,11 +124,11 @@ describe("hostile input", () => {
           await tryOut({ method: "GET", target });
           await tryOut({ method: "PUT", target: `${target}?dryRun=All`, body: "{}" });
           await tryOut({ method: "DELETE", target: `${target}?dryRun=All` });
-          await tryOut(patch(target, "merge", "{}"));
+          await tryOut(dryRunPatch(target, "merge", "{}"));
         }
         const decoded = sampleObject(definition, decodedOrSame(name));
         await tryOut({ method: "POST", target: `${collection}?dryRun=All`, body: JSON.stringify(decoded) });
-        await tryOut(patch(`${collection}/${name}`, "apply", JSON.stringify(decoded)));
+        await tryOut(dryRunPatch(`${collection}/${name}`, "apply", JSON.stringify(decoded)));
       }
     });
   }

@@ -168,15 +168,31 @@ export const hostileQueries: readonly string[] = [
   "x=y&".repeat(3000),
 ];
 
-export const patchTypes = {
+const patchTypes = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
   apply: "application/apply-patch+yaml",
 } as const;
-export const applyQuery = "dryRun=All&fieldManager=m&force=true";
+
+/** A patch that changes nothing. The target may have a query. */
+export const dryRunPatch = <Body extends string | Buffer>(
+  target: string,
+  type: keyof typeof patchTypes,
+  body: Body,
+) => ({
+  method: "PATCH",
+  target: `${target}${target.includes("?") ? "&" : "?"}dryRun=All${type === "apply" ? "&fieldManager=m&force=true" : ""}`,
+  headers: { "content-type": patchTypes[type] },
+  body,
+});
 
 export const groupPath = ({ group, version }: ResourceDefinition): string =>
   `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
 export const collectionOf = (definition: ResourceDefinition): string =>
   `${groupPath(definition)}${definition.scope === "Namespaced" ? "/namespaces/hostile" : ""}/${definition.plural}`;
+/** The object `sample` of a kind, and its subresources. */
+export function sampleTargetsOf(definition: ResourceDefinition): [object: string, ...subresources: string[]] {
+  const object = `${collectionOf(definition)}/sample`;
+  return [object, ...Object.keys(definition.subresources ?? {}).map((name) => `${object}/${name}`)];
+}

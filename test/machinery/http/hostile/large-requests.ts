@@ -7,7 +7,7 @@ import { ProtobufWriter, bytesType } from "../../../../src/machinery/schema/prot
 import { compileProtobuf } from "../../../../src/machinery/schema/protobuf/protobuf.ts";
 import { maximumValues } from "../../../../src/machinery/schema/value-limit.ts";
 import type { HostileRequest } from "./hostile-scene.ts";
-import { applyQuery, collectionOf, patchTypes } from "./hostile-targets.ts";
+import { collectionOf, dryRunPatch, sampleTargetsOf } from "./hostile-targets.ts";
 import { withValueAt } from "./hostile-values.ts";
 import { sampleObject, sampleReviews } from "./sample-objects.ts";
 
@@ -139,10 +139,9 @@ function* requestsForKind(
   definition: ResourceDefinition,
   { bytes, stride }: LargeRequestOptions,
 ): Generator<LargeRequest> {
-  const { kind, schema, subresources = {} } = definition;
-  const collection = collectionOf(definition);
-  const object = `${collection}/sample`;
-  const targets = [object, ...Object.keys(subresources).map((name) => `${object}/${name}`)];
+  const { kind, schema } = definition;
+  const targets = sampleTargetsOf(definition);
+  const [object] = targets;
   // All kinds have the same metadata, so only one of them tries every place in it.
   const places = [...placesOf(schema, 8)].filter(
     ({ path }) => path[0] !== "metadata" || kind === "ConfigMap" || kind === "Role",
@@ -160,28 +159,16 @@ function* requestsForKind(
       const applied = JSON.stringify(
         withValueAt({ kind, apiVersion: created.apiVersion, metadata: { name: "sample" } }, path, large),
       );
-      const post = { method: "POST", target: `${collection}?dryRun=All&fieldValidation=Strict` };
+      const post = { method: "POST", target: `${collectionOf(definition)}?dryRun=All&fieldValidation=Strict` };
       yield { label: `${label}, create`, ...post, body: JSON.stringify(created) };
       yield { label: `${label}, update`, method: "PUT", target: `${target}?dryRun=All`, body: updated };
       for (const type of ["merge", "strategic", "apply"] as const) {
-        yield {
-          label: `${label}, ${type}`,
-          method: "PATCH",
-          target: `${target}?${type === "apply" ? applyQuery : "dryRun=All"}`,
-          headers: { "content-type": patchTypes[type] },
-          body: type === "apply" ? applied : JSON.stringify(partial),
-        };
+        const body = type === "apply" ? applied : JSON.stringify(partial);
+        yield { label: `${label}, ${type}`, ...dryRunPatch(target, type, body) };
       }
-      const path6901 = `/${path.slice(0, 2).join("/")}`;
-      yield {
-        label: `${label}, json patch`,
-        method: "PATCH",
-        target: `${target}?dryRun=All`,
-        headers: { "content-type": patchTypes.json },
-        body: JSON.stringify([
-          { op: "add", path: path6901, value: path.length > 2 ? withValueAt({}, path.slice(2), large) : large },
-        ]),
-      };
+      const value = path.length > 2 ? withValueAt({}, path.slice(2), large) : large;
+      const operations = JSON.stringify([{ op: "add", path: `/${path.slice(0, 2).join("/")}`, value }]);
+      yield { label: `${label}, json patch`, ...dryRunPatch(target, "json", operations) };
       const small = withValueAt(sampleObject(definition, "other"), path, make(Math.min(bytes, yamlBytes)));
       // The comment prevents that it is parsed as JSON.
       const yaml = `# yaml\n${JSON.stringify(small)}`;
@@ -227,13 +214,7 @@ function* manyOperations({ kind }: ResourceDefinition, target: string, bytes: nu
     moves: [labels, ...each((index) => ({ op: "move", from: `${map}/k${index}`, path: `${map}/x${index}` }))],
   };
   for (const [what, list] of Object.entries(operations)) {
-    yield {
-      label: `${kind}: json patch of many ${what}`,
-      method: "PATCH",
-      target: `${target}?dryRun=All`,
-      headers: { "content-type": patchTypes.json },
-      body: JSON.stringify(list),
-    };
+    yield { label: `${kind}: json patch of many ${what}`, ...dryRunPatch(target, "json", JSON.stringify(list)) };
   }
 }
 

@@ -1,5 +1,3 @@
-import type { Secret } from "./secrets.ts";
-
 /** Encodes a text for a Secret's data. */
 export const encodedText = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
@@ -8,6 +6,6 @@ export const decodedText = (value: string): string => Buffer.from(value, "base64
 
 /** Returns a function that reads a text of a Secret's data by its key. Undefined for a missing key. */
 export const textsOf =
-  (data: NonNullable<Secret["data"]> = {}) =>
+  (data: Readonly<Record<string, string>> = {}) =>
   (key: string): string | undefined =>
     Object.hasOwn(data, key) ? decodedText(data[key] ?? "") : undefined;

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import type { KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -153,6 +154,15 @@ export class CertificateScene {
   async issued(name: string): Promise<Certificate[]> {
     const { status } = await this.settled(name, (request) => Boolean(request.status.certificate));
     return parseCertificatesPem(Buffer.from(status.certificate ?? "", "base64"));
+  }
+
+  /** Approves a request, which must then fail, and get no certificate. Returns why it failed. */
+  async failure(name: string): Promise<{ readonly reason: string; readonly message: string }> {
+    await this.approve(name);
+    const { status } = await this.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
+    assert.equal(status.certificate, undefined, name);
+    const { reason = "", message = "" } = status.conditions?.find(({ type }) => type === "Failed") ?? {};
+    return { reason, message };
   }
 
   /** Requests, approves and waits for the certificate. */

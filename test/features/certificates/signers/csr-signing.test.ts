@@ -14,7 +14,6 @@ import type { TestServer } from "../../../test-server.ts";
 import {
   CertificateFolder,
   CertificateScene,
-  conditionOf,
   intermediateOf,
   newAuthority,
   sceneOf,
@@ -80,16 +79,13 @@ describe("csr-signing", () => {
   it("fails a request that breaks its signer's rules, and names them", async () => {
     const name = "stranger";
     await scene.request({ name, signerName: apiserverClientNodeAgent, commonName: "alice", names: { uris: ["a:b"] } });
-    await scene.approve(name);
-    const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
-    const condition = conditionOf(failed, "Failed");
-    assert.equal(condition?.reason, "SignerValidationFailure");
+    const { reason, message } = await scene.failure(name);
+    assert.equal(reason, "SignerValidationFailure");
     assert.equal(
-      condition?.message,
+      message,
       "subject organization is not system:nodes; subject common name does not begin with system:node:; " +
         "URI subjectAltNames are not allowed",
     );
-    assert.equal(failed.status.certificate, undefined);
   });
 
   it("fails a request with names that programs read in different ways, even when a person has approved it", async () => {
@@ -101,15 +97,12 @@ describe("csr-signing", () => {
         commonName: "alice",
         names: { dnsNames: ["a", dnsName] },
       });
-      await scene.approve(name);
-      const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
-      const { reason, message } = conditionOf(failed, "Failed") ?? {};
+      const { reason, message } = await scene.failure(name);
       assert.equal(reason, "SignerValidationFailure");
       assert.equal(
         message,
         `the name ${JSON.stringify(dnsName)} is empty, or has a blank or a control character in it`,
       );
-      assert.equal(failed.status.certificate, undefined);
     }
   });
 
@@ -118,24 +111,18 @@ describe("csr-signing", () => {
       const name = `steering-${index}`;
       const organizations = ["dev", organization];
       await scene.request({ name, signerName: apiserverClient, commonName: "alice", organizations });
-      await scene.approve(name);
-      const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
-      const { reason, message } = conditionOf(failed, "Failed") ?? {};
+      const { reason, message } = await scene.failure(name);
       assert.equal(reason, "SignerValidationFailure");
       assert.equal(message, `the subject's ${JSON.stringify(organization)} has a control character in it`);
-      assert.equal(failed.status.certificate, undefined);
     }
   });
 
   it("accepts a request with an RSA key below 2048 bits, but does not sign it", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
     await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });
-    await scene.approve("small");
-    const failed = await scene.settled("small", (request) => conditionOf(request, "Failed") !== undefined);
-    const condition = conditionOf(failed, "Failed");
-    assert.equal(condition?.reason, "SignerValidationFailure");
-    assert.equal(condition?.message, "RSA keys must have at least 2048 bits, this one has 1024");
-    assert.equal(failed.status.certificate, undefined);
+    const { reason, message } = await scene.failure("small");
+    assert.equal(reason, "SignerValidationFailure");
+    assert.equal(message, "RSA keys must have at least 2048 bits, this one has 1024");
   });
 
   it("fails a request whose certificate is too large for its record or the request, and does not try again", async () => {
@@ -151,12 +138,9 @@ describe("csr-signing", () => {
         commonName: "w",
         names: { uris },
       });
-      await scene.approve(name);
-      const request = await scene.settled(name, (one) => conditionOf(one, "Failed") !== undefined);
-      const failed = conditionOf(request, "Failed");
-      assert.equal(failed?.reason, "CertificateTooLarge");
-      assert.match(failed.message ?? "", /^the request with its certificate is too large: .* take .* bytes/);
-      assert.equal(request.status.certificate, undefined);
+      const { reason, message } = await scene.failure(name);
+      assert.equal(reason, "CertificateTooLarge");
+      assert.match(message, /^the request with its certificate is too large: .* take .* bytes/);
       const recorded = await server.client
         .resource(scene.references.issuedCertificates)
         .list({ fieldSelector: `spec.requestUid=${metadata.uid}` });
@@ -270,10 +254,8 @@ describe("the CAs of csr-signing", () => {
     ];
     for (const wish of wishes) {
       await scene.request(wish);
-      await scene.approve(wish.name);
-      const failed = await scene.settled(wish.name, (request) => conditionOf(request, "Failed") !== undefined);
-      assert.match(conditionOf(failed, "Failed")?.message ?? "", /the CA may not certify the names: .* is excluded/);
-      assert.equal(failed.status.certificate, undefined);
+      const { message } = await scene.failure(wish.name);
+      assert.match(message, /the CA may not certify the names: .* is excluded/);
     }
   });
 
@@ -287,10 +269,8 @@ describe("the CAs of csr-signing", () => {
     });
     const scene = new CertificateScene(server.client);
     await scene.request({ name: "client", signerName: apiserverClientNodeAgent, ...node });
-    await scene.approve("client");
-    const failed = await scene.settled("client", (request) => conditionOf(request, "Failed") !== undefined);
-    const message = "the extended key usages of the CA do not include clientAuth";
-    assert.equal(conditionOf(failed, "Failed")?.message, message);
+    const { message } = await scene.failure("client");
+    assert.equal(message, "the extended key usages of the CA do not include clientAuth");
   });
 
   it("hand out their chain, with which the inventory knows the certificate without a look", async () => {

@@ -88,7 +88,7 @@ export function openAuthorizers({
     },
     allowEverything: () => configured().some(({ type }) => type === "AlwaysAllow"),
     rulesFor: async (user, namespace) =>
-      joined(
+      joinedRules(
         await Promise.all(
           configured().map(async ({ type }) => {
             if (type === "RBAC") return resolver.rulesFor(user, namespace);
@@ -114,7 +114,7 @@ const unlistedRules = (authorizer: string): ResolvedRules => ({
 });
 
 /** Upstream: `unionAuthzRulesHandler`. */
-const joined = (parts: readonly ResolvedRules[]): ResolvedRules => ({
+const joinedRules = (parts: readonly ResolvedRules[]): ResolvedRules => ({
   rules: parts.flatMap(({ rules }) => rules),
   isIncomplete: parts.some(({ isIncomplete }) => isIncomplete),
   errors: parts.flatMap(({ errors }) => errors),

@@ -61,13 +61,13 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
  */
 function writtenPaths(output: CertificateOutput): readonly string[] {
   if (output.type !== "folder") return [output.file];
-  const folder = existing(resolve(output.folder));
+  const folder = withoutLinks(resolve(output.folder));
   return [folder, ...Object.values(output.names).map((name) => join(folder, name))];
 }
 
 const isAgentsOwn = (place: string, dataDirectory: string | undefined): boolean => {
   if (dataDirectory === undefined) return false;
-  const folder = existing(resolve(dataDirectory));
+  const folder = withoutLinks(resolve(dataDirectory));
   if (!place.startsWith(folder + sep)) return false;
   const [first = ""] = place.slice(folder.length + 1).split(sep);
   return ["pki", "hooks.json", "agent.sock"].includes(first) || isOwnershipFile(first);
@@ -76,11 +76,11 @@ const isAgentsOwn = (place: string, dataDirectory: string | undefined): boolean 
 /** Where a file is written. Links in its path are followed, but a link with its own name is replaced. */
 const placeOf = (file: string): string => {
   const path = resolve(file);
-  return join(existing(dirname(path)), basename(path));
+  return join(withoutLinks(dirname(path)), basename(path));
 };
 
 /** A path whose existing part has no links. */
-function existing(path: string): string {
+function withoutLinks(path: string): string {
   if (existsSync(path)) return realpathSync(path);
-  return dirname(path) === path ? path : join(existing(dirname(path)), basename(path));
+  return dirname(path) === path ? path : join(withoutLinks(dirname(path)), basename(path));
 }

@@ -39,12 +39,14 @@ export function compileExpression(
   { environment, hasEscapedFields = false }: CompileOptions,
 ): Expression {
   if (source.length > maximumExpressionLength) throw new ExpressionError("the expression is longer than 16 KiB");
-  const program = readable(() => environment.parse(source));
-  const { nodes, patternsSize, checkLiterals } = readable(() => prepareExpression(program.ast, { hasEscapedFields }));
+  const program = compileStep(() => environment.parse(source));
+  const { nodes, patternsSize, checkLiterals } = compileStep(() =>
+    prepareExpression(program.ast, { hasEscapedFields }),
+  );
   if (patternsSize > largestPatterns) throw new ExpressionError("the regular expressions are too large together");
   const checked = program.check();
   if (!checked.valid) throw new ExpressionError(summaryOf(checked.error));
-  readable(checkLiterals);
+  compileStep(checkLiterals);
   meter(program.ast);
   return {
     source,
@@ -65,7 +67,8 @@ export function compileExpression(
   };
 }
 
-function readable<T>(parse: () => T): T {
+/** Runs a step of the compilation. Its errors become ExpressionErrors. */
+function compileStep<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {

@@ -26,11 +26,11 @@ export function withReadableEscapes(query: string): string {
     decodeURIComponent(query);
     return query;
   } catch {
-    return query.replaceAll(/%(?![\da-f]{2})|(?:%[\da-f]{2})+/gi, readable);
+    return query.replaceAll(/%(?![\da-f]{2})|(?:%[\da-f]{2})+/gi, reencoded);
   }
 }
 
-const readable = (escapes: string): string =>
+const reencoded = (escapes: string): string =>
   escapes === "%" ? "%25" : encodeURIComponent(Buffer.from(escapes.replaceAll("%", ""), "hex").toString());
 
 /**

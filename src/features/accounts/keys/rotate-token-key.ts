@@ -32,7 +32,7 @@ export async function rotateTokenKey(
 ): Promise<{ readonly added: RingKey; readonly previous: RingKey }> {
   let previous: RingKey | undefined;
   const { value: rotated } = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
-    const ring = known(stored);
+    const ring = presentRing(stored);
     if (ring.operatorKey !== undefined) throw commandRefused(operatorAdvice(ring.operatorKey));
     const now = clock.now();
     const stateOf = (key: RingKey): RingKeyState["type"] => stateOfKey(key, { ring, now }).type;
@@ -71,10 +71,10 @@ export async function retireTokenKey(
   if (!isForced && state !== "published") await refuseWithSecrets(keys, kid);
   let retired: RingKey | undefined;
   await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
-    const now = known(stored);
-    refuseRetirement(now, { kid, isForced, now: clock.now(), keys });
-    retired = now.keys.find((key) => key.kid === kid);
-    return withoutKey(now, kid);
+    const present = presentRing(stored);
+    refuseRetirement(present, { kid, isForced, now: clock.now(), keys });
+    retired = present.keys.find((key) => key.kid === kid);
+    return withoutKey(present, kid);
   });
   // After the change of the ring: a file that a crash leaves behind is not used any more.
   if (retired !== undefined && "file" in retired.privateKey) removeKeyFile(retired.privateKey.file, dataDirectory);
@@ -143,9 +143,10 @@ async function refuseWithSecrets(keys: KeyStore, kid: string): Promise<void> {
 }
 
 export const readRing = async ({ store }: Pick<KeyStore, "store">): Promise<KeyRing> =>
-  known((await readKeyRecord(store, keyRingRecord)).value);
+  presentRing((await readKeyRecord(store, keyRingRecord)).value);
 
-function known(ring: KeyRing | undefined): KeyRing {
+/** Throws CommandFailure for a store in which no server has made keys yet. */
+function presentRing(ring: KeyRing | undefined): KeyRing {
   if (ring === undefined) throw commandRefused(noKeys);
   return ring;
 }

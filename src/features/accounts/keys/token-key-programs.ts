@@ -56,7 +56,7 @@ function shownKeys(ring: KeyRing, now: number): ShownKey[] {
     return {
       key: key.kid,
       algorithm: key.algorithm,
-      state: words[operatorKey !== undefined && state.type === "signing" ? "verifying" : state.type],
+      state: shownStates[operatorKey !== undefined && state.type === "signing" ? "verifying" : state.type],
       signsFrom: key.signsFrom,
       ...(until !== undefined && { lastTokenEnds: timestamp(until) }),
       ...(longest !== null && { longestLifetimeSeconds: longest }),
@@ -72,7 +72,7 @@ const shownOperatorKey = (record: OperatorKeyRecord): ShownKey => ({
     : { algorithm: record.algorithm, state: "Operator's" }),
 });
 
-const words = {
+const shownStates = {
   published: "Published",
   signing: "Signing",
   verifying: "Verifying",

@@ -47,7 +47,7 @@ export const generateTokenSigningKeyPem = (algorithm: GeneratedAlgorithm): strin
  * the text.
  */
 export function parseTokenSigningKey(pem: string): TokenSigningKey {
-  const privateKey = readable(() => createPrivateKey(pem), "it contains no PEM private key");
+  const privateKey = parseKey(() => createPrivateKey(pem), "it contains no PEM private key");
   const verification = verificationKeyOf(createPublicKey(privateKey));
   const digest = digests[verification.algorithm];
   const key = { key: privateKey, dsaEncoding: "ieee-p1363" as const };
@@ -72,7 +72,7 @@ export function parseVerificationKeys(pem: string): VerificationKey[] {
   const blocks = [...pem.matchAll(pemBlock)].filter(([, label]) => keyLabels.has(label ?? ""));
   if (blocks.length === 0) throw new Error("it contains no PEM key");
   return blocks.map(([block]) =>
-    verificationKeyOf(readable(() => createPublicKey(block), "it contains a PEM key that cannot be parsed")),
+    verificationKeyOf(parseKey(() => createPublicKey(block), "it contains a PEM key that cannot be parsed")),
   );
 }
 
@@ -108,7 +108,7 @@ export function verificationKeyOf(publicKey: KeyObject, givenId?: string): Verif
 }
 
 /** Runs a parser whose own error messages could contain key material. */
-function readable(parse: () => KeyObject, message: string): KeyObject {
+function parseKey(parse: () => KeyObject, message: string): KeyObject {
   try {
     return parse();
   } catch {

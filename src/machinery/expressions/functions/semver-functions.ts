@@ -21,11 +21,11 @@ class Semver {
     const parts = /^([^.]*)\.([^.]*)\.([^-+]*)(?:-([^+]*))?(?:\+([^]*))?$/.exec(text);
     if (parts === null) throw new Error("No Major.Minor.Patch elements found");
     const [, major = "", minor = "", patch = "", prerelease, build] = parts;
-    for (const one of build?.split(".") ?? []) named(one, "Build meta data");
+    for (const one of build?.split(".") ?? []) checkIdentifier(one, "Build meta data");
     return new Semver(
       [number(major, "major"), number(minor, "minor"), number(patch, "patch")],
       (prerelease?.split(".") ?? []).map((one) => {
-        named(one, "Prerelease");
+        checkIdentifier(one, "Prerelease");
         if (/^0\d+$/.test(one)) throw new Error(`Numeric PreRelease version must not contain leading zeroes "${one}"`);
         return one;
       }),
@@ -73,7 +73,7 @@ function number(text: string, name: string): bigint {
   return value;
 }
 
-function named(text: string, name: string): void {
+function checkIdentifier(text: string, name: string): void {
   if (text === "") throw new Error(`${name} is empty`);
   if (!/^[0-9A-Za-z-]+$/.test(text)) throw new Error(`Invalid character(s) found in ${name} ${JSON.stringify(text)}`);
 }

@@ -76,7 +76,7 @@ function join(list: readonly unknown[], separator = ""): string {
   throw new Error("join: invalid input: the list must have only strings");
 }
 
-const quoted: Readonly<Record<string, string>> = {
+const escapes: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
   "\b": "\\b",
   "\f": "\\f",
@@ -99,7 +99,7 @@ const spending =
 const quote = (text: string): string =>
   `"${text.toWellFormed().replaceAll(
     /["\\\p{Cc}]/gu,
-    spending((one) => quoted[one] ?? one),
+    spending((one) => escapes[one] ?? one),
   )}"`;
 
 /** The white space that Go's `strings.TrimSpace` removes. */

@@ -339,7 +339,7 @@ export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
     if (reader.field === 1) revision = revisionIn(reader.message());
     else if (reader.field === 3) isCreated = reader.boolean();
     else if (reader.field === 4) isCanceled = reader.boolean();
-    else if (reader.field === 5) compactRevision = possible(reader.int64());
+    else if (reader.field === 5) compactRevision = checkedRevision(reader.int64());
     else if (reader.field === 6) cancelReason = reader.string();
     else if (reader.field === 11) events.push(readEvent(reader.message()));
   }
@@ -391,13 +391,13 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
 const clusterIn = (header: ProtobufReader): number => header.int64At(1);
 
 /** The revision in a `ResponseHeader`. */
-const revisionIn = (header: ProtobufReader): number => possible(header.int64At(3));
+const revisionIn = (header: ProtobufReader): number => checkedRevision(header.int64At(3));
 
 /** The largest revision that is taken for a real one: at a million writes a second, etcd reaches it after nine years. */
 const largestRevision = 2 ** 48;
 
-/** Throws for a revision that no etcd has, because this process would wait for that revision until it is restarted. */
-function possible(revision: number): number {
+/** The revision. Throws for one that no etcd has, because this process would wait for that revision until it is restarted. */
+function checkedRevision(revision: number): number {
   if (revision >= 0 && revision <= largestRevision) return revision;
   throw new ProtobufError(
     `no etcd has revision ${revision}; check what is between this server and etcd, and etcd's data`,
@@ -414,8 +414,8 @@ function readKeyValue(reader: ProtobufReader): KeyValue {
   let { key, value, createRevision, modRevision } = nothing;
   while (reader.nextField()) {
     if (reader.field === 1) key = reader.string();
-    else if (reader.field === 2) createRevision = possible(reader.int64());
-    else if (reader.field === 3) modRevision = possible(reader.int64());
+    else if (reader.field === 2) createRevision = checkedRevision(reader.int64());
+    else if (reader.field === 3) modRevision = checkedRevision(reader.int64());
     else if (reader.field === 5) value = reader.bytes();
   }
   return { key, value, createRevision, modRevision };

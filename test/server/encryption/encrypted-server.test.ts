@@ -503,6 +503,16 @@ describe("a server with an encryption configuration", () => {
     plugin.behaviour = "works";
   });
 
+  it("discards no object while the KMS gives a wrong key", async (t) => {
+    plugin.behaviour = "gives one wrong key";
+    try {
+      const discarding = run(t, config, { type: "discard", key: keyOf("boxed") });
+      await assert.rejects(discarding, /default\/boxed" can be decrypted when the KMS works/);
+    } finally {
+      plugin.behaviour = "works";
+    }
+  });
+
   it("discards an object whose key the KMS does not have any more", async (t) => {
     await create(api, "refused");
     plugin.behaviour = "refuses to decrypt";

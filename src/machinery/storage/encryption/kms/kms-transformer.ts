@@ -264,7 +264,8 @@ export class KmsTransformer implements ValueTransformer {
       key.isProven = true;
       return plain;
     } catch (error) {
-      if (key.isProven || this.#failedKeys.get(value.digest)?.doubtful === key.fingerprint) throw error;
+      if (key.isProven) throw error;
+      if (this.#failedKeys.get(value.digest)?.doubtful === key.fingerprint) throw this.#faultWith(error);
       return this.#openWithSecondAnswer(key, { ...value, error });
     }
   }
@@ -280,8 +281,10 @@ export class KmsTransformer implements ValueTransformer {
     this.#keys.delete(digest);
     const second = await this.#unwrap(object, digest);
     if (second.fingerprint === first.fingerprint) {
-      if (!second.isProven) this.#keepFailed({ ...object, doubtful: second.fingerprint }, digest);
-      throw error;
+      if (second.isProven) throw error;
+      this.#keepFailed({ ...object, doubtful: second.fingerprint }, digest);
+      await this.#pollUnlessFailing();
+      throw this.#faultWith(error);
     }
     try {
       const plain = second.cipher.open(object.encryptedData, storageKey);
@@ -292,6 +295,11 @@ export class KmsTransformer implements ValueTransformer {
       this.#keepFailed(object, digest);
       throw this.#unavailable("it answers with another key each time");
     }
+  }
+
+  /** The error for a value that its key does not decrypt. A plugin that fails its check may have given a wrong key, and later the right one. */
+  #faultWith(error: unknown): unknown {
+    return this.#failure === undefined ? error : this.#unavailable(this.#failure);
   }
 
   #unwrapForReader(key: DataKey, digest: string): Promise<UnwrappedKey> {

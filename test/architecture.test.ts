@@ -22,6 +22,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/scheduling",
     "machinery/grpc",
     "machinery/schema/protobuf/protobuf-wire",
+    "machinery/files/atomic-file",
     "machinery/files/process-limit",
     "machinery/files/sqlite-lock",
   ],

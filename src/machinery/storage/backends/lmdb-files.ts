@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, linkSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { errorCode } from "../../api/thrown-error.ts";
+import { flushFolder } from "../../files/atomic-file.ts";
 import { isWholeLmdbFile, openedFile } from "./is-whole-lmdb-file.ts";
 
 const fileName = "store.mdb";
@@ -56,8 +57,11 @@ export function makeStoreFiles(directory: string): void {
     return descriptor;
   };
   try {
-    checkStoreFile(open(store, "a+"), store);
+    const descriptor = open(store, "a+");
+    checkStoreFile(descriptor, store);
     makeLockFile(lock);
+    // LMDB flushes what is in a file. By fsync(2), a power cut may still leave a folder without a file, or without the folder, that is new.
+    if (fstatSync(descriptor).size === 0) for (const folder of [directory, dirname(directory)]) flushFolder(folder);
     open(lock, "r+");
     // LMDB opens the store's file twice, so there must be a third descriptor.
     open(store, "r+");

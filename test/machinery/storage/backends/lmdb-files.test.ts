@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { removeUnsafeLock } from "../../../../src/machinery/storage/backends/lmdb-files.ts";
@@ -40,6 +41,23 @@ describe("the files of the embedded store", () => {
     assert.ok(isWithoutHoles(lockIn(directory)));
     assert.deepEqual(readdirSync(directory).sort(), ["opening.lock", "store.mdb", "store.mdb-lock"]);
     for (const file of readdirSync(directory)) assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600);
+  });
+
+  it("are flushed with the folders that name them when the store is new, so that a power cut does not leave an empty folder", async (t) => {
+    const parent = newDirectory();
+    const flushed: number[] = [];
+    t.mock.method(fs, "fsyncSync", (descriptor: number) => void flushed.push(fs.fstatSync(descriptor).ino));
+    syncBuiltinESMExports();
+    try {
+      const directory = join(parent, "store");
+      await storeWithValues(directory);
+      assert.deepEqual(flushed, [statSync(directory).ino, statSync(parent).ino]);
+      await new LmdbStore({ directory, profile: "platform" }).close();
+      assert.equal(flushed.length, 2, "the folders of an older store are not flushed");
+    } finally {
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    }
   });
 
   it("get a new lock file in place of one with holes, which earlier versions made", async () => {

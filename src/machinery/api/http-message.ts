@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { TransactionMember } from "./transaction.ts";
 import type { ApiError } from "./api-error.ts";
+import type { StatusDetails } from "./status.ts";
 import type { UserInfo } from "./user-info.ts";
 
 /** Header names in lower case. A repeated header is an array, in order of arrival. */
@@ -75,6 +76,8 @@ export interface HttpResponse {
 interface AuditedAnswer {
   /** Set for a failure. */
   readonly error?: ApiError;
+  /** The details of a Status that says that the request succeeded. */
+  readonly success?: StatusDetails;
   /** The object that was written. `resourceVersion` is the version that an update names. */
   readonly object?: { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string };
 }

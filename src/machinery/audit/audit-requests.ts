@@ -243,7 +243,10 @@ class RecordedRequest implements AuditedRequest {
 
   #statusOf({ response, isPanic }: RecordedAnswer): Failure {
     const { status, audited } = response;
-    if (status < 400) return { metadata: {}, code: status };
+    if (status < 400) {
+      const success = audited?.success;
+      return { metadata: {}, ...(success !== undefined && { status: "Success", details: success }), code: status };
+    }
     const { request, user } = this.#received;
     const answered = audited?.error && statusOf(audited.error);
     const mayQuoteBody = this.#mayQuoteBody(status);

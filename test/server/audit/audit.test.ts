@@ -248,6 +248,17 @@ describe("the audit log with a policy", () => {
     assert.equal(approved?.objectRef?.subresource, "approval");
   });
 
+  it("has the details of the Status that a deletion answers", async () => {
+    await api.send(configMaps, { method: "POST", body: configMap("gone") });
+    const { metadata } = await api.json(`${configMaps}/gone`);
+    const statusOf = async (target: string) => (await lastOf(target, { method: "DELETE" })).responseStatus;
+    const success = (details: object) => ({ metadata: {}, status: "Success", details, code: 200 });
+    const one = { name: "gone", kind: "configmaps", uid: metadata.uid };
+    assert.deepEqual(await statusOf(`${configMaps}/gone`), success(one));
+    const accounts = "/api/v1/namespaces/default/serviceaccounts?labelSelector=a%3Dnone";
+    assert.deepEqual(await statusOf(accounts), success({ kind: "serviceaccounts" }));
+  });
+
   it("names the resourceVersion that an update was sent with", async () => {
     await api.send(configMaps, { method: "POST", body: configMap("versioned") });
     const { metadata } = await api.json(`${configMaps}/versioned`);

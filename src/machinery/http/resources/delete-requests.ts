@@ -53,7 +53,7 @@ export async function deleteRequest(
   }
   const deleted = success(deletedDetails(registry, stored.object));
   const response = await representObject(deleted, { request, status, mediaType, schema: compiledStatus });
-  return withAuditDetails(response, { stored, audited: resourceRequest.audited });
+  return withAuditDetails(response, { stored, audited: resourceRequest.audited, success: deleted.details });
 }
 
 /** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */
@@ -76,13 +76,15 @@ export async function deleteCollectionRequest(
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
   if (!answersStatusOfDeletedCollection) return representList(deleted, { ...representation, user });
   const { continue: next, remainingItemCount } = listMetadata(deleted);
+  const details = { ...(group !== "" && { group }), kind: plural };
   const status: Status = {
-    ...success({ ...(group !== "" && { group }), kind: plural }),
+    ...success(details),
     metadata: {
       ...(next !== undefined && { continue: next, ...(remainingItemCount !== undefined && { remainingItemCount }) }),
     },
   };
-  return representObject(status, { ...representation, schema: compiledStatus });
+  const response = await representObject(status, { ...representation, schema: compiledStatus });
+  return { ...response, audited: { success: details } };
 }
 
 /** A body takes precedence. The query counts only without a body. */

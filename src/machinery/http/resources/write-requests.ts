@@ -3,6 +3,7 @@ import type { HttpResponse } from "../../api/http-message.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import type { StatusDetails } from "../../api/status.ts";
 import { createObject } from "../../registry/writes/create-object.ts";
 import { decodeObject } from "../../registry/writes/decode-object.ts";
 import { patchObject } from "../../registry/writes/patch-object.ts";
@@ -175,12 +176,14 @@ export function representWritten(
 interface AuditDetails extends Pick<ResourceRequest, "audited"> {
   readonly stored: StoredObject;
   readonly resourceVersion?: string | undefined;
+  /** The details of the Status that is answered. */
+  readonly success?: StatusDetails | undefined;
 }
 
 /** Returns the answer with details for the audit log: those of the written object, and the resourceVersion that an update names. */
 export function withAuditDetails(
   response: HttpResponse,
-  { stored, audited, resourceVersion }: AuditDetails,
+  { stored, audited, resourceVersion, success }: AuditDetails,
 ): HttpResponse {
   // Nothing is recorded, so the object need not be parsed.
   if (audited === undefined) return response;
@@ -188,6 +191,7 @@ export function withAuditDetails(
   return {
     ...response,
     audited: {
+      ...(success !== undefined && { success }),
       object: {
         ...(name !== undefined && { name }),
         ...(uid !== undefined && { uid }),

@@ -259,6 +259,15 @@ describe("the audit log with a policy", () => {
     assert.deepEqual(await statusOf(accounts), success({ kind: "serviceaccounts" }));
   });
 
+  it("says when a request names a deprecated version, and in which release the version is gone", async () => {
+    const annotationsOf = async (version: string) => {
+      const { annotations } = await lastOf(`/apis/certificates.k8s.io/${version}/clustertrustbundles`);
+      return [annotations?.["k8s.io/deprecated"], annotations?.["k8s.io/removed-release"]];
+    };
+    assert.deepEqual(await annotationsOf("v1beta1"), ["true", "1.40"]);
+    assert.deepEqual(await annotationsOf("v1"), [undefined, undefined]);
+  });
+
   it("names the resourceVersion that an update was sent with", async () => {
     await api.send(configMaps, { method: "POST", body: configMap("versioned") });
     const { metadata } = await api.json(`${configMaps}/versioned`);

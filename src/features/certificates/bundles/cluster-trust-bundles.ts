@@ -59,7 +59,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
   defineResource({
     ...clusterTrustBundleResource(names),
     answersStatusOfDeletedCollection: true,
-    deprecation: { deprecatedIn: "v1.37", unavailableIn: "v1.40" },
+    deprecation: { deprecatedIn: "1.37", unavailableIn: "1.40" },
     alsoServedAs: names.hasUpstreamVersions
       ? [{ group: names.group("certificates"), version: "v1", schema: schemaOf("v1") }]
       : [],

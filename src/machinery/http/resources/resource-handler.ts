@@ -79,6 +79,10 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
+      const { deprecation } = registry.definition;
+      if (deprecation !== undefined) {
+        audited?.annotate({ "k8s.io/deprecated": "true", "k8s.io/removed-release": deprecation.unavailableIn });
+      }
       // Verbs with a body wait for a turn after they have read it, because many bodies may come at the same time.
       const waitsNow = resourceRequest.mayTakeLong && bodiless.has(info.verb);
       const answer = waitsNow ? answerInTurn : answers[info.verb];

@@ -69,7 +69,7 @@ export function compileKind<T extends ApiObject>(
     resetFields: resetFieldsOf(definition),
     deprecationWarning:
       deprecation &&
-      `${apiVersion} ${kind} is deprecated in ${deprecation.deprecatedIn}+, unavailable in ${deprecation.unavailableIn}+`,
+      `${apiVersion} ${kind} is deprecated in v${deprecation.deprecatedIn}+, unavailable in v${deprecation.unavailableIn}+`,
   };
 }
 

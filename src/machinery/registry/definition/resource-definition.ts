@@ -139,6 +139,7 @@ export interface RowCondition {
 /** Top-level fields that a version renames: from the version's name to the stored name. */
 export type FieldRenames = Readonly<Record<string, string>>;
 
+/** The releases of Kubernetes in which a version becomes deprecated and is removed, such as `1.40`. */
 interface Deprecation {
   readonly deprecatedIn: string;
   readonly unavailableIn: string;

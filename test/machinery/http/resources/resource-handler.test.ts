@@ -350,7 +350,7 @@ describe("a write", () => {
 
   it("of a deprecated version has a warning in its answer, failures included", async () => {
     const { send } = await scene({
-      definition: { ...toys, deprecation: { deprecatedIn: "v1.2", unavailableIn: "v1.5" } },
+      definition: { ...toys, deprecation: { deprecatedIn: "1.2", unavailableIn: "1.5" } },
     });
     const response = await send("/bear");
     assert.equal(response.status, 404);

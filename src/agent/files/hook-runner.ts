@@ -8,7 +8,7 @@ import { WakeSignal } from "../../machinery/scheduling/wake-signal.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Hook } from "../agent-settings.ts";
 import type { HookMemory } from "./hook-memory.ts";
-import { endLogLine, longestHookOutputBytes, watchLogGrowth } from "./log-growth.ts";
+import { longestHookOutputBytes, watchLogGrowth } from "./log-growth.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
 /** A file or folder that was written, and the hook to run for it. */
@@ -174,7 +174,6 @@ export class HookRunner {
       const end = (fault: string | undefined): void => {
         clearTimeout(timer);
         growth.stop();
-        endLogLine();
         this.#running = undefined;
         resolve(fault);
       };

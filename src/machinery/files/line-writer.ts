@@ -19,6 +19,7 @@ interface Chunk {
 }
 
 const retryMilliseconds = 1000;
+const newline = Buffer.from("\n");
 
 const writeBytes = promisify(write);
 
@@ -119,7 +120,9 @@ export class LineWriter {
       if (end > this.#firstWaiting && bytes > this.#output.atomicBytes) break;
     }
     const bytes = Buffer.from(this.#waiting.slice(this.#firstWaiting, end).join(""));
-    this.#chunk = { bytes, offset: 0 };
+    // A program that this one has started may write to the same file, and end without a line break.
+    const isTorn = this.#output.isTorn?.() === true;
+    this.#chunk = { bytes: isTorn ? Buffer.concat([newline, bytes]) : bytes, offset: 0 };
     this.#waiting.fill("", this.#firstWaiting, end);
     this.#firstWaiting = end;
     this.#waitingBytes -= bytes.length;

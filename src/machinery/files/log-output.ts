@@ -19,6 +19,8 @@ export interface LogOutput {
   readonly fd: number;
   /** A write of up to this size stays in one piece even when other processes write to the same output. */
   readonly atomicBytes: number;
+  /** Whether another program has left the last line without a line break. Absent: that cannot be known. */
+  readonly isTorn?: () => boolean;
 }
 
 const fileChunkBytes = 256 * 1024;
@@ -103,7 +105,7 @@ function endOfLastWholeLine(fd: number, size: number): number {
  */
 export function standardOutput(fd: 1 | 2): LogOutput {
   const isFile = isRegular(fd);
-  if (isFile) return { fd, atomicBytes: fileChunkBytes };
+  if (isFile) return { fd, atomicBytes: fileChunkBytes, ...torn(fd) };
   try {
     const own = openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK);
     return { fd: own, atomicBytes: pipeChunkBytes };
@@ -111,6 +113,16 @@ export function standardOutput(fd: 1 | 2): LogOutput {
     // When Node.js creates its own stream for a socket, it makes the socket non-blocking.
     void (fd === 1 ? process.stdout : process.stderr);
     return { fd, atomicBytes: pipeChunkBytes };
+  }
+}
+
+/** Opens the file again, because the output itself is only for writing. */
+function torn(fd: 1 | 2): Pick<LogOutput, "isTorn"> {
+  try {
+    const reader = openSync(`/dev/fd/${fd}`, "r");
+    return { isTorn: () => isTorn(reader, fstatSync(reader).size) };
+  } catch {
+    return {}; // this user may not read it
   }
 }
 

@@ -359,17 +359,40 @@ describe("the check of an agent's settings", () => {
 
   it("finds a full disk, on which an empty file can still be made, and leaves nothing there", async (context) => {
     const dataDirectory = join(folder, "full");
+    const [file = assert.fail()] = outputsIn(join(folder, "full files"));
     mkdirSync(dataDirectory, { mode: 0o700 });
-    const full = context.mock.method(fs, "writeFileSync", () => {
+    mkdirSync(join(folder, "full files"));
+    const fail = (): never => {
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
-    });
+    };
+    const full = [context.mock.method(fs, "writeFileSync", fail), context.mock.method(fs, "writeSync", fail)];
     syncBuiltinESMExports();
-    const [line = "", ...others] = await check({ dataDirectory });
-    full.mock.restore();
+    const [ofData = "", ofFile = "", ...others] = await check({ dataDirectory, certificates: [serviceOf(file)] });
+    for (const { mock } of full) mock.restore();
     syncBuiltinESMExports();
     assert.deepEqual(others, []);
-    assert.match(line, /^FAULT {2}the data directory .+full: no space is left on the disk, or/);
-    assert.deepEqual(readdirSync(dataDirectory), []);
+    assert.match(
+      ofData,
+      /^FAULT {2}the data directory .+full: .+: 1 MiB of free space is needed to start: no space is/,
+    );
+    assert.match(ofFile, /^FAULT {2}web: .+web\.pem: .+: no space is left on the disk, or/);
+    for (const name of ["full", "full files"]) assert.deepEqual(readdirSync(join(folder, name)), []);
+  });
+
+  it("finds a data directory with which no agent starts: one that others can write to, and a link to nothing", async () => {
+    const dataDirectory = join(folder, "of all");
+    mkdirSync(dataDirectory);
+    chmodSync(dataDirectory, 0o777);
+    const [ofAll = "", ...others] = await check({ dataDirectory });
+    assert.deepEqual(others, []);
+    assert.match(ofAll, /^FAULT {2}the data directory .+: other users can write to it \(mode 0777\); chmod 700 it/);
+    const link = join(folder, "link");
+    symlinkSync(join(folder, "nothing"), link);
+    const [ofLink = ""] = await check({ dataDirectory: join(link, "data") });
+    assert.match(
+      ofLink,
+      /^FAULT {2}the data directory .+: .+link is a link to a folder that does not exist; make that/,
+    );
   });
 
   it("takes no folder beside the files for the place of a file", async () => {

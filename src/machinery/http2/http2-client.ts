@@ -170,7 +170,7 @@ export class Http2Client {
   }
 
   /** Ends the connection at once. All requests that have not ended fail. */
-  destroy(cause: Error = new Error("it was closed")): void {
+  destroy(cause: Error = new Error("the connection was closed")): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#reader.end();

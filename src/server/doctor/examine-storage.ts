@@ -18,10 +18,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
         await store.close();
         return good("storage", `etcd's member ${server} answers; the newest resourceVersion is ${revision}`);
       } catch (error) {
-        return bad("storage", {
-          found: `etcd's member ${server}: ${messageOf(error)}`,
-          advice: "look at that member's log",
-        });
+        return bad("storage", { found: `etcd's member ${server} cannot be used`, advice: messageOf(error) });
       }
     }),
   );

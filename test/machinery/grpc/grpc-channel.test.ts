@@ -187,6 +187,19 @@ describe("a certificate with the key of another one, as while both files are ren
   });
 });
 
+describe("a server that closes connections, as one does that speaks only TLS", () => {
+  it("fails the connection, and the message says that it was closed", async (context) => {
+    const server = createSocketServer((socket) => socket.end()).listen(0, "127.0.0.1");
+    context.after(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo; // it listens on TCP
+    await assert.rejects(GrpcChannel.connect({ url: `http://127.0.0.1:${port}`, timeoutMilliseconds: 60_000 }), {
+      message: `http://127.0.0.1:${port} can't be reached: the connection was closed`,
+      mayHaveRun: false,
+    });
+  });
+});
+
 describe("a server that takes connections and says nothing", () => {
   it("is told from one that can't be reached: whoever asks again would wait again", async () => {
     const server = createSocketServer((socket) => socket.resume()).listen(0, "127.0.0.1");

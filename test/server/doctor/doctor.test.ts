@@ -611,7 +611,7 @@ describe("signet doctor beside a running server", () => {
     });
     const has = (text: string): boolean => findings.some((line) => line.includes(text));
     assert.ok(has("AlwaysAllow") && has("has no audit log") && has("without TLS"), findings.join("\n"));
-    assert.ok(has("bad storage: etcd's member http://127.0.0.1:9"), findings.join("\n"));
+    assert.ok(has("bad storage: etcd's member http://127.0.0.1:9 cannot be used"), findings.join("\n"));
   });
 
   it("finds an authorizer that allows everything in a configuration file, wherever it stands there", async () => {

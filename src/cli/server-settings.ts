@@ -86,12 +86,25 @@ export function givenSettings(command: Command, known: Flags): GivenFlags {
   warnOfMisspelledVariables([...Object.keys(known), "config"], process.env);
   const { config: named, ...given } = givenFlags(command);
   const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(known, name)));
-  const config = named ?? environmentFlags(["config"], process.env)["config"];
   return {
     commandLine,
     environment: environmentFlags(Object.keys(known), process.env),
-    ...(typeof config === "string" ? { file: readConfig(config), fileName: config } : { file: {} }),
+    ...configurationFile({
+      commandLine: { config: named },
+      environment: environmentFlags(["config"], process.env),
+      file: {},
+    }),
   };
+}
+
+function configurationFile(given: GivenFlags): Pick<GivenFlags, "file" | "fileName"> {
+  const name = given.commandLine["config"] ?? given.environment?.["config"];
+  if (typeof name !== "string") return { file: {} };
+  try {
+    return { file: readConfig(name), fileName: name };
+  } catch (error) {
+    throw withOrigin(error, given);
+  }
 }
 
 function readConfig(file: string): Record<string, unknown> {

@@ -165,6 +165,14 @@ describe(
       );
     });
 
+    it("in a file of settings that an environment variable names", async () => {
+      for (const command of ["serve", "doctor", "agent once"]) {
+        const { code, stderr } = await signet.run(words(command), { SIGNET_CONFIG: "/none" });
+        const message = "signet: --config: cannot read /none: there is no such file; name another";
+        assert.deepEqual([code, stderr], [2, `${message} (SIGNET_CONFIG sets --config)\n`], command);
+      }
+    });
+
     it("in files that are read and written", async () => {
       const noPem = write("no.pem", "no PEM");
       const request = "-----BEGIN CERTIFICATE REQUEST-----\nMAAw\n-----END CERTIFICATE REQUEST-----\n";

@@ -2,7 +2,12 @@ import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../../agent/agent-program.ts";
 import { minimumExpirationText } from "../../features/certificates/resources.ts";
-import { environmentName, UsageError, warnOfMisspelledVariables } from "../../machinery/command-line/settings/flag.ts";
+import {
+  environmentName,
+  UsageError,
+  warnOfMisspelledVariables,
+  withOrigin,
+} from "../../machinery/command-line/settings/flag.ts";
 import { logFormats, logLevels } from "../../machinery/command-line/settings/log-flags.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
 import type { Example } from "../../machinery/command-line/examples.ts";
@@ -164,8 +169,15 @@ function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory"
   const given = Object.fromEntries(
     Object.entries(commandLine).filter(([name]) => command.getOptionValueSourceWithGlobals(name) === "cli"),
   );
-  const configuration = (): AgentConfiguration =>
-    configurationFile === undefined ? emptyConfiguration : readAgentConfiguration(configurationFile);
+  const configuration = (): AgentConfiguration => {
+    if (configurationFile === undefined) return emptyConfiguration;
+    try {
+      return readAgentConfiguration(configurationFile);
+    } catch (error) {
+      const { config } = commandLine;
+      throw withOrigin(error, { commandLine: { config }, environment: { config: configurationFile }, file: {} });
+    }
+  };
   const merged = ({ flags }: AgentConfiguration): AgentCommandLine => ({
     ...commandLine,
     ...flags,

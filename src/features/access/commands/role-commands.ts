@@ -122,7 +122,16 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   if (splitByCommas(flags.resourceName).length > 0 && !hasResources) {
     throw new UsageError("--resource-name: give --resource too");
   }
+  const wrong = splitByCommas(flags.nonResourceUrl).find((path) => !nonResourcePath.test(path));
+  if (wrong !== undefined) {
+    throw new UsageError(
+      `--non-resource-url: ${JSON.stringify(wrong)} matches no path; give one that begins with /, which may end with *, or * alone`,
+    );
+  }
 }
+
+/** As kubectl takes them. With others, the rule would allow nothing. */
+const nonResourcePath = /^(?:\*|\/[^*]*\*?)$/;
 
 /** Reads `*` (all of the core group), `*.GROUP` (all of that group) and `*.*` (everything), as kubectl does. */
 function everyResourceOf(type: string): Pick<KnownResource, "group" | "resource" | "isNamespaced"> | undefined {

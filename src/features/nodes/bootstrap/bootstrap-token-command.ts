@@ -10,6 +10,7 @@ import {
   bootstrapSecretType,
   bootstrapTokenEnd,
   bootstrapTokenOf,
+  isBootstrapGroup,
   newBootstrapToken,
   tokenIdOf,
 } from "./bootstrap-token-secret.ts";
@@ -89,6 +90,12 @@ const create = (): Command =>
 async function createToken(flags: CreateFlags): Promise<void> {
   if (flags.node !== undefined && !isNodePattern(flags.node)) {
     throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
+  }
+  const wrongGroup = flags.group?.find((group) => !isBootstrapGroup(group));
+  if (wrongGroup !== undefined) {
+    throw new UsageError(
+      `--group: ${JSON.stringify(wrongGroup)} is not a group such as system:bootstrappers:edge, in lower case letters, digits, : and -`,
+    );
   }
   const output = kubeconfigOutput({ namedBy: "--kubeconfig-file", file: flags.kubeconfigFile }, kubeconfigUser);
   await withServer(flags, async (connection) => {

@@ -47,6 +47,10 @@ export const bootstrapSecretType = (names: Names): string => `bootstrap.${names.
 export const isBootstrapSecret = (names: Names, { metadata, type = "" }: Secret): boolean =>
   names.ownKey(type) === bootstrapSecretType(names) && metadata.namespace === names.namespaces.system;
 
+/** Whether a token may give its user this group. A token with another group does not authenticate (upstream: `ValidateBootstrapGroupName`). */
+export const isBootstrapGroup = (group: string): boolean =>
+  /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/.test(group);
+
 /** A new token `id.secret` and the Secret that makes it valid. */
 export function newBootstrapToken(
   names: Names,

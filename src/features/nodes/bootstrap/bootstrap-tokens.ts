@@ -4,7 +4,12 @@ import type { Secret } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
-import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./bootstrap-token-secret.ts";
+import {
+  bootstrapSecretName,
+  bootstrapTokenEnd,
+  isBootstrapGroup,
+  isBootstrapSecret,
+} from "./bootstrap-token-secret.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 interface BootstrapTokenOptions {
@@ -17,7 +22,6 @@ interface BootstrapTokenOptions {
 }
 
 const tokenFormat = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
-const groupFormat = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 const bootstrappersGroup = "system:bootstrappers";
 const usernamePrefix = "system:bootstrap:";
 
@@ -60,5 +64,5 @@ export function bootstrapTokens({
 
 function extraGroups(text: string): string[] | undefined {
   const groups = text === "" ? [] : text.split(",");
-  return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
+  return groups.every(isBootstrapGroup) ? [...new Set(groups)].toSorted() : undefined;
 }

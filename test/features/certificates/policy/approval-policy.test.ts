@@ -43,8 +43,8 @@ rules:
     action: approve
     require:
       commonNames: ["*"]
-      uris: ["spiffe://example.com/ns/*/sa/*"]
-      dnsNames: ["*.svc.example.com"]
+      uris: ["spiffe://example.com/ns/*/SA/*"]
+      dnsNames: ["*.SVC.example.com"]
       emailAddresses: ["*@example.com"]
 `;
 
@@ -197,9 +197,11 @@ describe("decideApproval", () => {
   it("matches URIs, DNS names and addresses piece by piece", () => {
     const workload = (names: object): string[] =>
       failedFields(question({ signerName: "example.com/workload", subject: { commonName: "w" }, names }));
-    assert.deepEqual(workload({ uris: ["spiffe://example.com/ns/a/sa/b"] }), ["approved"]);
-    assert.deepEqual(workload({ uris: ["spiffe://example.com/ns/a/b/sa/c"] }), ["uris"]);
-    assert.deepEqual(workload({ uris: ["spiffe://example.org/ns/a/sa/b"] }), ["uris"]);
+    assert.deepEqual(workload({ uris: ["spiffe://example.com/ns/a/SA/b"] }), ["approved"]);
+    assert.deepEqual(workload({ uris: ["spiffe://example.com/ns/a/b/SA/c"] }), ["uris"]);
+    assert.deepEqual(workload({ uris: ["spiffe://example.org/ns/a/SA/b"] }), ["uris"]);
+    // Capitals make no difference in DNS names, and in nothing else.
+    assert.deepEqual(workload({ uris: ["spiffe://example.com/ns/a/sa/b"] }), ["uris"]);
     assert.deepEqual(workload({ dnsNames: ["A.svc.example.com"] }), ["approved"]);
     assert.deepEqual(workload({ dnsNames: ["a.b.svc.example.com"] }), ["dnsNames"]);
     assert.deepEqual(workload({ dnsNames: ["*.svc.example.com"] }), ["dnsNames"]);

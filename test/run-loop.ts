@@ -42,13 +42,15 @@ export interface RunningLoop {
 interface RunLoopOptions {
   readonly time: ManualTime;
   readonly log?: Pick<Log, "info" | "error">;
+  /** The client that the loop's informers follow the server with. Default: the loop's own. */
+  readonly followed?: ApiClient;
 }
 
 /** Runs one loop against a server whose own loops are off. Resolves when the loop has seen what is there. */
 export async function runLoop(
   server: TestServer,
   controller: Controller,
-  { time, log = silent }: RunLoopOptions,
+  { time, log = silent, followed }: RunLoopOptions,
 ): Promise<RunningLoop> {
   const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
   let queue: WorkQueue | undefined;
@@ -61,7 +63,8 @@ export async function runLoop(
     },
   };
   const { clock, monotonic, schedule } = time;
-  const loops = runControllers([watched], loopContext({ client, clock, monotonic, schedule, log }));
+  const informers = new InformerSet(followed ?? client);
+  const loops = runControllers([watched], loopContext({ client, informers, clock, monotonic, schedule, log }));
   await loops.synced;
   if (queue === undefined) throw new Error("the loop has no queue");
   return {

@@ -108,6 +108,33 @@ describe("the author of a role", () => {
     });
   });
 
+  it("is refused in a message of bounded length, however many permissions are missing and however long their names are", async () => {
+    const number = (index: number): string => String(index).padStart(2, "0");
+    const many = Array.from({ length: 51 }, (_, index) => ({ ...readPods, resources: [`r${number(index)}`] }));
+    const long = "n".repeat(301);
+    const names = Array.from({ length: 51 }, (_, index) => `g${number(index)}`);
+    const attempt = async (rules: PolicyRule[], groups: readonly string[] = []): Promise<string> => {
+      const sent = written(role(rules), { user: user("alice", ...groups) });
+      return guards(new TestRbac())(sent).then(
+        () => "nothing is missing",
+        ({ message }: Error) => message,
+      );
+    };
+    const lines = (await attempt(many)).split("\n");
+    assert.match(lines.at(50) ?? "", /Resources:\["r49"\]/);
+    assert.deepEqual(lines.slice(51), ["... and 1 more"]);
+    assert.equal((await attempt(many.slice(1))).split("\n").length, 51);
+    const tooMany = Array.from({ length: 1001 }, (_, index) => `r${index}`);
+    assert.match(
+      await attempt([{ ...readPods, resources: tooMany }]),
+      /too many RBAC permissions to compare .*: split/,
+    );
+    assert.match(await attempt([readPods], names), /"g49" "\.\.\. and 1 more"\]\)/);
+    assert.match(await attempt([readPods], names.slice(1)), /"g50"\]\)/);
+    assert.match(await attempt([{ ...readPods, resources: [long] }]), /Resources:\["n{300}\.\.\."\]/);
+    assert.match(await attempt([{ ...readPods, resources: [long.slice(1)] }]), /Resources:\["n{300}"\]/);
+  });
+
   it("is refused with all roles that do not exist, named as what is written", async () => {
     const objects = holdsReadPods()
       .bind("ns", { kind: "Role", name: "lost" }, toAlice)

@@ -69,6 +69,33 @@ describe("revoked credentials", () => {
     );
   });
 
+  it("are those before the latest time that is left of an account, in whatever order its times come and go", () => {
+    const [one, two, three] = [1, 2, 3].map((second): Spec => ({ token: { issuedBefore: at(second) } }));
+    assert.ok(one && two && three);
+    const orders = [
+      [one, two, three],
+      [one, three, two],
+      [two, one, three],
+      [two, three, one],
+      [three, one, two],
+      [three, two, one],
+    ];
+    for (const [added, removed] of orders.flatMap((coming) => orders.map((going) => [coming, going] as const))) {
+      const revoked = new RevokedCredentials();
+      const left = new Set(added);
+      for (const each of added) revoked.add(each);
+      for (const each of removed) {
+        revoked.remove(each);
+        left.delete(each);
+        for (const issuedAtSeconds of [0, 1, 2, 3]) {
+          const sent: Token = { account: "one", issuedAtSeconds };
+          const isRevoked = [...left].some((revocation) => isRevokedBy(sent, revocation));
+          assert.equal(revoked.refusalOf(userOf(sent)) !== undefined, isRevoked);
+        }
+      }
+    }
+  });
+
   it("never include users whose credential has no identity", () => {
     const revoked = new RevokedCredentials();
     revoked.add({ token: { serviceAccount: { namespace: "team", name: "one" } } });

@@ -56,6 +56,25 @@ describe("the certificate of a client", () => {
     }
   });
 
+  it("has its CA among the first eight certificates after it: later ones are not read", () => {
+    const { reasonFor } = scene();
+    const privateKey = generatePrivateKey("ECDSA P-256");
+    const made = newCertificate(authority, {
+      publicKey: publicKeyInfoOf(privateKey),
+      isCA: true,
+      keyUsages: ["certSign"],
+    });
+    const leaf = newCertificate({ certificate: parseCertificate(made.raw), privateKey });
+    const unrelated = new X509Certificate(other.certificate.der);
+    const sent = (place: number): X509Certificate[] => [
+      leaf,
+      ...Array<X509Certificate>(place - 1).fill(unrelated),
+      made,
+    ];
+    assert.equal(reasonFor(sent(8)), "trusted");
+    assert.notEqual(reasonFor(sent(9)), "trusted");
+  });
+
   it("is not a CA's, and is for clients", () => {
     const { reasonFor } = scene();
     const asCA = { isCA: true, keyUsages: ["certSign"] } as const;

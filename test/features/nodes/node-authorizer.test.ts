@@ -230,6 +230,27 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.equal((await http.send(`${pods}/on-n1`, { token: "n1" })).status, 200);
     });
 
+    it("may request a token for an audience that no volume names where a role of the account's namespace lets it", async () => {
+      const { metadata } = await http.json<{ metadata: { uid: string } }>(`${pods}/on-n1`);
+      const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "on-n1", uid: metadata.uid };
+      const path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+      const request = { method: "POST", body: { spec: { audiences: ["bank"], boundObjectRef } } };
+      const refusal = /audience "bank" not found in pod spec volume, system:node:n1 is not authorized/;
+      const verbs = ["request-serviceaccounts-token-audience"];
+      for (const namespace of [names.namespaces.public, "default"]) {
+        assert.match(await refusalOf(path, request), refusal);
+        const of = `/apis/${rbacGroup}/v1/namespaces/${namespace}`;
+        const rules = [{ verbs, apiGroups: [""], resources: ["bank"], resourceNames: ["default"] }];
+        await create(`${of}/roles`, { metadata: { name: "bank" }, rules });
+        await create(`${of}/rolebindings`, {
+          metadata: { name: "bank" },
+          roleRef: { apiGroup: rbacGroup, kind: "Role", name: "bank" },
+          subjects: [{ apiGroup: rbacGroup, kind: "Group", name: "system:nodes" }],
+        });
+      }
+      assert.equal((await http.send(path, { ...request, token: "n1" })).status, 201);
+    });
+
     it("gets the reason in an access review", async () => {
       const { status } = await http.json<{ status: unknown }>(
         `/apis/${names.group("authorization")}/v1/selfsubjectaccessreviews`,

@@ -93,7 +93,11 @@ describe("a token that a webhook checks", () => {
 
   it("is never sent to the webhook when it is this server's own, or too long", async () => {
     const own = new TestIssuer("https://own.example.com");
-    assert.equal((await verify(await own.sign({}, clock.now()), api)).outcome, "notApplicable");
+    const token = await own.sign({}, clock.now());
+    const wrapped = token.replaceAll(/.{20}/g, "$&\n");
+    for (const text of [token, `${token}\n`, `"${token}"`, `Bearer ${token}`, `${token}==`, `${token}.`, wrapped]) {
+      assert.equal((await verify(text, api)).outcome, "notApplicable", text);
+    }
     assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");
     assert.equal(questions.length, 0);
   });

@@ -68,7 +68,7 @@ describe("the certificate of a client", () => {
     const unrelated = new X509Certificate(other.certificate.der);
     const sent = (place: number): X509Certificate[] => [
       leaf,
-      ...Array<X509Certificate>(place - 1).fill(unrelated),
+      ...Array.from({ length: place - 1 }, () => unrelated),
       made,
     ];
     assert.equal(reasonFor(sent(8)), "trusted");

@@ -13,6 +13,9 @@ import { dirname, join } from "node:path";
 import { checkReplaceable, openReplacement } from "../../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
 import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
+import { linkTarget } from "../../machinery/files/link-target.ts";
+import { linkToNothing } from "../../machinery/files/make-folder.ts";
+import { checkOwnable } from "../../machinery/files/owned-folder.ts";
 import { removeFile } from "../../machinery/files/remove-file.ts";
 import {
   asUnusableFile,
@@ -36,8 +39,11 @@ interface Made {
 
 const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasLinks: true };
 
-/** Throws UnusableFile unless the agent can keep its files there. */
-export const checkAgentFolder = (folder: string): CheckFinding => checkFolder(folder, ownFiles);
+/** Throws UnusableFile unless the agent can start with this data directory, and keep its files there. */
+export function checkAgentFolder(folder: string): CheckFinding {
+  if (existsSync(folder)) checkOwnable(folder);
+  return checkFolder(folder, ownFiles);
+}
 
 /** What the data directory of an agent that has run holds for its client certificate. */
 export interface SavedClientCertificate {
@@ -78,7 +84,10 @@ export function checkBundleFile(file: string): CheckFinding {
 /** Throws UnusableFile unless these files can be made in a folder, or the folder itself can be made. */
 function checkFolder(folder: string, made: Made): CheckFinding {
   let present = folder;
-  while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
+  while (!existsSync(present) && dirname(present) !== present) {
+    if (linkTarget(present) !== undefined) throw new UnusableFile(linkToNothing(present));
+    present = dirname(present);
+  }
   if (!statSync(present).isDirectory()) throw new UnusableFile(`${present} is a file, not a folder; name another`);
   try {
     if (present === folder) tryMaking(made, folder);

@@ -56,6 +56,7 @@ export function ownFolder(
   let lock: FileLock | undefined;
   let membership: OwnedFolder | undefined;
   try {
+    makeFolder(folder, { mode: 0o700 });
     checkFolder(folder);
     beforeLock();
     checkFileSystem(folder);
@@ -95,8 +96,20 @@ export function joinFolder(folder: string): OwnedFolder {
   return { describe: () => {}, release: () => lock.release() };
 }
 
+/**
+ * Throws UnusableFile when `ownFolder` would refuse an existing folder, except for a process that uses it. Changes nothing: a file that it
+ * makes is removed at once.
+ */
+export function checkOwnable(folder: string): void {
+  try {
+    checkFolder(folder);
+    checkFileSystem(folder);
+  } catch (error) {
+    throw asUnusableFile(`${folder} cannot be used`, error);
+  }
+}
+
 function checkFolder(folder: string): void {
-  makeFolder(folder, { mode: 0o700 });
   const status = statSync(folder);
   if (!status.isDirectory()) throw new UnusableFile(`${folder} is not a folder; name another`);
   const { uid, mode } = status;

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { podSecurityLabels } from "../../../src/features/core/pod-security-labels.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
 import { apiObject, refusalOf } from "../admission-scene.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -41,5 +43,28 @@ describe("the pod security labels of a Namespace", () => {
     assert.equal(await write({ labels: { ...labels, other: "x" }, old: labels }), undefined);
     assert.match((await write({ labels: { "pod-security.platform.io/enforce": "lax" }, old: labels })) ?? "", /"lax"/);
     assert.equal(await write({ labels, old: {}, subresource: "finalize" }), undefined);
+  });
+
+  it("are checked in every write of a Namespace to a server", async () => {
+    const api = new InProcess(await startTestServer({ settings: { controllers: false } }));
+    const body = (name: string) => ({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name, labels: { "pod-security.platform.io/enforce": "strict" } },
+    });
+    const path = "/api/v1/namespaces/default";
+    const merge = { "content-type": "application/merge-patch+json" };
+    const apply = { "content-type": "application/apply-patch+yaml" };
+    for (const [target, sent] of [
+      ["/api/v1/namespaces", { method: "POST", body: body("shop") }],
+      ["/api/v1/namespaces/shop?fieldManager=f", { method: "PATCH", headers: apply, body: body("shop") }],
+      [path, { method: "PUT", body: body("default") }],
+      [path, { method: "PATCH", headers: merge, body: body("default") }],
+      [`${path}?fieldManager=f`, { method: "PATCH", headers: apply, body: body("default") }],
+    ] as const) {
+      const { code, message } = await api.json(target, sent);
+      assert.equal(code, 422, target);
+      assert.match(message, /enforce\]: Invalid value: "strict": must be one of/);
+    }
   });
 });

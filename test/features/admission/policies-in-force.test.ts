@@ -11,7 +11,7 @@ import { createCertificateRequestPem } from "../../../src/pki/requests/create-ce
 import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import { cpuSecondsOf } from "../../cpu-seconds-of.ts";
-import { configMap, matching, PolicyScene } from "./policy-scene.ts";
+import { configMap, matching, policyOf, PolicyScene } from "./policy-scene.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -895,6 +895,30 @@ const testRequest = Buffer.from(
     subjectAltNames: noSubjectAltNames,
   }),
 ).toString("base64");
+
+describe("a policy with an expression that cannot be compiled", () => {
+  it("is refused, whatever writes it", async (t) => {
+    const scene = await PolicyScene.start();
+    t.after(() => scene.stop());
+    const policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    const policy = (name: string, expression: string) =>
+      policyOf(name, { matchConstraints: matching(["configmaps"]), validations: [{ expression }] });
+    const created = await scene.send("POST", policies, policy("known", "true"));
+    assert.equal(created.status, 201);
+    const refused = async (method: string, below: string, body: object, type = ""): Promise<void> => {
+      const { code, message } = await scene.send(method, policies + below, body, { type });
+      assert.equal(code, 422, message);
+      assert.match(message, /spec\.validations\[0\]\.expression: Invalid value: .*compilation failed/s);
+    };
+    const [fresh, changed] = [policy("new", "object."), policy("known", "object.")];
+    const apply = "application/apply-patch+yaml";
+    await refused("POST", "", fresh);
+    await refused("PATCH", "/new?fieldManager=f", fresh, apply);
+    await refused("PUT", "/known", { ...changed, metadata: created.body["metadata"] });
+    await refused("PATCH", "/known", changed, "application/merge-patch+json");
+    await refused("PATCH", "/known?fieldManager=f&force=true", changed, apply);
+  });
+});
 
 describe("a policy in force that can't be read any more", () => {
   const store = new ForgetfulStore();

@@ -1,6 +1,7 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
+import { isTrueInGo } from "../../machinery/api/is-true-in-go.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, podReferences, withTokenVolume } from "../nodes/index.ts";
 import type { Pod } from "../nodes/index.ts";
@@ -75,7 +76,7 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
       const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
       const admitted = getsToken ? withTokenVolume(placed, options) : placed;
       // The annotation counts in either spelling.
-      if (enforceAnnotations.some((key) => isTrue(account.metadata.annotations?.[key]))) {
+      if (enforceAnnotations.some((key) => isTrueInGo(account.metadata.annotations?.[key]))) {
         checkSecrets(attributes, { pod: admitted, account, references: podReferences(admitted) });
       }
       return admitted;
@@ -138,7 +139,3 @@ function useOf({ spec }: Pod, { path }: Reference): string {
   const source = found[3] === "env" ? `envVar ${container?.env?.[Number(found[4])]?.name ?? ""}` : "envFrom";
   return `${containerWords[field]} ${container?.name ?? ""} with ${source} referencing`;
 }
-
-/** Whether Go's `strconv.ParseBool` reads a text as true. */
-const isTrue = (text: string | undefined): boolean =>
-  text !== undefined && ["1", "t", "T", "true", "TRUE", "True"].includes(text);

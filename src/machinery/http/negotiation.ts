@@ -1,6 +1,7 @@
 import { protobufMediaType } from "../schema/protobuf/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
+import { isTrueInGo } from "../api/is-true-in-go.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";
 import type { AcceptClause } from "./accept-header.ts";
@@ -80,7 +81,7 @@ export function isPretty(
   if (mediaType.isPretty) return true;
   if (mayHaveParameter(request.query, "pretty")) {
     const value = parametersOf(request.query).get("pretty");
-    if (value) return ["1", "t", "T", "true", "TRUE", "True"].includes(value);
+    if (value) return isTrueInGo(value);
   }
   const userAgent = request.headers["user-agent"];
   return typeof userAgent === "string" && /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);

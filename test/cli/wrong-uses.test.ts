@@ -133,6 +133,7 @@ describe(
         ["neither user nor account", asAdmin("kubeconfig"), "usage", /name one of --user and --service-account/],
         ["both user and account", asAdmin("kubeconfig --user a --service-account b"), "usage", /name one of --user and --service-account/],
         ["a group without a user", asAdmin("kubeconfig --group g --service-account b"), "usage", /give --user/],
+        ["only the uid of a bound object", asAdmin("token create x --bound-object-uid 1"), "usage", /--bound-object-uid: give --bound-object-kind and --bound-object-name too/],
         ["half of a bound object", asAdmin("token create x --bound-object-kind Pod"), "usage", /give --bound-object-kind and --bound-object-name together/],
         ["a role without verbs", asAdmin("role create r --resource pods"), "usage", /--verb: say what may be done/],
         ["a role without resources", asAdmin("role create r --verb get"), "usage", /--resource: say with what/],

@@ -118,6 +118,9 @@ function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
   if ((kind === undefined) !== (name === undefined)) {
     throw new UsageError("give --bound-object-kind and --bound-object-name together");
   }
+  if (uid !== undefined && kind === undefined) {
+    throw new UsageError("--bound-object-uid: give --bound-object-kind and --bound-object-name too");
+  }
   return {
     audiences: audience,
     ...(duration !== undefined && { expirationSeconds: secondsOf(duration) }),

@@ -190,7 +190,7 @@ describe("a server whose store has a damaged page, and a command on that store",
       bad.map(({ subject }) => subject),
       ["storage"],
     );
-    assert.match(bad[0]?.found ?? "", message);
+    assert.match(bad[0]?.advice ?? "", message);
   };
   before(async () => {
     await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();

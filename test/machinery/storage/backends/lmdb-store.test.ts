@@ -91,6 +91,7 @@ describe("a directory of the LMDB store", () => {
       await nextTurn(); // the watch has looked at the log
       const request = (key: string): WriteRequest => ({ key, value: Buffer.of(1), expectedRevision: 0 });
       const write = store.writeTogether([request("/a/1"), request("/a/2")]);
+      await nextTurn(); // the store has given the writes to LMDB
       await nextTurn(); // LMDB's thread has begun
       await stat(directory); // as when a request comes over a connection: this turn of the event loop takes no more answers
       while (store.latestRevision() === before); // until that thread has written

@@ -43,7 +43,7 @@ export function shortNamesAndCategories(definition: Definition): {
 
 interface DiscoveredSubresource {
   readonly name: string;
-  /** DiscoveryGroup and version are empty if they are the same as the document's (upstream: `ConvertGroupVersionIntoToDiscovery`). */
+  /** Group and version are empty if they are the same as the document's (upstream: `ConvertGroupVersionIntoToDiscovery`). */
   readonly responseKind: GroupVersionKind;
   readonly verbs: readonly string[];
 }

@@ -41,6 +41,8 @@ const longestToken = 64 * 1024;
 const longestError = 1024;
 const maximumKept = 4096;
 const maximumPending = 200;
+/** Of the parts of a text between its dots, so many may have a payload of this server. */
+const maximumParts = 64;
 const unavailable = "the webhook that checks tokens cannot be asked now";
 const tooMany = "Too many requests wait for the webhook that checks tokens, please try again later.";
 
@@ -94,17 +96,22 @@ function outcomeOfAnswer(
 }
 
 /**
- * Whether a text has a token of this server in it. A line feed, quotes or `Bearer` around a token make it invalid here, but whoever gets the
- * text can take the token out of it.
+ * Whether a text has a token of this server in it. A line feed, quotes or other text around a token make it invalid here, but whoever gets
+ * the text can take the token out of it.
  */
-function isOwn(text: string, ownIssuers: readonly string[]): boolean {
-  const [, payload] = text.split(".", 2);
-  if (payload === undefined) return false;
+const isOwn = (text: string, ownIssuers: readonly string[]): boolean =>
+  // Node.js leaves out characters that are no base64, but stops at a `=`.
+  text
+    .replaceAll("=", "")
+    .split(".", maximumParts)
+    .slice(1) // a token's payload comes behind a dot
+    .map(issuerIn)
+    .some((issuer) => typeof issuer === "string" && ownIssuers.includes(issuer));
+
+function issuerIn(payload: string): unknown {
   try {
-    // Characters that are no base64 are left out.
-    const { iss } = jsonFields(parseJson(Buffer.from(payload, "base64url").toString()).value);
-    return typeof iss === "string" && ownIssuers.includes(iss);
+    return jsonFields(parseJson(Buffer.from(payload, "base64url").toString()).value)["iss"];
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -95,7 +95,10 @@ describe("a token that a webhook checks", () => {
     const own = new TestIssuer("https://own.example.com");
     const token = await own.sign({}, clock.now());
     const wrapped = token.replaceAll(/.{20}/g, "$&\n");
-    for (const text of [token, `${token}\n`, `"${token}"`, `Bearer ${token}`, `${token}==`, `${token}.`, wrapped]) {
+    const quotedPrintable = token.replaceAll(/.{20}/g, "$&=\r\n");
+    const tokenRequest = JSON.stringify({ apiVersion: "authentication.platform.io/v1", status: { token } });
+    const around = [`${token}\n`, `"${token}"`, `Bearer ${token}`, `${token}==`, `${token}.`, tokenRequest];
+    for (const text of [token, ...around, wrapped, quotedPrintable]) {
       assert.equal((await verify(text, api)).outcome, "notApplicable", text);
     }
     assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");

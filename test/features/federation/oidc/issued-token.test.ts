@@ -160,6 +160,23 @@ describe("a token of an OpenID Connect issuer", () => {
     }
   });
 
+  it("may have its registered claims in each form that go-oidc reads", async () => {
+    using issuers = disposable(await ready());
+    const forms = [
+      { iat: 1_600_000_000.25 },
+      { iat: "1600000000" },
+      { nonce: null, at_hash: null },
+      { aud: [null, "signet"] },
+    ];
+    for (const claims of forms) {
+      assert.equal(
+        messageOf(await issuers.verify(await tokenOf(claims), api)),
+        "authenticated",
+        JSON.stringify(claims),
+      );
+    }
+  });
+
   it("is refused when an expression gives something else than a text, or a list of texts", async () => {
     const answer = async (claimMappings: object): Promise<string> => {
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));

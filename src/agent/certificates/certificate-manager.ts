@@ -73,7 +73,10 @@ export class CertificateManager {
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
   readonly #pause: RetryPause;
-  /** The pause after a renewal on request, before the next one. It grows until the certificate is renewed for another reason. */
+  /**
+   * The pause after a renewal on request, before the next one of a certificate that is good. It grows until the certificate is renewed for
+   * another reason.
+   */
   readonly #renewalPause: RetryPause;
   #failure: string | undefined;
   /** Whether the last request was denied or failed. The log names that request, and will name the next one. */
@@ -184,14 +187,17 @@ export class CertificateManager {
 
   #nextStep(): RenewalStep {
     if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
+    const certificate = this.#inUse.stateFor(this.#specification.wanted);
+    const dueInMilliseconds = this.#inUse.dueAt - this.#options.clock.now();
+    const isOnlyRequested = this.#renewal !== undefined && certificate === "current";
     return nextStep({
-      certificate: this.#inUse.stateFor(this.#specification.wanted),
-      dueInMilliseconds: this.#inUse.dueAt - this.#options.clock.now(),
+      certificate,
+      dueInMilliseconds,
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
       retryInMilliseconds: Math.max(
         this.#pause.leftMilliseconds,
-        this.#renewal === undefined ? 0 : this.#renewalPause.leftMilliseconds,
+        isOnlyRequested ? Math.min(this.#renewalPause.leftMilliseconds, dueInMilliseconds) : 0,
       ),
     });
   }

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
 import { keyTypeOf } from "../../../src/pki/keys/keys.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
 import { serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
 import type { CertificateManager } from "../../../src/agent/certificates/certificate-manager.ts";
 import { hour, SigningScene, wanted } from "./signing-scene.ts";
@@ -764,6 +765,32 @@ describe("the certificate manager", () => {
     manager.renewNow();
     await settle();
     assert.equal(scene.requests.size, renewed + 1);
+  });
+
+  it("does not wait after renewals on request when it is revoked, lacks a name or is due", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const renewInLoop = async (milliseconds: number): Promise<void> => {
+      for (const end = scene.time.now() + milliseconds; scene.time.now() < end;) {
+        manager.renewNow();
+        await scene.time.advance(2000);
+        assert.notEqual(manager.status.state, "expired");
+      }
+    };
+    const isReplacedAfter = async (change: () => void): Promise<void> => {
+      const before = scene.requests.size;
+      change();
+      await scene.time.advance(1000);
+      assert.equal(scene.requests.size, before + 1);
+    };
+    await renewInLoop(10 * minute);
+    await isReplacedAfter(() => manager.revoked(manager.current ?? assert.fail()));
+    await renewInLoop(10 * minute);
+    const dnsNames = ["n1", "n1.example"];
+    const subjectAltNames = { ...wanted.subjectAltNames, dnsNames };
+    await isReplacedAfter(() => manager.specify({ names: platformNames, wanted: { ...wanted, subjectAltNames } }));
+    scene.lifetimeMilliseconds = 2 * minute;
+    await renewInLoop(10 * minute);
   });
 
   it("gives up the key of a request that waits when it is told to renew: that key may have leaked too", async (context) => {

@@ -6,7 +6,13 @@ import { ServerUnreachable } from "../connection/explained-transport.ts";
 import { readAgentStatus } from "../agent-control.ts";
 import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "../agent-settings.ts";
 import { outputPath } from "../files/certificate-output.ts";
-import { checkAgentFolder, checkBundleFile, checkOutput, savedClientCertificate } from "./check-files.ts";
+import {
+  checkAgentFolder,
+  checkBundleFile,
+  checkOutput,
+  isOfAnotherUser,
+  savedClientCertificate,
+} from "./check-files.ts";
 import type { SavedClientCertificate } from "./check-files.ts";
 import { faulty, notChecked, ok } from "./check-finding.ts";
 import type { CheckFinding } from "./check-finding.ts";
@@ -52,6 +58,7 @@ async function* findings(settings: AgentSettings, version: string): Findings {
   const withoutProxy = ignoredProxy(process.env);
   if (withoutProxy !== undefined) yield { subject: "the proxy", ...notChecked(withoutProxy) };
   if (ofPair.state === "FAULT") yield* notCheckedFindings(settings, notChecked("the data directory cannot be used"));
+  else if (isOfAnotherUser(dataDirectory)) yield* notCheckedFindings(settings, notChecked(keysOfAnotherUser));
   else yield* ofServers(settings, { ...saved, version });
 }
 
@@ -64,6 +71,8 @@ async function* ofOutputs({ name, outputs }: ServiceCertificate): Findings {
     yield { subject: `${name}: the password`, ...(await findingOf(() => void output.password())) };
   }
 }
+
+const keysOfAnotherUser = "the agent's keys belong to another user; run the same command as that user";
 
 /** The findings when no server can be asked: without its certificate, the agent has no identity there. */
 function* notCheckedFindings(

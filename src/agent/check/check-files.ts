@@ -52,6 +52,16 @@ export interface SavedClientCertificate {
   readonly pendingKey: string | undefined;
 }
 
+/**
+ * Whether another user's agent has run with this data directory. Root can look at its files, but the agent's user alone uses the keys in
+ * them.
+ */
+export function isOfAnotherUser(dataDirectory: string): boolean {
+  const pki = certificatesFolder({ dataDirectory });
+  const user = process.getuid?.();
+  return user !== undefined && existsSync(pki) && statSync(pki).uid !== user;
+}
+
 /** Throws UnusableFile when this user may not use the agent's files. */
 export function savedClientCertificate(dataDirectory: string): SavedClientCertificate {
   const pki = certificatesFolder({ dataDirectory });

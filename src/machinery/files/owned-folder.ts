@@ -97,25 +97,25 @@ export function joinFolder(folder: string): OwnedFolder {
 }
 
 /**
- * Throws UnusableFile when `ownFolder` would refuse an existing folder, except for a process that uses it. Changes nothing: a file that it
- * makes is removed at once.
+ * Throws UnusableFile when `ownFolder` would refuse an existing folder, except for a process that uses it. Root asks for the user to whom
+ * the folder belongs. Changes nothing: a file that it makes is removed at once.
  */
 export function checkOwnable(folder: string): void {
   try {
-    checkFolder(folder);
+    checkFolder(folder, { mayBeOfOthers: process.getuid?.() === 0 });
     checkFileSystem(folder);
   } catch (error) {
     throw asUnusableFile(`${folder} cannot be used`, error);
   }
 }
 
-function checkFolder(folder: string): void {
+function checkFolder(folder: string, { mayBeOfOthers = false } = {}): void {
   const status = statSync(folder);
   if (!status.isDirectory()) throw new UnusableFile(`${folder} is not a folder; name another`);
   const { uid, mode } = status;
   const user = process.getuid?.();
   if (user === undefined) return; // Windows has no file modes
-  if (uid !== user) {
+  if (uid !== user && !mayBeOfOthers) {
     throw new UnusableFile(`${folder} belongs to another user (uid ${uid}); chown it to uid ${user}, or name another`);
   }
   if ((mode & 0o022) !== 0) {

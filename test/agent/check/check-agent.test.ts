@@ -4,6 +4,7 @@ import { hash } from "node:crypto";
 import { once } from "node:events";
 import fs, {
   chmodSync,
+  chownSync,
   mkdirSync,
   rmdirSync,
   mkdtempSync,
@@ -394,6 +395,22 @@ describe("the check of an agent's settings", () => {
       /^FAULT {2}the data directory .+: .+link is a link to a folder that does not exist; make that/,
     );
   });
+
+  it(
+    "lets root check the data directory of the agent's user, and uses no credential in place of that user's keys",
+    { skip: process.getuid?.() !== 0 && "only root can act for others" },
+    async () => {
+      const dataDirectory = join(folder, "of the agent");
+      mkdirSync(dataDirectory, { mode: 0o700 });
+      chownSync(dataDirectory, 12_345, 12_345);
+      assert.deepEqual(await check({ dataDirectory }), []);
+      mkdirSync(join(dataDirectory, "pki"), { mode: 0o700 });
+      chownSync(join(dataDirectory, "pki"), 12_345, 12_345);
+      const [ofServer = "", ...others] = await check({ dataDirectory });
+      assert.deepEqual(others, []);
+      assert.match(ofServer, /^not checked {2}the server .+: the agent's keys belong to another user; run the same/);
+    },
+  );
 
   it("takes no folder beside the files for the place of a file", async () => {
     const dataDirectory = join(folder, "crowded");

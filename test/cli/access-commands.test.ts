@@ -114,6 +114,14 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     await succeed(`trust describe ${bundle}`);
   });
 
+  it("give a bootstrap token each of several groups, between commas or with a flag each", async () => {
+    const groups = ["system:bootstrappers:east", "system:bootstrappers:west"];
+    for (const flags of [`--group ${groups.join(",")}`, groups.map((group) => `--group ${group}`).join(" ")]) {
+      const made: { groups?: unknown } = JSON.parse(await succeed(`bootstrap-token create ${flags} -o json`));
+      assert.deepEqual(made.groups, groups);
+    }
+  });
+
   it("warn of a verb that no request has, and do what was asked", async () => {
     const { code, stderr } = await signet("role create slip --verb gett,list --resource secrets");
     assert.deepEqual([code, stderr], [0, "warning: no request to the server has the verb gett (did you mean get?)\n"]);

@@ -70,7 +70,10 @@ const create = (): Command =>
         ),
       )
       .addOption(
-        repeatedOption("--group <group>", `a group in addition to system:bootstrappers (default: ${bootstrapGroup})`),
+        repeatedOption(
+          "--group <group>",
+          `a group in addition to system:bootstrappers; commas too (default: ${bootstrapGroup})`,
+        ),
       )
       .option("--node <name>", "the only node that may come with it; a * in the name stands for any characters")
       .option("--once", "for one machine: the first key that asks is the only one", false)
@@ -91,7 +94,8 @@ async function createToken(flags: CreateFlags): Promise<void> {
   if (flags.node !== undefined && !isNodePattern(flags.node)) {
     throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
   }
-  const wrongGroup = flags.group?.find((group) => !isBootstrapGroup(group));
+  const groups = (flags.group ?? [bootstrapGroup]).flatMap((group) => group.split(","));
+  const wrongGroup = groups.find((group) => !isBootstrapGroup(group));
   if (wrongGroup !== undefined) {
     throw new UsageError(
       `--group: ${JSON.stringify(wrongGroup)} is not a group such as system:bootstrappers:edge, in lower case letters, digits, : and -`,
@@ -104,9 +108,9 @@ async function createToken(flags: CreateFlags): Promise<void> {
         console.error(`created ClusterRoleBinding ${name}`);
       }
     }
-    const { ttl = defaultLifetime.milliseconds, group = [bootstrapGroup], description } = flags;
+    const { ttl = defaultLifetime.milliseconds, description } = flags;
     const { token, secret } = newBootstrapToken(connection.names, {
-      groups: group,
+      groups,
       expiresAt: ttl === 0 ? undefined : Date.now() + ttl,
       description,
       nodeNames: flags.node,

@@ -4,7 +4,7 @@ import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { openBrace } from "../../api/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
-import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
+import { apiVersionOf, parseApiVersion, plainApiVersion } from "../../api/resource-type.ts";
 import type { GroupVersion, GroupVersionKind } from "../../api/resource-type.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
@@ -102,15 +102,14 @@ function sentType(
   { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
   expected: ExpectedKind,
 ): SentType {
-  const sentVersion = isReadable(apiVersion) ? plainApiVersion(apiVersion, expected) : apiVersionOf(expected);
+  const isReadable = parseApiVersion(apiVersion) !== undefined;
+  const sentVersion = isReadable ? plainApiVersion(apiVersion, expected) : apiVersionOf(expected);
   return {
     kind: kind === "" ? expected.kind : kind,
     apiVersion: sentVersion,
     version: sentVersion.slice(sentVersion.indexOf("/") + 1),
   };
 }
-
-const isReadable = (apiVersion: string): boolean => apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
 
 const cannotBeHandled = (
   fault: string,
@@ -196,7 +195,7 @@ const typeMembers = new Map<string, "kind" | "apiVersion">([
 
 /**
  * The kind and apiVersion of a body's value, "" for missing ones. `refuse` creates the 400 for a value that can have neither, and for an
- * apiVersion that is none.
+ * apiVersion that cannot be parsed.
  */
 export function typeOf(
   value: unknown,
@@ -221,7 +220,7 @@ export function typeOf(
     found[member] = text;
   }
   // In protobuf, upstream treats an apiVersion that it can't read as missing.
-  if (format !== "protobuf" && !isReadable(found.apiVersion)) {
+  if (format !== "protobuf" && parseApiVersion(found.apiVersion) === undefined) {
     throw refuse(`unexpected GroupVersion string: ${found.apiVersion}`);
   }
   return found;

@@ -95,6 +95,7 @@ async function readDeleteOptions(resourceRequest: ResourceRequest): Promise<Dele
   const body = { format: bodyFormat(request.headers), bytes };
   const readable = await readableBody(body, resourceRequest);
   const { value } = parseValue(readable, { schema: compiledDeleteOptions, refuse: badRequest });
+  // Only for its refusals: the options are decoded below, and may have any version.
   typeOf(value, { format: body.format, refuse: badRequest });
   audited?.recordObject?.(value);
   return deleteOptionsOfBody(value ?? {});

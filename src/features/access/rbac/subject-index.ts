@@ -53,11 +53,11 @@ export class SubjectIndex {
    */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
-    let ofLastSubject = addFirstOfEachRole(found, this.#users.get(user.username));
+    let subjects = addFirstOfEachRole(found, this.#users.get(user.username)) ? 1 : 0;
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
-    for (const group of groups) ofLastSubject = addFirstOfEachRole(found, this.#groups.get(group)) || ofLastSubject;
-    // The grants of one user or group have each role once.
-    return found.length > fewGrants && found.length > ofLastSubject ? firstOfEachRole(found) : found;
+    for (const group of groups) if (addFirstOfEachRole(found, this.#groups.get(group))) subjects += 1;
+    // One subject adds each role once.
+    return found.length > fewGrants && subjects > 1 ? firstOfEachRole(found) : found;
   }
 
   /** Replaces a binding. Undefined: the binding was deleted. */
@@ -147,18 +147,18 @@ function removeGrant(
   if (last !== undefined && another === undefined) bySubject.set(name, last);
 }
 
-/** Adds the first grant of each role to `found`. Returns the number of added grants. */
-function addFirstOfEachRole(found: Grant[], granted: SubjectGrants | undefined): number {
-  if (granted === undefined) return 0;
+/** Adds the first grant of each role to `found`. Returns whether the subject has any grant. */
+function addFirstOfEachRole(found: Grant[], granted: SubjectGrants | undefined): boolean {
+  if (granted === undefined) return false;
   if (!(granted instanceof Map)) {
     found.push(granted);
-    return 1;
+    return true;
   }
   granted.forEach((grants) => {
     const first = grants[0]; // a pattern would make an iterator
     if (first !== undefined) found.push(first);
   });
-  return granted.size;
+  return true;
 }
 
 /** Up to so many grants, checking a role twice costs less than finding the duplicates. */

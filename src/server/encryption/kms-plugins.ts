@@ -85,7 +85,7 @@ export class KmsPlugins {
         } else {
           log.warn(
             { plugin: name, endpoint, reason: event.reason },
-            "the KMS plugin does not work: what it protects can't be written, and only be read where its key is known",
+            "the KMS plugin does not work: what it protects can't be written, and can be read only where its key is known",
           );
         }
       },

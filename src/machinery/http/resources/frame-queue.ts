@@ -122,8 +122,8 @@ function sendTurn(): void {
       const queue = queues[next++] as FrameQueue; // the loop ends at the length
       const hasMore = queue.sendSome(joined);
       if (hasMore) waiting.push(queue);
-      const isLook = hasMore || next % queuesPerClockRead === 0;
-      if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
+      const isClockRead = hasMore || next % queuesPerClockRead === 0;
+      if (isClockRead && performance.now() - startedAt >= turnMilliseconds) break;
     }
   } finally {
     // After an error, too: the other watches must not wait for ever.

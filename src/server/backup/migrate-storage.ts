@@ -17,6 +17,7 @@ import type { StoreLocation } from "../store/open-store.ts";
 import { refuseOtherDataDirectory } from "../store/replica-identity.ts";
 import { checkOwner } from "../data-directory/check-data-directory.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
+import type { ReadableStore } from "../encryption/readable-store.ts";
 import { storedEntries } from "../../machinery/storage/stored-entries.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
 
@@ -41,62 +42,67 @@ interface MigrateReport {
  * can't be used, for a data directory of another server, for a target that is not empty, and when it sees a server use the source.
  */
 export async function migrateStorage(location: StoreLocation, options: MigrateOptions): Promise<MigrateReport> {
-  const { from, to, signal } = options;
+  const { from, to } = options;
   if (from === to) throw new UsageError(`--from and --to are both ${from}: there is nothing to move`);
-  const { dataDirectory: directory, storage: etcd } = location;
-  if (etcd.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
+  const { dataDirectory: directory, storage } = location;
+  if (storage.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
   checkOwner(directory);
   const folder = lockDataDirectory(directory);
   try {
-    const newStore = unfinishedStore(directory);
-    if (to === "lmdb") refuseStore(directory, newStore);
-    const opened = await openReadableStore(from === "lmdb" ? { ...location, storage: own } : location);
-    const { store, location: source, close } = opened;
-    const { profile } = source.names;
+    if (to === "lmdb") refuseStore(directory, unfinishedStore(directory));
+    const source = await openReadableStore(locationIn(from, location));
     try {
-      // In another data directory, a server would make new CAs, and all existing certificates and tokens would be invalid.
-      if (from === "etcd") await refuseOtherDataDirectory(store, directory);
-      const { revision: readAt, objects } = await stateOf(store);
-      // Only for etcd: the data directory's own store is locked.
-      if (from === "etcd") await refuseRunningServer(store, options);
-      const target = await openImportTarget(to === "etcd" ? etcd : own, {
-        directory: newStore,
-        profile,
-        revision: readAt,
-      });
-      try {
-        // Encrypts as the target's settings say: the data directory's key is not for etcd.
-        const written = await decrypted(target.store, { location: targetOf(location, to), makesKey: true });
-        const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
-        const revision = await target.store.latestRevision();
-        // This takes seconds. A server that was not seen may write in that time.
-        if (to === "lmdb") await target.finish();
-        await refuseChanges(store, { readAt, count });
-        // From here on, a failure at any point must not leave two stores that servers may use.
-        markInEtcd(directory);
-        if (to === "etcd") await target.finish();
-        await close();
-        await switchOver(source, { from, newStore, revision: readAt });
-        return { objects: count, profile, revision };
-      } catch (error) {
-        // When the import into etcd may be complete, etcd is the store that servers use.
-        if ((await target.abandon()) && to === "etcd") unmarkInEtcd(directory);
-        throw error;
-      } finally {
-        await target.store.close();
-      }
+      return await moveObjects(source, { to: locationIn(to, location), options });
     } finally {
-      await close();
+      await source.close();
     }
   } finally {
     folder.release();
   }
 }
 
-const targetOf = (location: StoreLocation, to: StorageKind): StoreLocation =>
-  to === "etcd" ? location : { ...location, storage: own };
+/** The location with one of its two stores. The given location has the settings of etcd. */
+const locationIn = (kind: StorageKind, location: StoreLocation): StoreLocation =>
+  kind === "etcd" ? location : { ...location, storage: { type: "own" } };
 
-const own = { type: "own" } as const;
+/** Copies the objects into a new store, then takes the source out of use, and closes it. */
+async function moveObjects(
+  { store, location: source, close }: ReadableStore,
+  { to, options }: { readonly to: StoreLocation; readonly options: MigrateOptions },
+): Promise<MigrateReport> {
+  const { from, signal } = options;
+  const isToEtcd = to.storage.type === "etcd";
+  const directory = source.dataDirectory;
+  const newStore = unfinishedStore(directory);
+  const { profile } = source.names;
+  // In another data directory, a server would make new CAs, and all existing certificates and tokens would be invalid.
+  if (from === "etcd") await refuseOtherDataDirectory(store, directory);
+  const { revision: readAt, objects } = await stateOf(store);
+  // Only for etcd: the data directory's own store is locked.
+  if (from === "etcd") await refuseRunningServer(store, options);
+  const target = await openImportTarget(to.storage, { directory: newStore, profile, revision: readAt });
+  try {
+    // Encrypts as the target's settings say: the data directory's key is not for etcd.
+    const written = await decrypted(target.store, { location: to, makesKey: true });
+    const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
+    const revision = await target.store.latestRevision();
+    // This takes seconds. A server that was not seen may write in that time.
+    if (!isToEtcd) await target.finish();
+    await refuseChanges(store, { readAt, count });
+    // From here on, a failure at any point must not leave two stores that servers may use.
+    markInEtcd(directory);
+    if (isToEtcd) await target.finish();
+    await close();
+    await switchOver(source, { from, newStore, revision: readAt });
+    return { objects: count, profile, revision };
+  } catch (error) {
+    // When the import into etcd may be complete, etcd is the store that servers use.
+    if ((await target.abandon()) && isToEtcd) unmarkInEtcd(directory);
+    throw error;
+  } finally {
+    await target.store.close();
+  }
+}
 
 /** Takes the old store out of use, and moves the new one to its place. */
 async function switchOver(

@@ -95,8 +95,8 @@ async function readDeleteOptions(resourceRequest: ResourceRequest): Promise<Dele
   const body = { format: bodyFormat(request.headers), bytes };
   const readable = await readableBody(body, resourceRequest);
   const { value } = parseValue(readable, { schema: compiledDeleteOptions, refuse: badRequest });
-  // Only for its refusals: the options are decoded below, and may have any version.
-  typeOf(value, { format: body.format, refuse: badRequest });
+  const { kind } = typeOf(value, { format: body.format, refuse: badRequest });
+  if (kind !== "" && kind !== "DeleteOptions") throw badRequest("decoded object cannot be converted to DeleteOptions");
   audited?.recordObject?.(value);
   return deleteOptionsOfBody(value ?? {});
 }

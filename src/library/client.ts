@@ -9,16 +9,14 @@ export const connect = (selection: KubeconfigSelection = {}): ApiClient =>
   new ApiClient(httpsTransport(readKubeconfig(selection).transport));
 
 export { ApiError } from "../machinery/api/api-error.ts";
-export { systemClock } from "../machinery/api/clock.ts";
-export type { Clock } from "../machinery/api/clock.ts";
+export { systemClock, systemSchedule } from "../machinery/api/clock.ts";
+export type { Clock, Schedule } from "../machinery/api/clock.ts";
 export { kubernetesNames, platformNames } from "../machinery/api/names.ts";
 export type { Names, Profile } from "../machinery/api/names.ts";
 export type { ApiList, ApiObject, ObjectMeta } from "../machinery/api/object-meta.ts";
 export type { PatchType } from "../machinery/api/patch-type.ts";
 export { resourceType } from "../machinery/api/resource-type.ts";
 export type { NamedResourceType, ResourceType } from "../machinery/api/resource-type.ts";
-export { systemSchedule } from "../machinery/api/clock.ts";
-export type { Schedule } from "../machinery/api/clock.ts";
 export type { Status } from "../machinery/api/status.ts";
 
 export { ApiClient, ResourceClient } from "../machinery/client/api-client.ts";
@@ -42,8 +40,7 @@ export type { ClientRequest, ClientResponse, Transport } from "../machinery/clie
 export type { WatchEvent } from "../machinery/client/watch-events.ts";
 
 export { Informer } from "../machinery/loops/informer.ts";
-export type { InformerHandler } from "../machinery/loops/informer.ts";
-export type { InformerOptions } from "../machinery/loops/informer.ts";
+export type { InformerHandler, InformerOptions } from "../machinery/loops/informer.ts";
 export { LeaderElection } from "../machinery/loops/leader-election.ts";
 export type { LeaderElectionOptions } from "../machinery/loops/leader-election.ts";
 export { hasProcessEnded, processIdentity } from "../machinery/loops/process-identity.ts";

@@ -59,6 +59,7 @@ export function ownFolder(
     makeFolder(folder, { mode: 0o700 });
     checkFolder(folder);
     beforeLock();
+    checkOwnershipFiles(folder);
     checkFileSystem(folder);
     lock = openFileLock(join(folder, ownerLock));
     if (!lock.lockExclusive({ waitMilliseconds: 0 })) throw inUse(folder);
@@ -103,9 +104,19 @@ export function joinFolder(folder: string): OwnedFolder {
 export function checkOwnable(folder: string): void {
   try {
     checkFolder(folder, { mayBeOfOthers: process.getuid?.() === 0 });
+    checkOwnershipFiles(folder);
     checkFileSystem(folder);
   } catch (error) {
     throw asUnusableFile(`${folder} cannot be used`, error);
+  }
+}
+
+/** Throws UnusableFile for a folder with the name of a file that `ownFolder` needs. Container engines make such folders for mounts. */
+function checkOwnershipFiles(folder: string): void {
+  for (const name of [ownerLock, membersLock, ownerFile]) {
+    const file = join(folder, name);
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory() !== true) continue;
+    throw new UnusableFile(`${file} is a folder where a file has to be; remove it`);
   }
 }
 

@@ -35,6 +35,7 @@ import { newBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstr
 import { encodedText } from "../../../src/features/core/secret-texts.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { startAgent } from "../../../src/agent/start-agent.ts";
+import { ownFolder } from "../../../src/machinery/files/owned-folder.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { showAllFilesAs } from "../../machinery/files/show-all-files-as.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -411,6 +412,17 @@ describe("the check of an agent's settings", () => {
       assert.match(ofServer, /^not checked {2}the server .+: the agent's keys belong to another user; run the same/);
     },
   );
+  it("finds folders with the names of files without which no agent starts, and starts none with them", async () => {
+    const dataDirectory = join(folder, "blocked");
+    for (const name of ["owner.lock", "members.lock", "owner.json"]) {
+      const inTheWay = join(dataDirectory, name);
+      mkdirSync(inTheWay, { recursive: true, mode: 0o700 });
+      const fault = `${inTheWay} is a folder where a file has to be; remove it`;
+      assert.deepEqual(await check({ dataDirectory }), [`FAULT  the data directory ${dataDirectory}: ${fault}`]);
+      assert.throws(() => ownFolder(dataDirectory), { name: "UnusableFile", message: fault });
+      rmdirSync(inTheWay);
+    }
+  });
 
   it("takes no folder beside the files for the place of a file", async () => {
     const dataDirectory = join(folder, "crowded");

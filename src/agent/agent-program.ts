@@ -2,7 +2,6 @@ import { sleep } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/output/printable.ts";
-import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { statusText } from "./agent-status-text.ts";
@@ -11,6 +10,7 @@ import type { AgentStatus } from "./agent-status.ts";
 import { checkAgent } from "./check/check-agent.ts";
 import { runAgentUntilStopped } from "./run-agent-until-stopped.ts";
 import type { SettingsSource } from "./run-agent-until-stopped.ts";
+import { ownDataDirectory } from "./own-data-directory.ts";
 import { startAgent } from "./start-agent.ts";
 
 /** A command of `signet agent`. */
@@ -56,7 +56,7 @@ const pollMilliseconds = 100;
 /** For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it earlier, as with a running agent. */
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
   const settings = { ...program.load(), port: 0 };
-  const folder = ownFolder(settings.dataDirectory);
+  const folder = ownDataDirectory(settings.dataDirectory);
   const status = await interruptible("the same command continues, with the same keys and requests", async (signal) => {
     const agent = await startAgent(settings, { log: openProcessLog(settings.log), version });
     const end = performance.now() + program.timeoutMilliseconds;

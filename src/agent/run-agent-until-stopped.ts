@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
-import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
@@ -10,6 +9,7 @@ import { openControlSocket } from "./agent-control.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { AgentEvents } from "./agent-events.ts";
+import { ownDataDirectory } from "./own-data-directory.ts";
 import { startAgent } from "./start-agent.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
@@ -33,7 +33,7 @@ const reloadGraceMilliseconds = 3_600_000;
 export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
   let settings = source.load();
   const { dataDirectory } = settings;
-  const folder = ownFolder(dataDirectory);
+  const folder = ownDataDirectory(dataDirectory);
   const log = openProcessLog(settings.log);
   const say = openProcessOutput(); // a hook may have filled the pipe
   await sendTraces({ log, service: { name: "signet-agent", version } });

@@ -30,6 +30,7 @@ import { ok } from "./check-finding.ts";
 import type { CheckFinding } from "./check-finding.ts";
 import type { KeyPair } from "../certificates/key-pair.ts";
 import { certificatesFolder } from "../certificates/managed-certificate.ts";
+import { checkCertificatesFolder } from "../own-data-directory.ts";
 
 /** What the agent makes in a folder: files of this mode and owner, and links. */
 interface Made {
@@ -42,6 +43,7 @@ const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasL
 /** Throws UnusableFile unless the agent can start with this data directory, and keep its files there. */
 export function checkAgentFolder(folder: string): CheckFinding {
   if (existsSync(folder)) checkOwnable(folder);
+  checkCertificatesFolder(folder, { mayBeOfOthers: process.getuid?.() === 0 }); // root asks for the agent's user
   return checkFolder(folder, ownFiles);
 }
 

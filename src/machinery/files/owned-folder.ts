@@ -57,7 +57,7 @@ export function ownFolder(
   let membership: OwnedFolder | undefined;
   try {
     makeFolder(folder, { mode: 0o700 });
-    checkFolder(folder);
+    checkUnshared(folder);
     beforeLock();
     checkOwnershipFiles(folder);
     checkFileSystem(folder);
@@ -103,7 +103,7 @@ export function joinFolder(folder: string): OwnedFolder {
  */
 export function checkOwnable(folder: string): void {
   try {
-    checkFolder(folder, { mayBeOfOthers: process.getuid?.() === 0 });
+    checkUnshared(folder, { mayBeOfOthers: process.getuid?.() === 0 });
     checkOwnershipFiles(folder);
     checkFileSystem(folder);
   } catch (error) {
@@ -120,7 +120,10 @@ function checkOwnershipFiles(folder: string): void {
   }
 }
 
-function checkFolder(folder: string, { mayBeOfOthers = false } = {}): void {
+/**
+ * Throws UnusableFile for a folder of another user (unless it may be of others), or one that other users can write to, and for a path that is not a folder.
+ */
+export function checkUnshared(folder: string, { mayBeOfOthers = false } = {}): void {
   const status = statSync(folder);
   if (!status.isDirectory()) throw new UnusableFile(`${folder} is not a folder; name another`);
   const { uid, mode } = status;

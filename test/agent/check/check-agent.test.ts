@@ -34,6 +34,7 @@ import { bootstrapGroup, permitNodeBootstrap } from "../../../src/features/nodes
 import { newBootstrapToken } from "../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { encodedText } from "../../../src/features/core/secret-texts.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ownDataDirectory } from "../../../src/agent/own-data-directory.ts";
 import { startAgent } from "../../../src/agent/start-agent.ts";
 import { ownFolder } from "../../../src/machinery/files/owned-folder.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
@@ -422,6 +423,17 @@ describe("the check of an agent's settings", () => {
       assert.throws(() => ownFolder(dataDirectory), { name: "UnusableFile", message: fault });
       rmdirSync(inTheWay);
     }
+  });
+
+  it("finds a folder of certificates that other users can write to, and starts no agent with it", async () => {
+    const dataDirectory = join(folder, "shared");
+    const pki = join(dataDirectory, "pki");
+    mkdirSync(pki, { recursive: true, mode: 0o700 });
+    ownDataDirectory(dataDirectory).release();
+    chmodSync(pki, 0o777);
+    const fault = `${pki}: other users can write to it (mode 0777); chmod 700 it, or name another`;
+    assert.deepEqual(await check({ dataDirectory }), [`FAULT  the data directory ${dataDirectory}: ${fault}`]);
+    assert.throws(() => ownDataDirectory(dataDirectory), { name: "UnusableFile", message: fault });
   });
 
   it("takes no folder beside the files for the place of a file", async () => {

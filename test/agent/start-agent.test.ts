@@ -218,6 +218,35 @@ describe("an agent", () => {
     isRefused = false;
   });
 
+  it("counts no question of its own as unanswered because it ended meanwhile", async (context) => {
+    const { start, withToken, log } = await scene(context);
+    const closed = Promise.withResolvers<never>();
+    closed.promise.catch(() => {});
+    let isAsked = false;
+    const connect: Connect = (options) => {
+      const transport = httpsTransport(options);
+      return {
+        send(request) {
+          if (!request.path.includes("/clustertrustbundles")) return transport.send(request);
+          isAsked = true;
+          return closed.promise;
+        },
+        close() {
+          transport.close();
+          if (isAsked) closed.reject(new Error("the connection was closed"));
+        },
+      };
+    };
+    const agent = await start(withToken, { connect });
+    await eventually("a question whether certificates were recalled", () => isAsked);
+    await agent.stop();
+    assert.deepEqual(agent.status().outages, []);
+    assert.deepEqual(
+      log.filter(({ message }) => message.startsWith("could not")),
+      [],
+    );
+  });
+
   it("reports which bootstrap credential is missing, and starts when there is one", async (context) => {
     const { start, withToken, serials, log } = await scene(context);
     let token: string | undefined;

@@ -22,13 +22,16 @@ export class WithdrawnCertificates {
     this.#recallOutage = outageOf("recalled");
   }
 
-  /** Never rejects: a failure changes nothing, and the next call asks again. */
-  async check(): Promise<void> {
-    await this.#checkRecalls();
-    await this.#checkRevocations();
+  /**
+   * Never rejects: a failure changes nothing, and the next call asks again. A failure after `signal` has aborted does not count, because the
+   * agent has closed its connections.
+   */
+  async check(signal: AbortSignal): Promise<void> {
+    await this.#checkRecalls(signal);
+    await this.#checkRevocations(signal);
   }
 
-  async #checkRecalls(): Promise<void> {
+  async #checkRecalls(signal: AbortSignal): Promise<void> {
     const { names, client, serving, services } = this.#parts;
     const certificates = [
       { signerName: signerNames.apiserverClientNodeAgent(names), manager: client.manager },
@@ -41,6 +44,7 @@ export class WithdrawnCertificates {
         const issuedBefore = await this.#recallOf(signerName);
         for (const one of certificates) if (one.signerName === signerName) one.manager.recall(issuedBefore);
       } catch (error) {
+        if (signal.aborted) return;
         hasFailed = true;
         this.#recallOutage.failed(error, { signerName });
       }
@@ -59,7 +63,7 @@ export class WithdrawnCertificates {
   }
 
   /** Does not ask about the client certificate, because the server refuses that itself when it is revoked. */
-  async #checkRevocations(): Promise<void> {
+  async #checkRevocations(signal: AbortSignal): Promise<void> {
     const { names, identity, serving, services } = this.#parts;
     try {
       for (const { manager } of [serving, ...services]) {
@@ -67,7 +71,7 @@ export class WithdrawnCertificates {
       }
       this.#revocationOutage.succeeded();
     } catch (error) {
-      this.#revocationOutage.failed(error);
+      if (!signal.aborted) this.#revocationOutage.failed(error);
     }
   }
 }

@@ -77,7 +77,7 @@ export class NodeReporter {
     this.#node = undefined; // the server may have answered with anything: after a failure, the Node is read again
     const node = await registerNode({ names, nodes: this.#nodes, log, known }, report);
     this.#node = node;
-    await this.#withdrawn.check();
+    await this.#withdrawn.check(this.#signal);
     // Only after the registration, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
     serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });

@@ -38,10 +38,11 @@ interface OpenedAudit {
 
 /** Opens the backends of the audit log. Throws UsageError for a file that cannot be used. */
 export function openAudit(settings: AuditSettings, options: OpenAuditOptions): OpenedAudit {
-  const backends = [
-    settings.log && openAuditLog(settings.log, options),
-    settings.webhook && openAuditWebhook(settings.webhook, options),
-  ].filter((one) => one !== undefined);
+  const policy = policyOf(settings, options);
+  const webhook = settings.webhook && openAuditWebhook(settings.webhook, options);
+  // Last, because it makes the log's file: settings that are refused must leave none behind.
+  const log = settings.log && openAuditLog(settings.log, options);
+  const backends = [log, webhook].filter((one) => one !== undefined);
   const { names, clock, resources, reviews } = options;
   const requestsOfLevel = new Map<string, number>();
   let events = 0;
@@ -50,7 +51,7 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
     names,
     clock,
     annotate: issuedCredential,
-    policy: policyOf(settings, options),
+    policy,
     bodies: new AuditedBodies(resources, reviews),
     sinks: backends.map(({ sink }) => sink),
     onRequest: (level) => requestsOfLevel.set(level, (requestsOfLevel.get(level) ?? 0) + 1),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -477,5 +477,14 @@ describe("the audit log with a policy", () => {
     writeFileSync(policyFile, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n\n");
     server.readFilesAgain();
     assert.equal((await lastOf("/version")).level, "Metadata");
+  });
+
+  it("makes no log when another file of its settings is refused", async () => {
+    const unmade = join(folder, "unmade.log");
+    for (const setting of ["audit-policy-file", "audit-webhook-config-file"]) {
+      const settings = { "audit-log-path": unmade, [setting]: join(folder, "missing") };
+      await assert.rejects(startTestServer({ settings }), new RegExp(`--${setting}: cannot read`));
+      assert.equal(existsSync(unmade), false);
+    }
   });
 });

@@ -29,6 +29,8 @@ type KeyAlgorithm = (typeof algorithms)[number];
 const defaultPublishMilliseconds = 70 * 60_000;
 /** All workers and replicas have the key after this time. */
 const shortestPublishMilliseconds = 10_000;
+/** Nobody keeps keys so long. A longer time is a typing error, and the key would never sign. */
+const longestPublishMilliseconds = 90 * 24 * 3_600_000;
 
 /** `signet keys list|rotate|retire|reseal`: the keys that sign service account tokens. */
 export const keys = (programs: TokenKeyPrograms): Command =>
@@ -72,6 +74,9 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
         const publishMilliseconds = publishFor ?? defaultPublishMilliseconds;
         if (publishMilliseconds < shortestPublishMilliseconds) {
           throw new UsageError("--publish-for: at least 10s: workers and replicas need that time to learn the key");
+        }
+        if (publishMilliseconds > longestPublishMilliseconds) {
+          throw new UsageError("--publish-for: at most 90d: until then, the old key signs");
         }
         await withServerConfig(self, async (config) => run(config, { algorithm, publishMilliseconds }));
       }),

@@ -222,6 +222,7 @@ describe("signet keys, beside a server that runs", () => {
   it("explain invalid uses, and change nothing in folders of other users or without a server", async () => {
     for (const [words, message] of [
       [["rotate", "--publish-for", "9s"], /at least 10s/],
+      [["rotate", "--publish-for", "91d"], /at most 90d/],
       [["rotate", "--algorithm", "HS256"], /Allowed choices are ES256, ES384, RS256, EdDSA/],
       [["retire", "../key"], /it is not the id of a key/],
     ] as const) {

@@ -269,7 +269,15 @@ describe("a rotation of a CA", () => {
       await switchAuthority(keys(), { ...timed, isForced: true });
       await abortRotation(keys(), timed);
       assert.equal(await signing(), first);
+      await assert.rejects(
+        abortRotation(keys(), timed),
+        /the rotation was taken back at .*: nothing more to take back/,
+      );
+      assert.equal(await signing(), first);
     }
+    await prepareAuthority(keys(), timed);
+    assert.equal(await abortRotation(keys(), timed), "prepared");
+    await assert.rejects(abortRotation(keys(), timed), /nothing more to take back/);
     await retireAuthority(keys(), { ...timed, isForced: true });
   });
 

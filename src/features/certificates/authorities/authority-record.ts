@@ -20,6 +20,8 @@ export interface Generation {
   readonly state: "prepared" | "signing" | "replaced";
   /** The RFC 3339 time at which the CA got this state. */
   readonly since: string;
+  /** Its rotation was taken back: the CA before it replaced it. */
+  readonly isTakenBack?: boolean;
   /** PEM. */
   readonly certificate: string;
   /** PEM of the private key, sealed with the data directory's sealing key. */
@@ -48,10 +50,17 @@ export const withPrepared = (
   generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
 });
 
-/** Lets one of the CAs sign from now on. The CA that signed until now stays trusted. The CAs are in the order in which they last signed. */
+/**
+ * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `isTakenBack`, its rotation is taken back. The CAs
+ * are in the order in which they last signed.
+ */
 export function withSigning(
   { generations, ...rest }: RotatedAuthority,
-  { fingerprint, now }: { readonly fingerprint: string; readonly now: number },
+  {
+    fingerprint,
+    now,
+    isTakenBack = false,
+  }: { readonly fingerprint: string; readonly now: number; readonly isTakenBack?: boolean },
 ): RotatedAuthority {
   const since = timestamp(now);
   const isNext = (one: Generation): boolean => one.fingerprint === fingerprint;
@@ -60,8 +69,8 @@ export function withSigning(
     ...rest,
     generations: [
       ...generations.filter((one) => !isNext(one) && !isLast(one)),
-      ...generations.filter(isLast).map((one) => ({ ...one, state: "replaced" as const, since })),
-      ...generations.filter(isNext).map((one) => ({ ...one, state: "signing" as const, since })),
+      ...generations.filter(isLast).map((one) => ({ ...one, state: "replaced" as const, since, isTakenBack })),
+      ...generations.filter(isNext).map((one) => ({ ...one, state: "signing" as const, since, isTakenBack: false })),
     ],
   };
 }

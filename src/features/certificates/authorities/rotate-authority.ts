@@ -125,7 +125,10 @@ export async function retireAuthority(
   return retired;
 }
 
-/** Removes a prepared CA, or else lets the CA before the last switch sign again. Resolves with which of the two it did. */
+/**
+ * Removes a prepared CA, or else lets the CA before the last switch sign again. Resolves with which of the two it did. Rejects with
+ * CommandFailure when neither is left to do, also after the switch was taken back: a second time would let the new CA sign again.
+ */
 export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
   let what: "prepared" | "switched" = "prepared";
   await changeAuthority({ keys, name }, (authority) => {
@@ -138,8 +141,10 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
     }
     if (authority === undefined || last === undefined)
       throw commandRefused("no rotation is under way: nothing to take back");
+    if (last.isTakenBack === true)
+      throw commandRefused(`the rotation was taken back at ${last.since}: nothing more to take back`);
     what = "switched";
-    return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now() });
+    return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now(), isTakenBack: true });
   });
   return what;
 }

@@ -31,8 +31,9 @@ export interface IssuerKey {
  */
 export function parseIssuerKey(jwk: unknown): IssuerKey | undefined {
   if (typeof jwk !== "object" || jwk === null) return undefined;
-  const { kid, use, alg, kty, d } = jwk as webcrypto.JsonWebKey & { readonly kid?: unknown }; // the values are checked below, or by OpenSSL
+  const { kid, use, key_ops: operations, alg, kty, d } = jwk as webcrypto.JsonWebKey & { readonly kid?: unknown }; // the values are checked below, or by OpenSSL
   if ((use !== undefined && use !== "sig") || (kid !== undefined && typeof kid !== "string")) return undefined;
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return undefined;
   if (kty === "oct" || d !== undefined) return undefined;
   try {
     const key = createPublicKey({ key: jwk, format: "jwk" });

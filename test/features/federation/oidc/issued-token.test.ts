@@ -606,7 +606,7 @@ describe("the keys of an issuer", () => {
   it("verify no tokens of another algorithm, for another use, with another name, or with a key that is weak or no secret", async () => {
     const p256 = generate.ec("P-256");
     const good = { algorithm: "ES256", digest: "sha256" };
-    for (const jwk of [{}, { use: "sig" }, { alg: "ES256" }, { kid: undefined }]) {
+    for (const jwk of [{}, { use: "sig" }, { key_ops: ["sign", "verify"] }, { alg: "ES256" }, { kid: undefined }]) {
       assert.ok(await verifiesWith(p256, { ...good, jwk }), JSON.stringify(jwk));
     }
     for (const header of [{ kid: undefined }, { kid: "" }]) {
@@ -614,7 +614,8 @@ describe("the keys of an issuer", () => {
       assert.ok(!(await verifiesWith(p256, { ...good, header, jwk: { kid: 7 } })), JSON.stringify(header));
     }
     const { d } = p256.privateKey.export({ format: "jwk" });
-    for (const jwk of [{ use: "enc" }, { alg: "ES384" }, { kid: 7 }, { kid: "l" }, { d }]) {
+    const uses = [{ use: "enc" }, { key_ops: ["encrypt"] }, { key_ops: [] }, { key_ops: "verify" }];
+    for (const jwk of [...uses, { alg: "ES384" }, { kid: 7 }, { kid: "l" }, { d }]) {
       assert.ok(!(await verifiesWith(p256, { ...good, jwk })), JSON.stringify(Object.keys(jwk)));
     }
     assert.ok(!(await verifiesWith(p256, { algorithm: "ES384", digest: "sha384" })));

@@ -110,7 +110,8 @@ export class RequestHead implements FieldSink {
         this.#scheme = value;
         return;
       case ":authority":
-        if (this.#authority !== undefined) this.#isMalformed = true;
+        // RFC 9113 section 8.3.1: `:authority` has no user name or password.
+        if (this.#authority !== undefined || value.includes("@")) this.#isMalformed = true;
         this.#authority = value;
         return;
       default:

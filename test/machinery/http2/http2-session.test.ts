@@ -405,6 +405,11 @@ describe("an HTTP/2 session", () => {
       ["a second path", "protocolError", [request([...requestFields("GET", "/"), [":path", "/b"]])]],
       ["a second authority", "protocolError", [request([...requestFields("GET", "/"), [":authority", "b"]])]],
       ["a host that is not the authority", "protocolError", [with_(["host", "b"])]],
+      [
+        "an authority with a user name",
+        "protocolError",
+        [request([...requestFields("GET", "/").slice(0, 3), [":authority", "a@b"]])],
+      ],
       ["an empty path", "protocolError", [request(requestFields("GET", ""))]],
       ["no path", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":path"))]],
       ["an empty method", "protocolError", [request(requestFields("", "/"))]],

@@ -5,6 +5,8 @@ import { errorCode } from "../../api/thrown-error.ts";
 import { RequestNotTaken, connectionEnded, connectionTimeout, headersTooLong, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import { boundInterimAnswers } from "./bound-interim-answers.ts";
+import { BytesBesideAnswers } from "./bytes-beside-answers.ts";
+import { UnreadableAnswer } from "../transport.ts";
 import type { ClientResponse } from "../transport.ts";
 
 export interface Http2ConnectionOptions {
@@ -19,6 +21,11 @@ const pongMilliseconds = 5000;
 const keepAliveMilliseconds = 30_000;
 /** RFC 9113 section 6.8: a server may say several times that it takes no more requests. Each makes work. */
 const maximumGoAways = 10;
+/** For the headers of an answer: as many as Node.js takes over HTTP/1.1. */
+const headerBytes = 16 * 1024;
+/** Each byte of an answer allows one more, for the frame around it. */
+const bytesPerAnswerByte = 2;
+const countMilliseconds = 1000;
 /** The type of the frame that begins a request (RFC 9113 section 6.2). */
 const headersFrame = 1;
 
@@ -32,6 +39,7 @@ export class Http2Connection {
   readonly #socket: TLSSocket;
   readonly #session: ClientHttp2Session;
   readonly #server: string;
+  readonly #besideAnswers = new BytesBesideAnswers();
   #requests = 0;
   #maximumRequests = 0;
   #awaitsPong = false;
@@ -51,7 +59,11 @@ export class Http2Connection {
     let goAways = 0;
     session.on("goaway", () => (++goAways < maximumGoAways ? this.retire() : this.close()));
     session.on("error", () => {}); // its requests fail with the same error
-    session.on("close", onClose);
+    const counting = setInterval(() => this.#boundBesideAnswers(), countMilliseconds).unref();
+    session.on("close", () => {
+      clearInterval(counting);
+      onClose();
+    });
     // In TLS 1.3, a server refuses a client certificate after the handshake. Node.js 26 then leaves the socket open, and the session would
     // wait for its end.
     socket.once("error", () => socket.destroy());
@@ -84,9 +96,10 @@ export class Http2Connection {
         this.#askForPong();
       });
       boundInterimAnswers(stream, "headers");
-      stream.on("response", ({ ":status": status = 0, ...headers }) =>
-        resolve({ status, headers, body: bodyOf(stream) }),
-      );
+      stream.on("response", ({ ":status": status = 0, ...headers }) => {
+        this.#besideAnswers.allow(headerBytes);
+        resolve({ status, headers, body: this.#bodyOf(stream) });
+      });
       stream.on("frameError", (type, code) => {
         if (type !== headersFrame) return;
         // Otherwise the server has said that it takes no more requests, after this one began and before it was sent.
@@ -99,6 +112,8 @@ export class Http2Connection {
       stream.on("error", (error) => (failure = error));
       stream.on("close", () => {
         if (--this.#requests === 0) this.#session.unref();
+        // More of the answer may be under way.
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#besideAnswers.allow(windowBytes);
         this.#endWhenDone();
         if (isLate(request.signal)) this.#askForPong();
         const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
@@ -157,16 +172,26 @@ export class Http2Connection {
     // The session would wait until all its bytes are sent.
     this.#socket.destroy();
   }
-}
 
-async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of stream) yield chunk as Uint8Array; // no encoding is set
-  } catch (error) {
-    throw isPrematureClose(error) ? connectionEnded() : error;
+  #boundBesideAnswers(): void {
+    const bytes = this.#socket.bytesRead;
+    if (!this.#besideAnswers.areTooMany({ bytes, unreadBytes: this.#requests * windowBytes })) return;
+    this.#end(new UnreadableAnswer("the server sends frames without end"));
   }
-  // The streams of a connection that ends also end, but without an error.
-  if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw connectionEnded();
+
+  async *#bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of stream) {
+        const part = chunk as Uint8Array; // no encoding is set
+        this.#besideAnswers.allow(bytesPerAnswerByte * part.length);
+        yield part;
+      }
+    } catch (error) {
+      throw isPrematureClose(error) ? connectionEnded() : error;
+    }
+    // The streams of a connection that ends also end, but without an error.
+    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw connectionEnded();
+  }
 }
 
 const isPrematureClose = (error: unknown): boolean => errorCode(error) === "ERR_STREAM_PREMATURE_CLOSE";

@@ -21,7 +21,7 @@ import type { HttpsTransportOptions } from "../../../../src/machinery/client/htt
 import type { TlsCredentials } from "../../../../src/machinery/client/https/tls-options.ts";
 import { readText, UnreadableAnswer } from "../../../../src/machinery/client/transport.ts";
 import type { ClientRequest, Transport } from "../../../../src/machinery/client/transport.ts";
-import { goAwayFrame, settingsFrame } from "../../../../src/machinery/http2/control-frames.ts";
+import { goAwayFrame, settingsFrame, windowUpdateFrame } from "../../../../src/machinery/http2/control-frames.ts";
 import { newPair } from "../../../agent/new-pair.ts";
 import { ServerFront } from "../../../agent/server-front.ts";
 import { environmentProxy, refusingProxy } from "./refusing-proxy.ts";
@@ -594,6 +594,25 @@ test("a connection of HTTP/2 is closed when its server takes no more requests, a
   });
   await assert.rejects(ask(await transportTo(server, context), "/"));
   assert.equal(await isLeft.promise, true);
+});
+
+test("a connection of HTTP/2 ends when its server sends frames without end that are no answers", async (context) => {
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const update = windowUpdateFrame(0, 1);
+  const updates = Buffer.alloc(2 ** 16 * update.length, update);
+  const isCut = Promise.withResolvers<boolean>();
+  const server = createTlsServer({ ...tls, ALPNProtocols: ["h2"] }, (socket) => {
+    let writes = 0;
+    const writeOn = (error?: Error | null): void => {
+      if (error || ++writes === 1000) return isCut.resolve(writes < 1000);
+      context.mock.timers.tick(1000);
+      socket.write(updates, writeOn);
+    };
+    socket.on("error", () => {}).resume();
+    socket.write(settingsFrame([]), writeOn);
+  });
+  await assert.rejects(ask(await transportTo(server, context), "/"), /frames without end/);
+  assert.equal(await isCut.promise, true);
 });
 
 test("a request over HTTP/1.1 fails when its answer changes the protocol", async (context) => {

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonTypeName } from "../../../machinery/api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../../machinery/api/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -76,7 +76,7 @@ class IssuedTokenVerifier {
       return undefined;
     });
     if (verified === undefined) return failure;
-    if (this.#options.clock.now() >= verified.expiresAt) return refused(expired);
+    if (this.#options.clock.now() >= verified.expiresAt) return refused(`oidc: verify token: ${expired}`);
     return { outcome: "authenticated", user: verified.user, audiences };
   }
 
@@ -100,7 +100,7 @@ class IssuedTokenVerifier {
     if (candidates.length > maximumChecks) return refused(ambiguousKey);
     if (!isSignedBy(parsed, candidates)) return { outcome: unknownKey, keys, tried: current };
     try {
-      return { user: userOfClaims(claims, { mapping, names }), expiresAt: Number(claims["exp"]) * 1000 };
+      return { user: userOfClaims(claims, { mapping, names }), expiresAt: secondsOf(claims["exp"]) * 1000 };
     } catch (error) {
       if (error instanceof ClaimFault) return refused(error.message);
       throw error;
@@ -136,7 +136,7 @@ const badSignature = "oidc: verify token: failed to verify signature: failed to 
 const ambiguousKey =
   `oidc: verify token: more than ${maximumChecks} keys of the issuer may have signed the token: ` +
   "let its header and the issuer's key set name the key (kid)";
-const expired = "oidc: verify token: oidc: token is expired";
+const expired = "oidc: token is expired";
 
 const claimsOf = ({ payload }: ParsedToken): Claims | undefined => (isJsonObject(payload) ? payload : undefined);
 
@@ -146,35 +146,73 @@ function claimsFault(
 ): string | undefined {
   const { aud, exp, nbf } = claims;
   const held = typeof aud === "string" ? [aud] : Array.isArray(aud) ? (aud as unknown[]) : [];
-  const unfit = unfitClaim(claims, held);
+  const unfit = unfitClaim(claims, held) ?? unfitSource(claims);
   if (unfit !== undefined) return unfit;
   if (!audiences.some((one) => held.includes(one))) {
     return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
-  // A number such as 1e400 is parsed as Infinity.
-  if (typeof exp !== "number" || !Number.isFinite(exp) || now >= exp * 1000) return "oidc: token is expired";
-  if (nbf !== undefined && (typeof nbf !== "number" || now + leewayMilliseconds < nbf * 1000)) {
+  if (exp === undefined || now >= secondsOf(exp) * 1000) return expired;
+  if ((nbf ?? undefined) !== undefined && now + leewayMilliseconds < secondsOf(nbf) * 1000) {
     return "oidc: current time is before the nbf (not before) time";
   }
   return undefined;
 }
 
 /** Why go-oidc cannot read the token: registered claims have their types, whichever of them the mapping uses (its `idToken`). */
-function unfitClaim({ sub, nonce, at_hash, iat }: Claims, audiences: readonly unknown[]): string | undefined {
+function unfitClaim({ sub, nonce, at_hash, iat, exp, nbf }: Claims, audiences: readonly unknown[]): string | undefined {
   const texts = [
     ["sub", sub],
     ["nonce", nonce],
     ["at_hash", at_hash],
     ...audiences.map((one) => ["aud", one] as const),
   ] as const;
-  const unfit = (name: string, { value, type }: { readonly value: unknown; readonly type: string }): string =>
-    `oidc: failed to unmarshal claims: json: cannot unmarshal ${jsonTypeName(value)} into Go struct field idToken.${name} of type ${type}`;
   for (const [name, value] of texts) {
-    if (typeof (value ?? "") !== "string") return unfit(name, { value, type: "string" });
+    if (typeof (value ?? "") !== "string") return unfitValue(name, { value, type: "string" });
   }
-  const isNumber = typeof iat === "string" ? /^-?\d+(\.\d+)?$/.test(iat) : Number.isFinite(iat);
-  return iat === undefined || isNumber ? undefined : unfit("iat", { value: iat, type: "json.Number" });
+  // Upstream reads null as no time only where it asks whether there is one: for nbf.
+  const times = Object.entries({ exp, iat, nbf: nbf ?? undefined });
+  for (const [name, value] of times) {
+    if (value !== undefined && Number.isNaN(secondsOf(value))) return unfitValue(name, { value, type: "json.Number" });
+  }
+  return undefined;
 }
+
+/** Why go-oidc cannot tell where the token's distributed claims are, even if nothing reads them. */
+function unfitSource({ _claim_names, _claim_sources }: Claims): string | undefined {
+  const names = _claim_names ?? {};
+  const sources = _claim_sources ?? {};
+  if (!isJsonObject(names)) return unfitValue("_claim_names", { value: names, type: "map[string]string" });
+  if (!isJsonObject(sources)) {
+    return unfitValue("_claim_sources", { value: sources, type: "map[string]oidc.claimSource" });
+  }
+  for (const found of Object.values(sources)) {
+    const source = found ?? {};
+    if (!isJsonObject(source)) return unfitValue("_claim_sources", { value: source, type: "oidc.claimSource" });
+    for (const key of ["endpoint", "access_token"]) {
+      const value = memberOf(source, key) ?? "";
+      if (typeof value !== "string") return unfitValue(`_claim_sources.${key}`, { value, type: "string" });
+    }
+  }
+  for (const found of Object.values(names)) {
+    const source = found ?? "";
+    if (typeof source !== "string") return unfitValue("_claim_names", { value: source, type: "string" });
+    if (source === "") return "oidc: failed to obtain source from claim name";
+    if (!Object.hasOwn(sources, source)) return "oidc: source does not exist";
+  }
+  return undefined;
+}
+
+const unfitValue = (name: string, { value, type }: { readonly value: unknown; readonly type: string }): string =>
+  `oidc: failed to unmarshal claims: json: cannot unmarshal ${jsonTypeName(value)} into Go struct field idToken.${name} of type ${type}`;
+
+/** A time as go-oidc reads it: whole seconds, as a number or as a text that is one. NaN for anything else. */
+function secondsOf(value: unknown): number {
+  const isNumber = typeof value === "number" || (typeof value === "string" && jsonNumber.test(value));
+  // A number such as 1e400 is parsed as Infinity.
+  return isNumber && Number.isFinite(Number(value)) ? Math.trunc(Number(value)) : NaN;
+}
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Keys without an id, and tokens without one, are tried with each other: RFC 7515 section 6 makes `kid` a hint. */
 const maySign = ({ kid, algorithms }: IssuerKey, { header }: ParsedToken): boolean =>

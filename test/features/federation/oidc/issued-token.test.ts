@@ -244,8 +244,11 @@ describe("a token of an OpenID Connect issuer", () => {
     "of no audience": [{ aud: [] }, /expected audience/],
     "that has ended": [{ exp: 1_700_000_000 }, /token is expired/],
     "that ends now": [{ exp: new TestClock().now() / 1000 }, /token is expired/],
-    "whose end is a text": [{ exp: "4000000000" }, /token is expired/],
-    "whose beginning is a text": [{ nbf: "0" }, /before the nbf/],
+    "whose end is a text that is no number": [{ exp: "0x7fffffff" }, /cannot unmarshal string into .*idToken.exp/],
+    "whose end is null": [{ exp: null }, /cannot unmarshal null into .*idToken.exp/],
+    "whose end is a text in the past": [{ exp: "1700000000" }, /token is expired/],
+    "whose beginning is no number": [{ nbf: true }, /cannot unmarshal bool into .*idToken.nbf/],
+    "whose beginning is a text in the future": [{ nbf: "4e9" }, /before the nbf/],
     "that never ends": [{ exp: undefined }, /token is expired/],
     "that has not begun": [{ nbf: 4_000_000_000 }, /before the nbf/],
     "without a name": [{ sub: undefined }, /parse username claims "sub": claim not present/],
@@ -267,6 +270,22 @@ describe("a token of an OpenID Connect issuer", () => {
       { _claim_names: { groups: "a" }, _claim_sources: { a: { endpoint: "https://169.254.169.254/" } } },
       /distributed claims are not followed/,
     ],
+    "whose claims are kept elsewhere, nobody knows where": [
+      { _claim_names: { address: "a" }, _claim_sources: {} },
+      /source does not exist/,
+    ],
+    "whose claims are kept at no name": [{ _claim_names: { address: null } }, /failed to obtain source/],
+    "whose names of sources are no texts": [
+      { _claim_names: { address: 1 } },
+      /into .*idToken._claim_names of type string/,
+    ],
+    "whose names of sources are no object": [{ _claim_names: ["a"] }, /into .*idToken._claim_names of type map/],
+    "whose sources are no object": [{ _claim_sources: 5 }, /into .*idToken._claim_sources of type map/],
+    "with a source that is no object": [{ _claim_sources: { a: 5 } }, /into .*idToken._claim_sources of type oidc/],
+    "with a source whose endpoint is no text": [
+      { _claim_sources: { a: { endpoint: 5 } } },
+      /into .*idToken._claim_sources.endpoint of type string/,
+    ],
   };
   for (const [what, [claims, fault]] of Object.entries(bad)) {
     it(`is refused: one ${what}`, async () => {
@@ -278,11 +297,18 @@ describe("a token of an OpenID Connect issuer", () => {
     });
   }
 
+  it("may have its times as texts, and a beginning of null", async () => {
+    using issuers = disposable(await ready());
+    for (const claims of [{ exp: "4000000000" }, { exp: "4e9", iat: "1.5", nbf: "0" }, { nbf: null }]) {
+      assert.equal(messageOf(await issuers.verify(await tokenOf(claims), api)), "authenticated");
+    }
+  });
+
   it("is refused when its end is larger than any number: it would never end", async () => {
     using issuers = disposable(await ready());
     const claims = { iss: issuer.url, aud: "signet", sub: "ada", exp: 0 };
     const token = await issuer.signText(JSON.stringify(claims).replace('"exp":0', '"exp":1e400'));
-    assert.match(messageOf(await issuers.verify(token, api)), /token is expired/);
+    assert.match(messageOf(await issuers.verify(token, api)), /cannot unmarshal number into .*idToken.exp/);
   });
 
   it("is refused when it is signed by another key of the same name, or by no key", async () => {

@@ -17,11 +17,11 @@ import type { Infer } from "../../machinery/schema/schema.ts";
 import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const webhookConfiguration = struct("apiserver.WebhookConfiguration", "How a webhook is asked.", {
-  authorizedTTL: omitEmpty(1, string, "How long answers that allow are kept. Default: 5m."),
+  authorizedTTL: pointer(1, string, "How long answers that allow are kept. Default: 5m."),
   cacheAuthorizedRequests: pointer(8, boolean, "Whether answers that allow are kept. Default: true."),
-  unauthorizedTTL: omitEmpty(2, string, "How long answers that do not allow are kept. Default: 30s."),
+  unauthorizedTTL: pointer(2, string, "How long answers that do not allow are kept. Default: 30s."),
   cacheUnauthorizedRequests: pointer(9, boolean, "Whether answers that do not allow are kept. Default: true."),
-  timeout: omitEmpty(3, string, "How long a request waits. At most 30s."),
+  timeout: pointer(3, string, "How long a request waits. At most 30s."),
   subjectAccessReviewVersion: omitEmpty(4, string, "v1 or v1beta1."),
   matchConditionSubjectAccessReviewVersion: omitEmpty(5, string, "The version that conditions read: v1."),
   failurePolicy: omitEmpty(6, string, "What no answer means: NoOpinion or Deny."),

@@ -19,8 +19,9 @@ export function resourceFaults(resources: readonly string[]): string[] {
     const fault = nameFault(resource);
     return fault === undefined ? [] : [`${JSON.stringify(resource)}: ${fault}`];
   });
-  if (new Set(resources).size < resources.length) faults.push("the same resource cannot be specified multiple times");
-  const parsed = [...new Set(resources)].map(parseResource);
+  const distinct = new Map(resources.map(parseResource).map((one) => [`${one.plural}.${one.group}`, one]));
+  if (distinct.size < resources.length) faults.push("the same resource cannot be specified multiple times");
+  const parsed = [...distinct.values()];
   const isMasked = parsed.some(({ plural, group }, index) =>
     parsed.some(
       (other, at) =>

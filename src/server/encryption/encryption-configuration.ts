@@ -129,7 +129,8 @@ function keysOf(fields: Fields, sizes: readonly number[]): NamedKey[] {
     nameFault(key, name);
     if (names.has(name)) key.fault("name", "another key of this provider has the same name");
     names.add(name);
-    const encoded = key.text("secret") ?? "";
+    // As Go's decoder, which upstream uses: a block of YAML (`secret: |`) ends with a line break.
+    const encoded = (key.text("secret") ?? "").replaceAll(/[\r\n]/g, "");
     const secret = Buffer.from(encoded, "base64");
     if (encoded === "") key.fault("secret", "secret is a mandatory field for a key");
     else if (secret.toString("base64") !== encoded) key.fault("secret", "secrets must be base64 encoded");

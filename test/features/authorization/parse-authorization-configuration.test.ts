@@ -134,6 +134,10 @@ describe("an AuthorizationConfiguration", () => {
       withWebhook({ authorizedTTL: "-1s" }),
       'authorizers[0].authorizedTTL: Invalid value: "-1s": must be > 0s',
     ],
+    "an empty time": [
+      withWebhook({ unauthorizedTTL: "" }),
+      'authorizers[0].unauthorizedTTL: Invalid value: "": must be > 0s',
+    ],
     "no version": [
       withWebhook({ subjectAccessReviewVersion: undefined }),
       "authorizers[0].subjectAccessReviewVersion: Required value",

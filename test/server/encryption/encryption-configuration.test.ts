@@ -69,6 +69,15 @@ resources:
     assert.equal(provider?.type === "kms" && provider.timeoutMilliseconds, 2 ** 31 - 1);
   });
 
+  it("may have line breaks in its keys, as a block of YAML has", () => {
+    const providersWith = (text: string): unknown => {
+      const keys = [{ name: "a", secret: text }];
+      return parseEncryptionConfiguration(withProviders({ aesgcm: { keys } }))[0]?.providers;
+    };
+    const half = secret.length / 2;
+    assert.deepEqual(providersWith(`${secret.slice(0, half)}\r\n${secret.slice(half)}\n`), providersWith(secret));
+  });
+
   it("is refused with a field that there is not, wherever it is", () => {
     const keys = [{ name: "key1", secret }];
     const plugin = { apiVersion: "v2", name: "vault", endpoint: "unix:///run/kms.sock" };
@@ -160,6 +169,7 @@ resources:
     ["of the core group and one of it", withResources("secrets", "*."), /overlapping resources/],
     ["of a group and one of it", withResources("leases.coordination.k8s.io", "*.coordination.k8s.io"), /overlapping/],
     ["of one resource twice", withResources("secrets", "secrets"), /cannot be specified multiple times/],
+    ["of one resource in two spellings", withResources("secrets", "secrets."), /cannot be specified multiple times/],
     ["of a star", withResources("*"), /use '\*\.' to encrypt/],
     ["of a resource of all groups", withResources("leases.*"), /across groups is not supported/],
     ["of the extensions", withResources("deployments.extensions"), /has been removed/],

@@ -204,7 +204,8 @@ class RecordedRequest implements AuditedRequest {
         "authorization.k8s.io/reason": decision.reason,
       });
     }
-    if (info === undefined || info.kind === "path" || info.verb === "watch") return;
+    const isOfObject = info !== undefined && info.kind !== "path" && info.verb !== "watch";
+    if (!isOfObject && response.status < 400) return;
     const { annotate, bodies } = this.#options;
     const isWanted = this.#level === "RequestResponse" && !this.#mayQuoteBody(response.status);
     if (!isWanted && annotate === undefined) return;
@@ -216,7 +217,7 @@ class RecordedRequest implements AuditedRequest {
     let object: unknown;
     const read = (): unknown => (object ??= bodies.objectOf(response));
     try {
-      this.annotate(response.status < 400 ? annotate(info, read) : undefined);
+      this.annotate(isOfObject && response.status < 400 ? annotate(info, read) : undefined);
       if (!isWanted) return;
       const recording = { rule: this.#bodyRule, omitManagedFields: this.#decision.omitManagedFields };
       this.#responseObject = sentText(response, recording);
@@ -272,7 +273,6 @@ class RecordedRequest implements AuditedRequest {
     const { auditId, request, info, user } = this.#received;
     const impersonated = this.#impersonated;
     const userAgent = request.headers["user-agent"];
-    const isLast = stage === "ResponseComplete";
     return {
       kind: "Event",
       apiVersion: auditApiVersion,
@@ -290,7 +290,7 @@ class RecordedRequest implements AuditedRequest {
       objectRef: info && info.kind !== "path" ? this.#objectReference(info) : undefined,
       responseStatus: stage === "RequestReceived" ? undefined : this.#status,
       requestObject: this.#requestObject,
-      responseObject: isLast ? this.#responseObject : undefined,
+      responseObject: stage === "Panic" ? undefined : this.#responseObject,
       requestReceivedTimestamp: microTimestamp(this.#receivedAt),
       stageTimestamp: microTimestamp(this.#options.clock.now()),
       annotations: this.#annotations,

@@ -248,6 +248,16 @@ describe("the audit log with a policy", () => {
     assert.equal(approved?.objectRef?.subresource, "approval");
   });
 
+  it("holds the Status that refuses a watch, a path or a login", async () => {
+    const codeIn = ({ responseObject }: AuditEvent): unknown => responseObject?.["code"];
+    const watch = await eventsOf(`${configMaps}?watch=1&fieldSelector=x%3Dy`, {}, 3);
+    assert.deepEqual(watch.map(codeIn), [undefined, 400, 400]);
+    const path = await eventsOf("/version", { method: "POST" });
+    assert.deepEqual(path.map(codeIn), [undefined, 405]);
+    const login = await eventsOf(configMaps, { headers: { authorization: "Bearer unknown" } }, 1);
+    assert.deepEqual(login.map(codeIn), [401]);
+  });
+
   it("has the details of the Status that a deletion answers", async () => {
     await api.send(configMaps, { method: "POST", body: configMap("gone") });
     const { metadata } = await api.json(`${configMaps}/gone`);

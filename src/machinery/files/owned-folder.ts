@@ -121,7 +121,8 @@ function checkOwnershipFiles(folder: string): void {
 }
 
 /**
- * Throws UnusableFile for a folder of another user (unless it may be of others), or one that other users can write to, and for a path that is not a folder.
+ * Throws UnusableFile for a folder that other users can write to, for one of another user unless `mayBeOfOthers`, and for a path that is not
+ * a folder.
  */
 export function checkUnshared(folder: string, { mayBeOfOthers = false } = {}): void {
   const status = statSync(folder);

@@ -1,6 +1,9 @@
+/** How often to call `areTooMany`. Rare, because a timer wakes an idle process. */
+export const checkMilliseconds = 10_000;
+
 const burstBytes = 8 * 1024 * 1024;
 /** The window updates, pings and settings of a server that works well are far below it. */
-const bytesPerSecond = 64 * 1024;
+const bytesPerCheck = 640 * 1024;
 
 interface Received {
   /** All bytes since the connection began. */
@@ -23,12 +26,12 @@ export class BytesBesideAnswers {
     this.#allowedBytes += bytes;
   }
 
-  /** Call it once a second. Returns whether the server has sent too much. */
+  /** Call it every `checkMilliseconds`. Returns whether the server has sent too much. */
   areTooMany({ bytes, unreadBytes }: Received): boolean {
     const besideAnswers = bytes - this.#receivedBytes - this.#allowedBytes;
     this.#receivedBytes = bytes;
     this.#allowedBytes = 0;
-    this.#surplusBytes = Math.max(0, this.#surplusBytes + besideAnswers - bytesPerSecond);
+    this.#surplusBytes = Math.max(0, this.#surplusBytes + besideAnswers - bytesPerCheck);
     return this.#surplusBytes > burstBytes + unreadBytes;
   }
 }

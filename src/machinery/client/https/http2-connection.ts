@@ -5,7 +5,7 @@ import { errorCode } from "../../api/thrown-error.ts";
 import { RequestNotTaken, connectionEnded, connectionTimeout, headersTooLong, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import { boundInterimAnswers } from "./bound-interim-answers.ts";
-import { BytesBesideAnswers } from "./bytes-beside-answers.ts";
+import { BytesBesideAnswers, checkMilliseconds } from "./bytes-beside-answers.ts";
 import { UnreadableAnswer } from "../transport.ts";
 import type { ClientResponse } from "../transport.ts";
 
@@ -25,7 +25,6 @@ const maximumGoAways = 10;
 const headerBytes = 16 * 1024;
 /** Each byte of an answer allows one more, for the frame around it. */
 const bytesPerAnswerByte = 2;
-const countMilliseconds = 1000;
 /** The type of the frame that begins a request (RFC 9113 section 6.2). */
 const headersFrame = 1;
 
@@ -59,9 +58,9 @@ export class Http2Connection {
     let goAways = 0;
     session.on("goaway", () => (++goAways < maximumGoAways ? this.retire() : this.close()));
     session.on("error", () => {}); // its requests fail with the same error
-    const counting = setInterval(() => this.#boundBesideAnswers(), countMilliseconds).unref();
+    const bounding = setInterval(() => this.#boundBesideAnswers(), checkMilliseconds).unref();
     session.on("close", () => {
-      clearInterval(counting);
+      clearInterval(bounding);
       onClose();
     });
     // In TLS 1.3, a server refuses a client certificate after the handshake. Node.js 26 then leaves the socket open, and the session would

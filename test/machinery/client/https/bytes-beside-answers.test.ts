@@ -5,35 +5,35 @@ import { BytesBesideAnswers } from "../../../../src/machinery/client/https/bytes
 const mebibyte = 1024 * 1024;
 
 interface Pace {
-  readonly bytesPerSecond: number;
-  readonly allowedPerSecond?: number;
+  readonly bytesPerCheck: number;
+  readonly allowedPerCheck?: number;
   readonly unreadBytes?: number;
 }
 
-/** In which second the connection of a server ends that sends so many bytes in each. Undefined: not in an hour. */
-function endOf({ bytesPerSecond, allowedPerSecond = 0, unreadBytes = 0 }: Pace): number | undefined {
+/** At which check the connection of a server ends that sends so many bytes before each. Undefined: not at the first thousand. */
+function endOf({ bytesPerCheck, allowedPerCheck = 0, unreadBytes = 0 }: Pace): number | undefined {
   const beside = new BytesBesideAnswers();
-  for (let second = 1; second <= 3600; second++) {
-    beside.allow(allowedPerSecond);
-    if (beside.areTooMany({ bytes: second * bytesPerSecond, unreadBytes })) return second;
+  for (let check = 1; check <= 1000; check++) {
+    beside.allow(allowedPerCheck);
+    if (beside.areTooMany({ bytes: check * bytesPerCheck, unreadBytes })) return check;
   }
   return undefined;
 }
 
 describe("bytes beside answers", () => {
   it("are too many when they come without end", () => {
-    assert.equal(endOf({ bytesPerSecond: 10 * mebibyte }), 1);
-    assert.equal(endOf({ bytesPerSecond: mebibyte }), 9);
-    assert.equal(endOf({ bytesPerSecond: mebibyte, allowedPerSecond: mebibyte / 2 }), 19);
+    assert.equal(endOf({ bytesPerCheck: 10 * mebibyte }), 1);
+    assert.equal(endOf({ bytesPerCheck: mebibyte }), 22);
+    assert.equal(endOf({ bytesPerCheck: 2 * mebibyte, allowedPerCheck: mebibyte }), 22);
   });
 
   it("are never too many at the pace of pings and window updates, or when they are answers", () => {
-    assert.equal(endOf({ bytesPerSecond: 64 * 1024 }), undefined);
-    assert.equal(endOf({ bytesPerSecond: 100 * mebibyte, allowedPerSecond: 100 * mebibyte }), undefined);
+    assert.equal(endOf({ bytesPerCheck: 640 * 1024 }), undefined);
+    assert.equal(endOf({ bytesPerCheck: 100 * mebibyte, allowedPerCheck: 100 * mebibyte }), undefined);
   });
 
   it("may be answers that are not read yet", () => {
-    assert.equal(endOf({ bytesPerSecond: mebibyte, unreadBytes: 20 * mebibyte }), 30);
+    assert.equal(endOf({ bytesPerCheck: mebibyte, unreadBytes: 20 * mebibyte }), 75);
     const beside = new BytesBesideAnswers();
     assert.equal(beside.areTooMany({ bytes: 20 * mebibyte, unreadBytes: 20 * mebibyte }), false);
     beside.allow(20 * mebibyte);

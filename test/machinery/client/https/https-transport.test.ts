@@ -15,6 +15,7 @@ import { createServer as createTlsServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
+import { checkMilliseconds } from "../../../../src/machinery/client/https/bytes-beside-answers.ts";
 import { connectionFault } from "../../../../src/machinery/client/https/connection-fault.ts";
 import { httpsTransport } from "../../../../src/machinery/client/https/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../../src/machinery/client/https/https-transport.ts";
@@ -605,7 +606,7 @@ test("a connection of HTTP/2 ends when its server sends frames without end that 
     let writes = 0;
     const writeOn = (error?: Error | null): void => {
       if (error || ++writes === 1000) return isCut.resolve(writes < 1000);
-      context.mock.timers.tick(1000);
+      context.mock.timers.tick(checkMilliseconds);
       socket.write(updates, writeOn);
     };
     socket.on("error", () => {}).resume();

@@ -581,14 +581,18 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 });
 
+const oneUpdate = windowUpdateFrame(0, 1);
+/** Valid frames that bring nothing. */
+const windowUpdates = Buffer.alloc(5000 * oneUpdate.length, oneUpdate);
+
 test("a connection of HTTP/2 is closed when its server takes no more requests, also if that does not close its side", async (context) => {
   const isLeft = Promise.withResolvers<boolean>();
   const server = createTlsServer({ ...tls, ALPNProtocols: ["h2"], allowHalfOpen: true }, (socket) => {
     let writes = 0;
-    // What comes on a connection that is closed resets it.
+    // What comes on a connection that is closed resets it. All of it is less than a server may send beside its answers.
     const writeOn = (error?: Error | null): void => {
-      if (error || ++writes === 1000) isLeft.resolve(writes < 1000);
-      else socket.write(Buffer.alloc(2 ** 16), writeOn);
+      if (error || ++writes === 100) isLeft.resolve(writes < 100);
+      else socket.write(windowUpdates, writeOn);
     };
     socket.on("error", () => {}).on("end", () => writeOn());
     socket.resume().write(Buffer.concat([settingsFrame([]), goAwayFrame({ lastStreamId: 0 })]));
@@ -599,15 +603,13 @@ test("a connection of HTTP/2 is closed when its server takes no more requests, a
 
 test("a connection of HTTP/2 ends when its server sends frames without end that are no answers", async (context) => {
   context.mock.timers.enable({ apis: ["setInterval"] });
-  const update = windowUpdateFrame(0, 1);
-  const updates = Buffer.alloc(2 ** 16 * update.length, update);
   const isCut = Promise.withResolvers<boolean>();
   const server = createTlsServer({ ...tls, ALPNProtocols: ["h2"] }, (socket) => {
     let writes = 0;
     const writeOn = (error?: Error | null): void => {
       if (error || ++writes === 1000) return isCut.resolve(writes < 1000);
-      context.mock.timers.tick(checkMilliseconds);
-      socket.write(updates, writeOn);
+      if (writes % 20 === 0) context.mock.timers.tick(checkMilliseconds);
+      socket.write(windowUpdates, writeOn);
     };
     socket.on("error", () => {}).resume();
     socket.write(settingsFrame([]), writeOn);

@@ -1,19 +1,21 @@
-import { badRequest } from "../../api/api-error.ts";
 import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
 import { maximumJsonDepth, numberLiteralAt, setNumberLiteral } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { undecodablePatch } from "./patch-error.ts";
+import { invalidMergePatch, patchDoesNotApply, undecodablePatch } from "./patch-error.ts";
 
 export type MergePatch = Readonly<JsonObject>;
 
-/** Checks that the parsed body of a merge patch is an object. Throws a 400 ApiError. */
-export function parseMergePatch(body: unknown): MergePatch {
-  if (body === null) throw badRequest("Invalid JSON Patch");
+/**
+ * Checks that the parsed body of a merge patch is an object. Throws an ApiError: 400, or 422 for a list that is not read strictly, because
+ * upstream replaces the object with it.
+ */
+export function parseMergePatch(body: unknown, { isStrict }: { readonly isStrict: boolean }): MergePatch {
+  if (body === null) throw invalidMergePatch();
   if (!isJsonObject(body)) {
-    throw undecodablePatch(
-      `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`,
-    );
+    const fault = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`;
+    if (isStrict) throw undecodablePatch(fault);
+    throw Array.isArray(body) ? patchDoesNotApply(fault) : invalidMergePatch();
   }
   if (isDeeperThan(maximumJsonDepth, body)) throw undecodablePatch("exceeded max depth");
   return body;

@@ -11,6 +11,9 @@ const maximumFaultLength = 8192;
 /** The error for a JSON or merge patch that cannot be decoded. `fault` is the parser's message. */
 export const undecodablePatch = (fault: string): ApiError => badRequest(`error decoding patch: ${fault}`);
 
+/** The error for a merge patch that cannot be applied. Upstream does not reveal the cause. */
+export const invalidMergePatch = (): ApiError => badRequest("Invalid JSON Patch");
+
 /** The error for an operation that cannot be applied to the document. Upstream does not reveal the cause. */
 export const operationFailed = (): ApiError =>
   new ApiError({

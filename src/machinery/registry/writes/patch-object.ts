@@ -21,7 +21,7 @@ import { trackUpdate } from "../apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
 import type { DecodedObject, DecodeRequest } from "./decode-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
-import { undecodablePatch, patchDoesNotApply } from "../patch/patch-error.ts";
+import { invalidMergePatch, patchDoesNotApply, undecodablePatch } from "../patch/patch-error.ts";
 import { applyJsonPatch, parseJsonPatch, unknownOperationFields } from "../patch/json-patch.ts";
 import { applyMergePatch, parseMergePatch } from "../patch/merge-patch.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "../patch/strategic-merge-patch.ts";
@@ -166,10 +166,13 @@ interface ParsedPatch {
 
 async function parsePatch<T extends ApiObject>(
   { definition, apiVersion }: ResourceRegistry<T>,
-  { type, text }: PatchRequest,
+  { type, text, options }: PatchRequest,
 ): Promise<ParsedPatch> {
+  // Upstream decodes a patch only to find the faults that are reported, and then says so.
+  const isStrict = options.fieldValidation !== "Ignore";
+  const lenientRefusal = type === "merge" ? invalidMergePatch : badRequest;
   const { value, duplicateFields } = await parsed(text, {
-    refusal: type === "strategic-merge" ? badRequest : undecodablePatch,
+    refusal: type !== "strategic-merge" && isStrict ? undecodablePatch : lenientRefusal,
     ...(type === "json" && { maximumValues: maximumPatchValues }),
   });
   if (type === "json") {
@@ -183,7 +186,7 @@ async function parsePatch<T extends ApiObject>(
   }
   const duplicates = faultsOf({ duplicateFields, unknownFields: [] });
   if (type === "merge") {
-    const patch = parseMergePatch(value);
+    const patch = parseMergePatch(value, { isStrict });
     return { apply: (document) => applyMergePatch(document, patch), strictFaults: duplicates };
   }
   const patch = parseStrategicMergePatch(value);

@@ -107,9 +107,23 @@ describe("a merge patch", () => {
     ]);
     for (const [body, message] of words) {
       assert.throws(
-        () => parseMergePatch(body),
+        () => parseMergePatch(body, { isStrict: true }),
         (error) => error instanceof ApiError && error.code === 400 && error.message === message,
       );
     }
+  });
+
+  it("is refused without words of a decoder when faults are ignored, and does not apply when it is a list", () => {
+    const refusal = (body: unknown): unknown => {
+      try {
+        return parseMergePatch(body, { isStrict: false });
+      } catch (error) {
+        assert.ok(error instanceof ApiError);
+        return [error.code, error.message.split(":")[0]];
+      }
+    };
+    for (const body of [null, "x", 3, true]) assert.deepEqual(refusal(body), [400, "Invalid JSON Patch"]);
+    assert.deepEqual(refusal([]), [422, ' "" is invalid']);
+    assert.deepEqual(refusal({}), {});
   });
 });

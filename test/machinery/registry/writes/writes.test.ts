@@ -238,6 +238,17 @@ describe("a patch", () => {
     await assert.rejects(patch(box, extra, { ...strict, type: "json" }), apiError(422, "json patch unknown field"));
   });
 
+  it("is refused in the words of a decoder only when its faults are reported", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const ignoring = { options: { ...options, fieldValidation: "Ignore" } };
+    const cut = "unexpected end of JSON input";
+    await assert.rejects(patch(box, "{"), apiError(400, `error decoding patch: ${cut}`));
+    await assert.rejects(patch(box, "{", ignoring), { code: 400, message: "Invalid JSON Patch" });
+    await assert.rejects(patch(box, "[", { ...ignoring, type: "json" }), { code: 400, message: cut });
+    await assert.rejects(patch(box, "[]", ignoring), apiError(422));
+  });
+
   it("warns of a member that the value of a JSON patch repeats in the patch, and where it is in the object", async () => {
     const box = await toyBox();
     await box.add("bear");

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { ApiError } from "../../../machinery/api/api-error.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -90,11 +90,6 @@ const locks = (): Command =>
 
 /** Whether an operation succeeds. False when it is answered with this code. */
 async function isDone(operation: Promise<unknown>, code: number): Promise<boolean> {
-  try {
-    await operation;
-    return true;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === code) return false;
-    throw error;
-  }
+  const done = operation.then(() => true);
+  return (await ignoreCodes([code], done)) ?? false;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { loggedError } from "../../src/machinery/logging/logged-error.ts";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
@@ -66,8 +67,9 @@ describe("the time that the LMDB store has been writing", () => {
     });
     assert.equal(store.writingMilliseconds(), 0);
     const written = put(store, "/a/1", "one");
-    // The queue takes a batch a few microtasks later, before the disk can answer.
-    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    // The write is in the queue a few microtasks later. The queue takes it in the next turn, before the disk can answer.
+    for (let steps = 0; steps < 5; steps++) await Promise.resolve();
+    await nextTurn();
     assert(store.writingMilliseconds() > 0);
     await written;
     assert.equal(store.writingMilliseconds(), 0);

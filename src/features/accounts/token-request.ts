@@ -5,7 +5,7 @@ import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { parseApiVersion, printKind } from "../../machinery/api/resource-type.ts";
+import { printKind, referencedKind } from "../../machinery/api/resource-type.ts";
 import type { CreateSubresource } from "../../machinery/registry/definition/resource-definition.ts";
 import type {
   AnswerCreate,
@@ -169,10 +169,11 @@ interface BindingContext {
 
 /** The object that a token will be bound to, with its current uid. */
 function findBoundObject(reference: BoundObjectReference, context: BindingContext): BoundObjects {
-  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
-  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const { name = "", uid = "" } = reference;
+  const type = referencedKind(reference);
+  const { group, kind } = type;
   if (group !== "" || !["Pod", "Secret", "Node"].includes(kind)) {
-    throw badRequest(`cannot bind token to object of type ${printKind({ group, version, kind })}`);
+    throw badRequest(`cannot bind token to object of type ${printKind(type)}`);
   }
   if (name === "") throw badRequest("Name parameter required.");
   const invalidName = invalidNameParameter(name);

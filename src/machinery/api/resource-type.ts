@@ -49,6 +49,19 @@ export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
 }
 
 /**
+ * The kind that a reference names. An apiVersion with two slashes counts as empty (upstream: `FromAPIVersionAndKind`).
+ */
+export function referencedKind({ apiVersion = "", kind = "" }: KindReference): GroupVersionKind {
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  return { group, version, kind };
+}
+
+interface KindReference {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+}
+
+/**
  * The usual spelling of an apiVersion with at most one slash. Like upstream, `/v1` becomes `v1`. An apiVersion that is empty, or is only a
  * slash or the expected group with a slash, becomes the expected one.
  */

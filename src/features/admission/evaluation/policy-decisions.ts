@@ -4,7 +4,7 @@ import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attr
 import { formatFaults } from "../../../machinery/api/validation/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { parseApiVersion, printKind } from "../../../machinery/api/resource-type.ts";
+import { printKind, referencedKind } from "../../../machinery/api/resource-type.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
@@ -251,9 +251,7 @@ function paramSource({ fault, spec: { paramKind } }: ReadyPolicy, stores: Stores
   if (paramKind === undefined) return { registry: undefined };
   const registry = findParamKind(stores, paramKind);
   if (registry !== undefined) return { registry };
-  const { apiVersion = "", kind = "" } = paramKind;
-  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
-  return { fault: `failed to find resource referenced by paramKind: '${printKind({ group, version, kind })}'` };
+  return { fault: `failed to find resource referenced by paramKind: '${printKind(referencedKind(paramKind))}'` };
 }
 
 /** The denials of a policy that cannot be evaluated, by its failurePolicy. */

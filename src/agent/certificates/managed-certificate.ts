@@ -41,6 +41,9 @@ type CertificateParts = Pick<CertificateManagerOptions, "name" | "mustReplace" |
   readonly service?: ServiceCertificate;
 };
 
+/** What the names of requests for the node's own certificates begin with. */
+export const nodeRequestPrefix = "node-csr-";
+
 export const certificatesFolder = ({ dataDirectory }: Pick<AgentSettings, "dataDirectory">): string =>
   join(dataDirectory, "pki");
 
@@ -59,7 +62,7 @@ export function managedCertificate(
     clock: serverClock,
     lifetimeSeconds: service === undefined ? settings.certificateLifetimeSeconds : service.lifetimeSeconds,
     renewalShare: service?.renewalShare,
-    requestPrefix: service === undefined ? "node-csr-" : `${name}-csr-`,
+    requestPrefix: service === undefined ? nodeRequestPrefix : `${name}-csr-`,
     onInstalled(pair) {
       metrics.certificateInstalled(name);
       metrics.certificateInUse(name, pair.certificate);

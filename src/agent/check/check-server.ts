@@ -13,6 +13,7 @@ import type { AgentSettings, TrustBundleFile } from "../agent-settings.ts";
 import { faulty, notChecked, ok } from "./check-finding.ts";
 import type { CheckFinding } from "./check-finding.ts";
 import type { SavedClientCertificate } from "./check-files.ts";
+import { nodeRequestPrefix } from "../certificates/managed-certificate.ts";
 import { signingRequest, usableKey } from "../certificates/request-certificate.ts";
 import { wantedClientCertificate } from "../certificates/wanted-certificate.ts";
 import { NodeIdentity } from "../connection/node-identity.ts";
@@ -37,7 +38,7 @@ export const checkServer = (identity: CheckIdentity): Promise<CheckFinding> =>
     // A token for one use may already be for the key of a request that waits.
     const kept = usableKey(pendingKey, wanted.keyType);
     const privateKey = kept === undefined ? generatePrivateKey(wanted.keyType) : parsePrivateKeyPem(kept);
-    const request = signingRequest({ wanted, lifetimeSeconds, requestPrefix: "node-csr-", privateKey });
+    const request = signingRequest({ wanted, lifetimeSeconds, requestPrefix: nodeRequestPrefix, privateKey });
     const requests = client.resource(certificateSigningRequestResource(names));
     await ignoreCodes([409], requests.create(request, { isDryRun: true }));
     return ok;

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { constants } from "node:http2";
 import { execFile } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  truncateSync,
+} from "node:fs";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:net";
@@ -217,12 +227,18 @@ describe(
         "client-certificate-data": Buffer.from(ca).toString("base64"),
         "client-key-data": Buffer.from(key).toString("base64"),
       };
+      const huge = write("huge", "");
+      truncateSync(huge, 16 * 2 ** 20 + 1);
+      const withToken = (name: string, tokenFile: string): string[] => of(kubeconfig(name, { user: { tokenFile } }));
       // oxfmt-ignore
       await checkAll([
         ["a missing one", of(file("none")), "usage", /cannot read kubeconfig .+: there is no such file; name another with --kubeconfig/],
         ["a folder", of(file("folder")), "usage", /is a folder; name a file/],
         ["a file below a file", of(join(admin, "x")), "usage", /x: a part of the path is a file, not a folder; name another\n$/],
         ["a device", of("/dev/zero"), "usage", /is a device, or larger than 16 MiB; name a kubeconfig/],
+        ["a huge one", of(huge), "usage", /is a device, or larger than 16 MiB; name a kubeconfig/],
+        ["a token in a huge file", withToken("hugetoken", huge), "usage", /huge, which is not a file of at most 16 MiB; name another one/],
+        ["a token in a device", withToken("devicetoken", "/dev/zero"), "usage", /\/dev\/zero, which is not a file of at most 16 MiB; name another one/],
         ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML \(line 1\); correct it, or name another/],
         ["bytes", of(write("bytes", "\u0000\u0001\u0002")), "usage", /name another/],
         ["a list", of(write("list", "- a")), "usage", /holds no clusters, users and contexts; name another file/],

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { listPages } from "../../../src/machinery/client/list-pages.ts";
+import { EndlessList, listPages } from "../../../src/machinery/client/list-pages.ts";
 import { resourceReferences } from "../../resource-references.ts";
 
+const { configMaps } = resourceReferences(platformNames);
 const mebibyte = " ".repeat(2 ** 20);
 
 /** A server with a list of objects of one size. It answers as many as it is asked for. */
@@ -28,12 +29,30 @@ function serverOf({ objects, mebibytes }: { readonly objects: number; readonly m
   });
   const pages = async (): Promise<readonly (readonly (string | undefined)[])[]> => {
     const found = [];
-    for await (const { items } of listPages(client.resource(resourceReferences(platformNames).configMaps))) {
+    for await (const { items } of listPages(client.resource(configMaps))) {
       found.push(items.map(({ metadata }) => metadata.name));
     }
     return found;
   };
   return { limits, pages };
+}
+
+/** Reads the pages of a list of 25,000. `tokenAfter` makes the token behind each page; they are numbered from 1. */
+async function readManyPages(tokenAfter: (page: number) => string, options: { readonly signal?: AbortSignal } = {}) {
+  let count = 0;
+  async function* answer(): AsyncGenerator<Uint8Array> {
+    count += 1;
+    yield Buffer.from(JSON.stringify({ items: [], metadata: { continue: count < 25_000 ? tokenAfter(count) : "" } }));
+  }
+  const send = async () => ({ status: 200, headers: {}, body: answer() });
+  const client = new ApiClient({ send, close() {} });
+  let fault: unknown;
+  try {
+    for await (const _page of listPages(client.resource(configMaps), options));
+  } catch (error) {
+    fault = error;
+  }
+  return { fault, count };
 }
 
 describe("the pages of a list", () => {
@@ -48,5 +67,34 @@ describe("the pages of a list", () => {
     const { limits, pages } = serverOf({ objects: 2, mebibytes: 17 });
     await assert.rejects(pages(), /the answer has more than 16 MiB/);
     assert.deepEqual(limits, [500, 63, 8, 1]);
+  });
+
+  it("fail when a page leads back to one before it, also to the page before the last one", async () => {
+    for (const tokens of [["a"], ["a", "b"]]) {
+      const { fault, count } = await readManyPages((page) => tokens[page % tokens.length] ?? "");
+      assert.ok(fault instanceof EndlessList);
+      assert.equal(fault.message, "a page of the list leads back to one before it");
+      assert.equal(count, tokens.length + 1);
+    }
+  });
+
+  it("fail after 20,000 pages, because such a list has no end", async () => {
+    const { fault, count } = await readManyPages(String);
+    assert.ok(fault instanceof EndlessList);
+    assert.equal(fault.message, "the list has more than 20000 pages");
+    assert.equal(count, 20_000);
+  });
+
+  it("end between two of them when the caller needs no more", async () => {
+    const caller = new AbortController();
+    const { fault, count } = await readManyPages(
+      (page) => {
+        if (page === 3) caller.abort(new Error("no longer wanted"));
+        return String(page);
+      },
+      { signal: caller.signal },
+    );
+    assert.equal(fault, caller.signal.reason);
+    assert.equal(count, 3);
   });
 });

@@ -28,7 +28,7 @@ export class PendingBytes {
       if (chunkEnd === chunk.length) this.#first++;
     }
     this.length -= length;
-    if (this.#first >= 64 || (this.length === 0 && this.#first > 0)) this.#dropSent();
+    if (this.#first >= 64 || this.length === 0) this.#dropSent();
   }
 
   clear(): void {

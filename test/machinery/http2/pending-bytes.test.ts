@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { PendingBytes } from "../../../src/machinery/http2/pending-bytes.ts";
 
@@ -33,4 +36,36 @@ test("waiting bytes are taken out in the order in which they came, however they 
       }
     }),
   );
+});
+
+test("parts that were sent are freed: all of them once nothing waits, and else all but the last 64", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+  const pending = new PendingBytes();
+  const target = Buffer.alloc(8);
+  const parts: WeakRef<Uint8Array>[] = [];
+  const push = (): void => {
+    const part = new Uint8Array(8);
+    parts.push(new WeakRef(part));
+    pending.push(part);
+  };
+  /** How many parts are in memory. */
+  const kept = async (): Promise<number> => {
+    await turn();
+    collect();
+    return parts.filter((part) => part.deref() !== undefined).length;
+  };
+  push();
+  for (let count = 0; count < 1000; count++) {
+    push();
+    pending.moveTo(target, 0, 8);
+  }
+  assert.ok((await kept()) <= 64);
+  pending.moveTo(target, 0, 8);
+  assert.equal(await kept(), 0);
+  for (let count = 0; count < 10; count++) {
+    push();
+    pending.moveTo(target, 0, 8);
+  }
+  assert.equal(await kept(), 0);
 });

@@ -4,7 +4,7 @@ import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/output/printable.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
-import { statusText } from "./agent-status-text.ts";
+import { renewalText, statusText } from "./agent-status-text.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { checkAgent } from "./check/check-agent.ts";
@@ -45,9 +45,11 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
       if (!isInOrder) process.exitCode ||= exitCodes.refused.code;
       return;
     }
-    case "renew":
-      await renewThroughAgent(program.dataDirectory(), program.name);
-      console.log(`the agent renews ${program.name}; signet agent status shows the result`);
+    case "renew": {
+      const dataDirectory = program.dataDirectory();
+      await renewThroughAgent(dataDirectory, program.name);
+      console.log(renewalText(await readAgentStatus(dataDirectory), program.name));
+    }
   }
 }
 

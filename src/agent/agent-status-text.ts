@@ -43,11 +43,22 @@ function* notes(status: AgentStatus): Generator<string> {
 }
 
 function* certificateNotes(certificate: CertificateStatus): Generator<string> {
-  const { name, failure, fileFault, pendingRequest, signerName = "" } = certificate;
+  const { name, failure, fileFault, pendingRequest, signerName = "", renewalWaitMilliseconds } = certificate;
   if (pendingRequest !== undefined) {
     const advice = approvalAdvice(signerName, pendingRequest);
     yield `${name}: waits for request ${pendingRequest}; unless it is approved, ${advice}`;
   }
+  if (renewalWaitMilliseconds !== undefined) yield waitText(name, renewalWaitMilliseconds);
   if (failure !== undefined) yield `${name}: ${failure}`;
   if (fileFault !== undefined) yield `${name}: ${fileFault}`;
+}
+
+const waitText = (name: string, milliseconds: number): string =>
+  `${name}: was renewed on request just now, and is renewed again in ${Math.ceil(milliseconds / 1000)} s`;
+
+/** The output of `signet agent renew NAME`, after the agent has accepted that. */
+export function renewalText({ certificates }: AgentStatus, name: string): string {
+  const wait = certificates.find((one) => one.name === name)?.renewalWaitMilliseconds;
+  const text = wait === undefined ? `the agent renews ${name}` : waitText(name, wait);
+  return `${text}; signet agent status shows the result`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { statusText } from "../../src/agent/agent-status-text.ts";
+import { renewalText, statusText } from "../../src/agent/agent-status-text.ts";
 import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentStatus } from "../../src/agent/agent-status.ts";
 
@@ -23,6 +23,7 @@ const missing: AgentStatus["certificates"][number] = {
   pendingRequest: undefined,
   signerName: undefined,
   isRenewalRequested: false,
+  renewalWaitMilliseconds: undefined,
   isUnfinished: true,
   fileFault: undefined,
 };
@@ -42,6 +43,14 @@ describe("the status of an agent", () => {
       text,
       /\nserving: waits for request node-csr-x; unless it is approved, a user who may "approve" for the signer example.com\/serving can run: signet csr approve node-csr-x$/,
     );
+  });
+
+  it("says how long a renewal on request waits, and so does the command that asks for it", () => {
+    const status = { ...idle, certificates: [missing, { ...missing, name: "web", renewalWaitMilliseconds: 6500 }] };
+    const text = "web: was renewed on request just now, and is renewed again in 7 s";
+    assert.match(statusText(status), new RegExp(`\\n${text}$`));
+    assert.equal(renewalText(status, "web"), `${text}; signet agent status shows the result`);
+    assert.equal(renewalText(status, "client"), "the agent renews client; signet agent status shows the result");
   });
 
   it("shows what fails and is tried again, and has no fault while only the server is away", () => {

@@ -4,7 +4,7 @@ import { agentFaults } from "../../src/agent/agent-status.ts";
 import type { AgentStatus } from "../../src/agent/agent-status.ts";
 
 it("an agent is not ready while a certificate is missing, is revoked or refused, has expired or is not valid yet", () => {
-  const asked = { pendingRequest: undefined, isUnfinished: false } as const;
+  const asked = { pendingRequest: undefined, renewalWaitMilliseconds: undefined, isUnfinished: false } as const;
   const certificate = { name: "serving", renewAt: 0, failure: undefined, ...asked } as const;
   const others = { signerName: undefined, isRenewalRequested: false, fileFault: undefined, state: "current" } as const;
   const faultsOf = (

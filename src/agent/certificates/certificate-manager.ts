@@ -53,6 +53,8 @@ export interface CertificateReport {
   readonly signerName: string | undefined;
   /** Whether somebody asked for a new certificate, and neither the certificate nor its key exists yet. */
   readonly isRenewalRequested: boolean;
+  /** How long a renewal on request still waits, because another one was just before it. Undefined: none waits. */
+  readonly renewalWaitMilliseconds: number | undefined;
   /** Whether there is a key, or a demand for one, whose certificate was not issued yet. */
   readonly isUnfinished: boolean;
 }
@@ -114,6 +116,7 @@ export class CertificateManager {
       signerName: this.#specification?.wanted.signerName,
       isRenewalRequested:
         this.#renewal === "asked" || (this.#renewal === "begun" && (this.#options.store.pendingKey() ?? "") === ""),
+      renewalWaitMilliseconds: this.#renewalWaitMilliseconds,
       isUnfinished: this.#hasPendingKey,
     };
   }
@@ -152,16 +155,16 @@ export class CertificateManager {
    */
   renewNow(): void {
     const { name, log } = this.#options;
-    const wait = this.#renewalPause.leftMilliseconds;
-    if (wait > 0) {
+    this.#pause.end();
+    this.#wake.wake();
+    this.#demandNewKey();
+    const wait = this.#renewalWaitMilliseconds;
+    if (wait !== undefined) {
       log.warn(
         { certificate: name, retryInSeconds: Math.ceil(wait / 1000) },
         "this certificate was renewed on request just now, and is renewed again after a pause: does its own hook ask for that?",
       );
     }
-    this.#pause.end();
-    this.#wake.wake();
-    this.#demandNewKey();
   }
 
   /** Writes the pair in use again when somebody has removed its file. Throws UnusableFile when that fails. */
@@ -188,18 +191,25 @@ export class CertificateManager {
   #nextStep(): RenewalStep {
     if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
     const certificate = this.#inUse.stateFor(this.#specification.wanted);
-    const dueInMilliseconds = this.#inUse.dueAt - this.#options.clock.now();
-    const isOnlyRequested = this.#renewal !== undefined && certificate === "current";
     return nextStep({
       certificate,
-      dueInMilliseconds,
+      dueInMilliseconds: this.#dueInMilliseconds,
       isRenewalRequested: this.#renewal !== undefined,
       hasPendingRequest: this.#hasPendingKey,
-      retryInMilliseconds: Math.max(
-        this.#pause.leftMilliseconds,
-        isOnlyRequested ? Math.min(this.#renewalPause.leftMilliseconds, dueInMilliseconds) : 0,
-      ),
+      retryInMilliseconds: Math.max(this.#pause.leftMilliseconds, this.#renewalWaitMilliseconds ?? 0),
     });
+  }
+
+  get #dueInMilliseconds(): number {
+    return this.#inUse.dueAt - this.#options.clock.now();
+  }
+
+  /** A certificate that must be replaced for another reason does not wait. */
+  get #renewalWaitMilliseconds(): number | undefined {
+    if (this.#renewal === undefined || this.#specification === undefined) return undefined;
+    if (this.#inUse.stateFor(this.#specification.wanted) !== "current") return undefined;
+    const wait = Math.min(this.#renewalPause.leftMilliseconds, this.#dueInMilliseconds);
+    return wait > 0 ? wait : undefined;
   }
 
   get #hasPendingKey(): boolean {

@@ -752,6 +752,7 @@ describe("the certificate manager", () => {
       scene.log.at(-1) ?? "",
       /^this certificate was renewed on request just now, .*: does its own hook ask/,
     );
+    assert.ok((manager.status.renewalWaitMilliseconds ?? 0) > 0);
     const inHours = [await renewInLoop(hour), await renewInLoop(hour)];
     assert.ok(
       inHours.every((count) => count > 4 && count <= 16),
@@ -780,6 +781,7 @@ describe("the certificate manager", () => {
     const isReplacedAfter = async (change: () => void): Promise<void> => {
       const before = scene.requests.size;
       change();
+      assert.equal(manager.status.renewalWaitMilliseconds, undefined);
       await scene.time.advance(1000);
       assert.equal(scene.requests.size, before + 1);
     };

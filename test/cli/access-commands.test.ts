@@ -122,6 +122,15 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     }
   });
 
+  it("list a bootstrap token that no machine can use as unusable", async () => {
+    const stringData = { "token-id": "abcdef", "usage-bootstrap-authentication": "true", "auth-extra-groups": "edge" };
+    await server.client.request("/api/v1/namespaces/platform-system/secrets", {
+      method: "POST",
+      body: { metadata: { name: "bootstrap-token-abcdef" }, type: "bootstrap.platform.io/token", stringData },
+    });
+    assert.match(await succeed("bootstrap-token list"), /^abcdef +<never> +unusable +<any> +edge /m);
+  });
+
   it("warn of a verb that no request has, and do what was asked", async () => {
     const { code, stderr } = await signet("role create slip --verb gett,list --resource secrets");
     assert.deepEqual([code, stderr], [0, "warning: no request to the server has the verb gett (did you mean get?)\n"]);

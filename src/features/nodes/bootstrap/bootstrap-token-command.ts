@@ -143,8 +143,11 @@ const columns: readonly TextColumn<BootstrapToken>[] = [
   { header: "DESCRIPTION", cell: ({ description }) => description ?? "<none>" },
 ];
 
-const stateOf = ({ expiration, usedBy }: BootstrapToken): string =>
-  (bootstrapTokenEnd(expiration) ?? Infinity) <= Date.now() ? "expired" : usedBy === undefined ? "valid" : "used";
+function stateOf({ expiration, usedBy, isUsable }: BootstrapToken): string {
+  if (!isUsable) return "unusable";
+  if ((bootstrapTokenEnd(expiration) ?? Infinity) <= Date.now()) return "expired";
+  return usedBy === undefined ? "valid" : "used";
+}
 
 const list = (): Command =>
   withExamples(

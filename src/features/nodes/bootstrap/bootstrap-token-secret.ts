@@ -18,6 +18,8 @@ export interface BootstrapToken {
   readonly nodeNames: string | undefined;
   /** The node whose key has used the token. Undefined: the token is unused, or for many uses. */
   readonly usedBy: string | undefined;
+  /** Whether it can authenticate at all: it may be used for that, its id is that of its Secret, and its groups are allowed. */
+  readonly isUsable: boolean;
 }
 
 export interface NewBootstrapToken {
@@ -96,15 +98,22 @@ export function bootstrapTokenEnd(expiration = ""): number | undefined {
 }
 
 /** Reads a token's Secret. */
-export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
+export function bootstrapTokenOf({ metadata, data }: Secret): BootstrapToken {
   const value = textsOf(data);
+  const id = value("token-id") ?? "";
+  const extraGroups = value("auth-extra-groups") ?? "";
+  const groups = extraGroups === "" ? [] : extraGroups.split(",");
   return {
-    id: value("token-id") ?? "",
+    id,
     expiration: value("expiration"),
-    groups: (value("auth-extra-groups") ?? "").split(",").filter((group) => group !== ""),
+    groups,
     description: value("description"),
     nodeNames: value(bindingKeys.nodeNames),
     usedBy: value(bindingKeys.usedByNode),
+    isUsable:
+      value("usage-bootstrap-authentication") === "true" &&
+      bootstrapSecretName(id) === metadata.name &&
+      groups.every(isBootstrapGroup),
   };
 }
 

@@ -7,7 +7,7 @@ import { bootstrapBinding } from "./bootstrap-binding.ts";
 import {
   bootstrapSecretName,
   bootstrapTokenEnd,
-  isBootstrapGroup,
+  bootstrapTokenOf,
   isBootstrapSecret,
 } from "./bootstrap-token-secret.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -49,20 +49,17 @@ export function bootstrapTokens({
     if (secret === undefined || !isBootstrapSecret(names, secret)) return undefined;
     if (secret.metadata.deletionTimestamp !== undefined) return undefined;
 
-    const value = textsOf(secret.data);
-    const end = bootstrapTokenEnd(value("expiration"));
+    const { isUsable, groups, expiration } = bootstrapTokenOf(secret);
+    const end = bootstrapTokenEnd(expiration);
     const isCurrent = end === undefined || clock.now() < end;
-    const groups = extraGroups(value("auth-extra-groups") ?? "");
-    const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
-    if (!isSameText(value("token-secret") ?? "", secretPart) || !isCurrent || !isAllowed || groups === undefined)
-      return undefined;
+    const kept = textsOf(secret.data)("token-secret") ?? "";
+    if (!isSameText(kept, secretPart) || !isCurrent || !isUsable) return undefined;
     const { nodeNames } = bootstrapBinding(secret);
     if (nodeNames !== undefined && isLocked(nodeNames)) return undefined;
-    return { username: `${usernamePrefix}${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
+    return {
+      username: `${usernamePrefix}${id}`,
+      groups: [bootstrappersGroup, ...new Set(groups.toSorted())],
+      extra: {},
+    };
   };
-}
-
-function extraGroups(text: string): string[] | undefined {
-  const groups = text === "" ? [] : text.split(",");
-  return groups.every(isBootstrapGroup) ? [...new Set(groups)].toSorted() : undefined;
 }

@@ -1,12 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bootstrapTokenIdOf, bootstrapTokens } from "../../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import { bootstrapTokenOf } from "../../../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import type { Secret } from "../../../../src/features/core/secrets.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";
 
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+
+function secretOf(fields: Readonly<Record<string, string>>): Secret {
+  const all = {
+    "token-id": "abcdef",
+    "token-secret": "0123456789abcdef",
+    "usage-bootstrap-authentication": "true",
+    ...fields,
+  };
+  const data = Object.fromEntries(Object.entries(all).map(([key, value]) => [key, base64(value)]));
+  const metadata = { name: "bootstrap-token-abcdef", namespace: "platform-system" };
+  return { apiVersion: "v1", kind: "Secret", metadata, data };
+}
 
 /** Whom the token of a Secret names. Each field is as kube-apiserver 1.35 was asked about it. */
 function userOf(
@@ -17,20 +30,8 @@ function userOf(
     ...meta
   }: { readonly token?: string; readonly type?: string; readonly deletionTimestamp?: string } = {},
 ): UserInfo | undefined {
-  const all = {
-    "token-id": "abcdef",
-    "token-secret": "0123456789abcdef",
-    "usage-bootstrap-authentication": "true",
-    ...fields,
-  };
-  const data = Object.fromEntries(Object.entries(all).map(([key, value]) => [key, base64(value)]));
-  const secret: Secret = {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "bootstrap-token-abcdef", namespace: "platform-system", ...meta },
-    type,
-    data,
-  };
+  const made = secretOf(fields);
+  const secret: Secret = { ...made, metadata: { ...made.metadata, ...meta }, type };
   const find = bootstrapTokens({
     names: platformNames,
     clock: new TestClock(),
@@ -97,6 +98,14 @@ describe("a bootstrap token", () => {
       assert.equal(userOf({ "auth-extra-groups": groups }), undefined, groups);
     }
   });
+});
+
+it("a bootstrap token is unusable without the permission to authenticate, with another id or a wrong group", () => {
+  const isUsable = (fields: Readonly<Record<string, string>>): boolean => bootstrapTokenOf(secretOf(fields)).isUsable;
+  assert.ok(isUsable({}));
+  assert.ok(!isUsable({ "usage-bootstrap-authentication": "false" }));
+  assert.ok(!isUsable({ "token-id": "abcdee" }));
+  assert.ok(!isUsable({ "auth-extra-groups": "edge" }));
 });
 
 it("only a user of bootstrappers came with a bootstrap token, whatever the name of another is", () => {

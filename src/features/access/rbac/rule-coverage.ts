@@ -60,11 +60,12 @@ function* addMissing(
     missing.push(single);
   };
   const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
+  const verbs = rule.verbs ?? [];
   if (sizesOf(rule).permissions > manyPermissions && (yield* index.hasRuleAbove(rule))) return;
   const missingNames = index.missingNames(resourceNames);
-  for (const verb of rule.verbs ?? []) {
-    for (const group of apiGroups) {
-      for (const resource of resources) {
+  for (const group of apiGroups) {
+    for (const resource of resources) {
+      for (const verb of verbs) {
         yield;
         const names = missingNames({ verb, group, resource });
         if (names === "none") continue;
@@ -73,7 +74,9 @@ function* addMissing(
         else for (const name of names) add({ ...one, resourceNames: [name] });
       }
     }
-    for (const path of nonResourceURLs) {
+  }
+  for (const path of nonResourceURLs) {
+    for (const verb of verbs) {
       yield;
       if (!index.coversPath(verb, path)) add({ verbs: [verb], nonResourceURLs: [path] });
     }

@@ -22,8 +22,8 @@ describe("the rules that a user holds", () => {
     assert.deepEqual(
       uncoveredRules([readPods], [rule({ verbs: ["get", "list", "watch"], resources: ["pods", "secrets"] })]),
       [
-        { apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] },
         { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+        { apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] },
       ],
     );
   });
@@ -34,6 +34,8 @@ describe("the rules that a user holds", () => {
       rule({ verbs: [...(readPods.verbs ?? []), "get", "list"] }),
       paths,
     ]);
+    const twice = rule({ apiGroups: ["", ""], verbs: ["get", "list"] });
+    assert.deepEqual(uncoveredRules([], [twice]), [rule({ verbs: ["get", "list", "get", "list"] })]);
   });
 
   it("with names do not cover other names, nor all", () => {

@@ -27,6 +27,7 @@ import { wantedClientCertificate, wantedDigest } from "../../src/agent/certifica
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** A server that lets machines bootstrap, a data directory, and agents in this process. */
 async function scene(context: TestContext, profile: Profile = "platform") {
@@ -261,8 +262,7 @@ describe("an agent", () => {
   it("warns of a bootstrap token whose file's mode lets every user read it, and uses it", async (context) => {
     for (const mode of [0o640, 0o644]) {
       const { start, withToken, serials, log } = await scene(context);
-      const file = join(mkdtempSync(join(tmpdir(), "signet-token-")), "token");
-      context.after(() => rmSync(dirname(file), { recursive: true }));
+      const file = join(temporaryFolder(), "token");
       writeFileSync(file, withToken.token());
       chmodSync(file, mode);
       await start({ ...withToken, type: "token file", source: file });

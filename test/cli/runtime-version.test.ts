@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 
@@ -23,9 +23,8 @@ it("on an older Node.js, one line names the required version and where it is", (
   );
 });
 
-it("in a checkout without its packages, one line says how to install them", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-checkout-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+it("in a checkout without its packages, one line says how to install them", () => {
+  const folder = temporaryFolder();
   cpSync(join(import.meta.dirname, "../../src"), join(folder, "src"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const { status, stderr } = spawnSync(process.execPath, [join(folder, "src/main.js"), "serve"], { encoding: "utf8" });

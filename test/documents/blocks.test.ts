@@ -1,11 +1,11 @@
 /** No block of commands is on a page by mistake alone: a test runs it, or the page says that none does. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pages } from "./pages.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -48,9 +48,8 @@ describe("the blocks of docs", () => {
     assert.deepEqual(sessions.filter(({ file }) => !held.has(file)).map(shown), []);
   });
 
-  it("that wait for a line in a file also wait while the file does not exist", (context) => {
-    const cwd = mkdtempSync(join(tmpdir(), "signet-blocks-"));
-    context.after(() => rmSync(cwd, { recursive: true, force: true }));
+  it("that wait for a line in a file also wait while the file does not exist", () => {
+    const cwd = temporaryFolder();
     const waits = blocks.flatMap(({ file, text }) =>
       [...text.matchAll(/while kill -0 \S+ && (.*grep.*?); do sleep/g)].map(([, goesOn = ""]) => ({ file, goesOn })),
     );

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { runProgram } from "../../tools/package/run-program.ts";
 import { cloneWithChanges } from "./clone-with-changes.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-it("a clone with the changes of a working tree has its files, whether they are staged or not, and none that is ignored", (context) => {
-  const place = mkdtempSync(join(tmpdir(), "signet-clone-"));
-  context.after(() => rmSync(place, { recursive: true }));
+it("a clone with the changes of a working tree has its files, whether they are staged or not, and none that is ignored", () => {
+  const place = temporaryFolder();
   const [repository, clone] = [join(place, "of a user"), join(place, "clone")];
   mkdirSync(repository);
   const git = (...words: readonly string[]): string =>

@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { additions } from "./additions.ts";
 import type { Addition } from "./additions.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 const copied = ["src", "test", "bench", "examples", "tools", "docs", "package.json", "tsconfig.json", "README.md"];
@@ -68,8 +68,7 @@ async function run(copy: string, ...args: readonly string[]): Promise<string> {
 }
 
 describe("where to add what", { concurrency: 2 }, () => {
-  const copy = mkdtempSync(join(tmpdir(), "signet-additions-"));
-  after(() => rmSync(copy, { recursive: true, force: true }));
+  const copy = temporaryFolder();
 
   before(async () => {
     for (const path of copied) {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startTestServerProcess } from "../test-server-process.ts";
@@ -19,6 +18,7 @@ import type { EtcdCluster } from "../machinery/storage/etcd/etcd-process.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { Replica } from "./replica.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const { secrets, certificateSigningRequests } = resourceReferences(names);
 const racers = 50;
@@ -66,8 +66,7 @@ async function race(admin: ApiClient, addresses: readonly Address[]): Promise<vo
 }
 
 describe("a bootstrap token for one use is spent exactly once by fifty machines", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-one-use-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   it("on one file with two workers", async (context) => {
     mkdirSync(join(folder, "lmdb"));

@@ -1,15 +1,14 @@
 /** `bin/signet` with stand-ins for the runtimes, each of which says which one it is and what it was asked to run. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const launcher = join(import.meta.dirname, "../../bin/signet");
 
-const folder = mkdtempSync(join(tmpdir(), "signet-launcher-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 let count = 0;
 
 /** A new folder with characters in its name that break careless scripts. */

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-it("a signal that ends npm start ends the server", async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-npm-start-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
+it("a signal that ends npm start ends the server", async () => {
+  const folder = temporaryFolder();
   const child = spawn("npm", ["start", "--silent", "--", "--data-dir", join(folder, "data"), "--secure-port", "0"], {
     cwd: join(import.meta.dirname, "../.."),
     stdio: ["ignore", "pipe", "ignore"],

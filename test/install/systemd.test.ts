@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
 import { endsWithParent } from "../../bench/processes/ends-with-parent.ts";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
@@ -42,9 +42,8 @@ describe(
   "signet serve, started by systemd",
   { skip: !(has("python3") && has("systemd-notify")) && "no systemd" },
   () => {
-    it("serves a passed socket, and notifies systemd when it is ready and when it stops", async (context) => {
-      const folder = mkdtempSync(join(tmpdir(), "signet-systemd-"));
-      context.after(() => rmSync(folder, { recursive: true, force: true }));
+    it("serves a passed socket, and notifies systemd when it is ready and when it stops", async () => {
+      const folder = temporaryFolder();
       const [program = "", ...words] = [
         ...endsWithParent,
         ...["python3", join(import.meta.dirname, "service-manager.py")],
@@ -85,9 +84,8 @@ describe(
 );
 
 describe("the systemd units", { skip: !has("systemd-analyze") && "systemd is not installed" }, () => {
-  it("are accepted by systemd, and restrict what the process can reach", (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-units-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
+  it("are accepted by systemd, and restrict what the process can reach", () => {
+    const folder = temporaryFolder();
     // The program need not be installed here.
     const units = readdirSync(join(root, "packaging/systemd")).map((name) => {
       const file = join(folder, name);

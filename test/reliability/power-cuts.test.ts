@@ -1,20 +1,14 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
-import { temporaryDirectory } from "../machinery/storage/temporary-directory.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { runPowerCuts } from "./power-cut-run.ts";
 
 const skip = spawnSync("strace", ["--output=/dev/null", "true"]).status !== 0 && "strace does not work here";
 
 describe("a store after a power cut", { skip }, () => {
-  const cutPower = async ({ ignoresFlushes }: { readonly ignoresFlushes: boolean }) => {
-    const directory = temporaryDirectory();
-    try {
-      return await runPowerCuts({ directory: directory.path, rounds: 10, seed: 3, stepsPerCut: 3, ignoresFlushes });
-    } finally {
-      directory.remove();
-    }
-  };
+  const cutPower = ({ ignoresFlushes }: { readonly ignoresFlushes: boolean }) =>
+    runPowerCuts({ directory: temporaryFolder(), rounds: 10, seed: 3, stepsPerCut: 3, ignoresFlushes });
 
   it("has every acknowledged write, whichever sectors the disk wrote since its last flush", async () => {
     const { acknowledged, cuts, losses } = await cutPower({ ignoresFlushes: false });

@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { parse, stringify } from "yaml";
 import type { Certificate } from "../../src/pki/certificates/certificate.ts";
 import { createCertificateAuthority } from "../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys/keys.ts";
 import { writeAdminKubeconfig } from "../../src/server/administrator.ts";
 import { startOf2026 } from "../features/access/certificate-scene.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const hour = 3_600_000;
 const week = 168 * hour;
-const folder = mkdtempSync(join(tmpdir(), "signet-administrator-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 let now = startOf2026;
 const authority = {

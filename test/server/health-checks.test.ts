@@ -8,7 +8,7 @@ import { EncryptedStore } from "../../src/machinery/storage/encryption/encrypted
 import { EncryptionRules } from "../../src/machinery/storage/encryption/encryption-rules.ts";
 import { storeChecks } from "../../src/server/health-checks.ts";
 import { put } from "../machinery/storage/store-contract.ts";
-import { temporaryDirectory } from "../machinery/storage/temporary-directory.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { startTestServer } from "../test-server.ts";
 import { sendInProcess } from "./in-process.ts";
 
@@ -58,9 +58,9 @@ describe("the health check of writes", () => {
 
 describe("the time that the LMDB store has been writing", () => {
   it("counts while a write is under way, also below encryption, and is 0 before and after", async () => {
-    const directory = temporaryDirectory();
+    const directory = temporaryFolder();
     const rules = new EncryptionRules({ rules: [] });
-    const store = new EncryptedStore(new LmdbStore({ directory: directory.path, profile: "platform" }), {
+    const store = new EncryptedStore(new LmdbStore({ directory, profile: "platform" }), {
       current: () => rules,
       refreshed: () => rules,
       onReadable: () => {},
@@ -74,6 +74,5 @@ describe("the time that the LMDB store has been writing", () => {
     await written;
     assert.equal(store.writingMilliseconds(), 0);
     await store.close();
-    directory.remove();
   });
 });

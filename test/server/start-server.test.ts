@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import pino from "pino";
 import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import { UsageError } from "../../src/machinery/command-line/settings/flag.ts";
@@ -13,9 +12,9 @@ import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer, StartOptions } from "../../src/server/start-server.ts";
 import { userOf } from "../user-of.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "start-server-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const dataDirectory = join(folder, "data");
 
 const start = async (

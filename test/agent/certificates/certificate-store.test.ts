@@ -6,7 +6,6 @@ import {
   chmodSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmdirSync,
@@ -15,10 +14,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { CertificateStore, readUsable } from "../../../src/agent/certificates/certificate-store.ts";
 import { removeUnfinishedFiles } from "../../../src/machinery/files/owned-folder.ts";
 import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
@@ -26,18 +23,15 @@ import { createCertificateAuthority } from "../../../src/pki/certificates/certif
 import { encodePem } from "../../../src/pki/pem.ts";
 import { PkiError } from "../../../src/pki/pki-error.ts";
 import { newPair } from "../new-pair.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const wantedDigest = "a digest";
 
-function folderFor(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "signet-store-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return join(folder, "pki");
-}
+const newFolder = (): string => join(temporaryFolder(), "pki");
 
 describe("the files of a certificate", () => {
-  it("are private, have a date in their names, and are reached by a permanent link", (context) => {
-    const folder = folderFor(context);
+  it("are private, have a date in their names, and are reached by a permanent link", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     const pair = newPair();
     store.keepPendingKey(pair.keyPem);
@@ -54,8 +48,8 @@ describe("the files of a certificate", () => {
     assert.deepEqual(store.read()?.keyPem, pair.keyPem);
   });
 
-  it("keep the pair before the current one, and no older", (context) => {
-    const folder = folderFor(context);
+  it("keep the pair before the current one, and no older", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     for (const second of [1, 2, 3, 4]) store.install(newPair(), { now: second * 1000, wantedDigest });
     assert.deepEqual(readdirSync(folder).sort(), [
@@ -66,8 +60,8 @@ describe("the files of a certificate", () => {
     ]);
   });
 
-  it("keep the pair in use also behind a link with a whole path, as of a kubelet", (context) => {
-    const folder = folderFor(context);
+  it("keep the pair in use also behind a link with a whole path, as of a kubelet", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     store.install(newPair(), { now: 1000, wantedDigest });
     rmSync(store.file);
@@ -76,8 +70,8 @@ describe("the files of a certificate", () => {
     assert.ok(readdirSync(folder).includes("client-1970-01-01-00-00-01-000.pem"));
   });
 
-  it("do not pile up while they cannot be put into use", (context) => {
-    const folder = folderFor(context);
+  it("do not pile up while they cannot be put into use", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     const install = (second: number): void => store.install(newPair(), { now: second * 1000, wantedDigest });
     const datedFiles = (): string[] => readdirSync(folder).filter((file) => file.startsWith("client-1970"));
@@ -93,8 +87,8 @@ describe("the files of a certificate", () => {
     }
   });
 
-  it("are a pair alone after a renewal for which nothing else was wanted: the rest may need room that the disk lacks", (context) => {
-    const folder = folderFor(context);
+  it("are a pair alone after a renewal for which nothing else was wanted: the rest may need room that the disk lacks", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     const wantedFile = (): number => statSync(join(folder, "client-wanted")).ino;
     store.install(newPair(), { now: 1000, wantedDigest });
@@ -106,8 +100,8 @@ describe("the files of a certificate", () => {
     assert.equal(store.wantedDigest, "another");
   });
 
-  it("have the same failure at each try, which names the file that people know", (context) => {
-    const folder = folderFor(context);
+  it("have the same failure at each try, which names the file that people know", () => {
+    const folder = newFolder();
     // With a date, the name is longer than any file's.
     const store = new CertificateStore(folder, "a".repeat(240));
     for (const second of [1, 2]) {
@@ -118,8 +112,8 @@ describe("the files of a certificate", () => {
     }
   });
 
-  it("leave other certificates' files alone, also those whose name begins with this one's or is as long", (context) => {
-    const folder = folderFor(context);
+  it("leave other certificates' files alone, also those whose name begins with this one's or is as long", () => {
+    const folder = newFolder();
     const others = ["client-1234", "server"].map((name) => new CertificateStore(folder, name));
     for (const other of others) other.install(newPair(), { now: 0, wantedDigest });
     const client = new CertificateStore(folder, "client");
@@ -127,8 +121,8 @@ describe("the files of a certificate", () => {
     for (const other of others) assert.ok(other.read());
   });
 
-  it("count as missing when certificate and key do not match", (context) => {
-    const folder = folderFor(context);
+  it("count as missing when certificate and key do not match", () => {
+    const folder = newFolder();
     const store = new CertificateStore(folder, "client");
     assert.equal(store.read(), undefined);
     const [one, other] = [newPair(), newPair()];
@@ -148,8 +142,8 @@ describe("the files of a certificate", () => {
     assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
   });
 
-  it("count as missing when other users can read them, so that the node requests a new one", (context) => {
-    const store = new CertificateStore(folderFor(context), "client");
+  it("count as missing when other users can read them, so that the node requests a new one", () => {
+    const store = new CertificateStore(newFolder(), "client");
     const { keyPem } = newPair();
     store.install(newPair(), { now: 0, wantedDigest });
     store.keepPendingKey(keyPem);
@@ -162,8 +156,8 @@ describe("the files of a certificate", () => {
     );
   });
 
-  it("are no reason to give up the pair in use when those beside it cannot be read", (context) => {
-    const folder = folderFor(context);
+  it("are no reason to give up the pair in use when those beside it cannot be read", () => {
+    const folder = newFolder();
     const before = new CertificateStore(folder, "client");
     before.install(newPair(), { now: 0, wantedDigest });
     const links = ["client-wanted", "client-pending.key"].map((name) => join(folder, name));
@@ -213,8 +207,8 @@ describe("the files of a certificate", () => {
     );
   });
 
-  it("match at whatever point their writer is killed", async (context) => {
-    const folder = folderFor(context);
+  it("match at whatever point their writer is killed", async () => {
+    const folder = newFolder();
     new CertificateStore(folder, "client").install(newPair(), { now: 0, wantedDigest });
     for (let round = 0; round < 5; round++) {
       const writer = spawn(process.execPath, [resolve(import.meta.dirname, "pair-writer.ts"), folder], {

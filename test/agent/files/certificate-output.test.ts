@@ -5,7 +5,6 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -14,29 +13,22 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
 import type { CertificateOutput } from "../../../src/agent/files/certificate-output.ts";
 import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
 import { showAllFilesAs } from "../../machinery/files/show-all-files-as.ts";
 import { newPair } from "../new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 /** A short run is part of the tests; `SIGNET_KILLS=100` makes a long one. */
 const kills = Number(process.env["SIGNET_KILLS"] ?? 6);
 
-function folderFor(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "signet-output-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 describe("the files of a service's certificate", () => {
-  it("match at whatever point their writer is killed, and are correct after the next write", async (context) => {
-    const folder = folderFor(context);
+  it("match at whatever point their writer is killed, and are correct after the next write", async () => {
+    const folder = temporaryFolder();
     for (const output of outputsIn(folder)) writeCertificateOutput(output, newPair());
     for (let round = 0; round < kills; round++) {
       const writer = spawn(process.execPath, [resolve(import.meta.dirname, "output-writer.ts"), folder], {
@@ -65,8 +57,8 @@ describe("the files of a service's certificate", () => {
     assert.deepEqual(readdirSync(folder).toSorted(), ["tls", "web.pem"]);
   });
 
-  it("have the same failure at each try, which names the file that people know", (context) => {
-    const folder = folderFor(context);
+  it("have the same failure at each try, which names the file that people know", () => {
+    const folder = temporaryFolder();
     const output = { type: "folder", folder, names: { key: "missing/tls.key" }, ownership: { mode: 0o600 } } as const;
     for (let round = 0; round < 2; round++) {
       assert.throws(() => writeCertificateOutput(output, newPair()), {
@@ -77,8 +69,8 @@ describe("the files of a service's certificate", () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  it("are written again only when they differ, in contents, mode or owner", (context) => {
-    const folder = folderFor(context);
+  it("are written again only when they differ, in contents, mode or owner", () => {
+    const folder = temporaryFolder();
     const [pem = assert.fail()] = outputsIn(folder);
     const pair = newPair();
     const { digest, isChanged } = writeCertificateOutput(pem, pair);
@@ -100,7 +92,7 @@ describe("the files of a service's certificate", () => {
   });
 
   it("are not written to a file system without modes or owners, unless it shows each file as one that others cannot use", (context) => {
-    const folder = folderFor(context);
+    const folder = temporaryFolder();
     const [pem = assert.fail()] = outputsIn(folder);
     const pair = newPair();
     const shown = showAllFilesAs(context, 0o777);
@@ -130,8 +122,8 @@ describe("the files of a service's certificate", () => {
     });
   });
 
-  it("are refused, and not waited for, where there is a pipe or a device", (context) => {
-    const folder = folderFor(context);
+  it("are refused, and not waited for, where there is a pipe or a device", () => {
+    const folder = temporaryFolder();
     const [pem = assert.fail(), tls = assert.fail()] = outputsIn(folder);
     execFileSync("mkfifo", ["-m", "600", join(folder, "web.pem")]);
     assert.throws(
@@ -147,8 +139,8 @@ describe("the files of a service's certificate", () => {
     );
   });
 
-  it("leave nothing behind of a write that failed", (context) => {
-    const folder = folderFor(context);
+  it("leave nothing behind of a write that failed", () => {
+    const folder = temporaryFolder();
     const [, output = assert.fail()] = outputsIn(folder);
     writeCertificateOutput(output, newPair());
     const tls = join(folder, "tls");
@@ -160,8 +152,8 @@ describe("the files of a service's certificate", () => {
     assert.deepEqual(readdirSync(tls), before);
   });
 
-  it("are not written to a folder that another user can change", (context) => {
-    const folder = folderFor(context);
+  it("are not written to a folder that another user can change", () => {
+    const folder = temporaryFolder();
     const [, output = assert.fail()] = outputsIn(folder);
     writeCertificateOutput(output, newPair());
     chmodSync(join(folder, "tls"), 0o777);
@@ -173,8 +165,8 @@ describe("the files of a service's certificate", () => {
     assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
   });
 
-  it("are in a folder the parts that are wanted now, each of the newest version, and nothing of a write that was killed", (context) => {
-    const folder = folderFor(context);
+  it("are in a folder the parts that are wanted now, each of the newest version, and nothing of a write that was killed", () => {
+    const folder = temporaryFolder();
     const output = { type: "folder", folder, ownership: { mode: 0o600 } } as const;
     writeCertificateOutput({ ...output, names: { key: "key", certificate: "crt", chain: "chain" } }, newPair());
     rmSync(join(folder, "crt"));
@@ -190,8 +182,8 @@ describe("the files of a service's certificate", () => {
     assert.ok(pair.certificatePem.startsWith(readFileSync(join(folder, "crt"), "utf8")));
   });
 
-  it("are made once of a pair and a password, where that takes long", (context) => {
-    const folder = folderFor(context);
+  it("are made once of a pair and a password, where that takes long", () => {
+    const folder = temporaryFolder();
     const passwords = ["changeit", "changeit", "changed", "changed"];
     for (const type of ["pkcs12", "jks"] as const) {
       let password = "";
@@ -227,8 +219,8 @@ describe("the files of a service's certificate", () => {
     }
   });
 
-  it("are not written below a folder in which another user can put another in their place", (context) => {
-    const folder = join(folderFor(context), "srv");
+  it("are not written below a folder in which another user can put another in their place", () => {
+    const folder = join(temporaryFolder(), "srv");
     mkdirSync(folder);
     chmodSync(folder, 0o777);
     const below = join(folder, "app");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
@@ -10,10 +9,10 @@ import type { KeyPair } from "../../../src/agent/certificates/key-pair.ts";
 import { failAtCall } from "../../machinery/files/fail-at-call.ts";
 import { newPair } from "../new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-it("a renewal whose disk fails once, at whatever call, leaves keys with their certificates, and is complete after the next try", (context) => {
-  const root = mkdtempSync(join(tmpdir(), "signet-disk-"));
-  context.after(() => rmSync(root, { recursive: true }));
+it("a renewal whose disk fails once, at whatever call, leaves keys with their certificates, and is complete after the next try", () => {
+  const root = temporaryFolder();
   const [before, next] = [newPair(), newPair()];
   let isReached = true;
   let number = 0;

@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import type { Hook } from "../../../src/agent/agent-settings.ts";
 import { HookMemory } from "../../../src/agent/files/hook-memory.ts";
 import { HookRunner } from "../../../src/agent/files/hook-runner.ts";
 import { shellWord } from "../../../src/machinery/command-line/output/shell-word.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { VirtualTime } from "../virtual-time.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 /** A folder where hooks leave traces, and runners as a process makes one after each start. */
-function scene(context: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), "signet-hook-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+function scene() {
+  const folder = temporaryFolder();
   const lines: string[] = [];
   const retries: number[] = [];
   const write = ({ retryInSeconds }: { retryInSeconds?: number }, message: string): void => {
@@ -49,7 +47,7 @@ function scene(context: TestContext) {
 
 describe("a hook", () => {
   it("runs one at a time, with the changed file in its environment, beside the agent's own, and not in its command", async (context) => {
-    const { folder, start, idle, hookOf, trace, traces } = scene(context);
+    const { folder, start, idle, hookOf, trace, traces } = scene();
     const busy = join(folder, "busy");
     process.env["SIGNET_OF_AGENT"] = "yes";
     context.after(() => delete process.env["SIGNET_OF_AGENT"]);
@@ -66,8 +64,8 @@ describe("a hook", () => {
     assert.ok(!existsSync(join(folder, "injected")));
   });
 
-  it("that has finished runs again only for other contents or another command, even after a restart", async (context) => {
-    const { start, idle, trace, hookOf, traces } = scene(context);
+  it("that has finished runs again only for other contents or another command, even after a restart", async () => {
+    const { start, idle, trace, hookOf, traces } = scene();
     const change = { change: "trust-bundle", file: "/f", hook: trace };
     for (const digest of ["a", "a", "b"]) {
       const runner = start();
@@ -81,8 +79,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 3);
   });
 
-  it("runs again for contents that come back while it runs for others, also when it is killed then", async (context) => {
-    const { folder, start, idle, trace, hookOf, time, traces } = scene(context);
+  it("runs again for contents that come back while it runs for others, also when it is killed then", async () => {
+    const { folder, start, idle, trace, hookOf, time, traces } = scene();
     const held = join(folder, "held");
     const hook = hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
     const change = { change: "trust-bundle", file: "/f", hook };
@@ -109,8 +107,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 5);
   });
 
-  it("runs again for contents that come back before it has run for others: another hook may have shown those", async (context) => {
-    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+  it("runs again for contents that come back before it has run for others: another hook may have shown those", async () => {
+    const { folder, start, idle, trace, hookOf, traces } = scene();
     const held = join(folder, "held");
     const change = { change: "trust-bundle", file: "/f", hook: trace };
     const runner = start();
@@ -126,8 +124,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 2);
   });
 
-  it("runs again for contents that come back while it runs for others that came while it ran for them", async (context) => {
-    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+  it("runs again for contents that come back while it runs for others that came while it ran for them", async () => {
+    const { folder, start, idle, trace, hookOf, traces } = scene();
     const heldHook = (held: string): Hook => {
       writeFileSync(held, "");
       return hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
@@ -146,8 +144,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 3);
   });
 
-  it("runs again for a file that was repaired while it ran, also when its runner ends before", async (context) => {
-    const { folder, start, idle, trace, hookOf, traces } = scene(context);
+  it("runs again for a file that was repaired while it ran, also when its runner ends before", async () => {
+    const { folder, start, idle, trace, hookOf, traces } = scene();
     const held = join(folder, "held");
     writeFileSync(held, "");
     const hook = hookOf(`${trace.command}; while test -e ${shellWord(held)}; do sleep 0.01; done`);
@@ -167,8 +165,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 2);
   });
 
-  it("that fails is reported and run again later, and does not run while its check fails", async (context) => {
-    const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
+  it("that fails is reported and run again later, and does not run while its check fails", async () => {
+    const { folder, start, idle, trace, hookOf, lines, time, traces } = scene();
     const ready = join(folder, "ready");
     const runner = start();
     const hook = hookOf(trace.command, `test -e ${shellWord(ready)}`);
@@ -185,8 +183,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 1);
   });
 
-  it("that fails again and again is run less and less often", async (context) => {
-    const { start, hookOf, time, retries } = scene(context);
+  it("that fails again and again is run less and less often", async () => {
+    const { start, hookOf, time, retries } = scene();
     const runner = start();
     runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: hookOf("false") });
     for (const [index, seconds] of [10, 20, 40].entries()) {
@@ -197,8 +195,8 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("that the system cannot start is reported and run again later, and does not hold up the others", async (context) => {
-    const { start, trace, hookOf, time, traces } = scene(context);
+  it("that the system cannot start is reported and run again later, and does not hold up the others", async () => {
+    const { start, trace, hookOf, time, traces } = scene();
     const runner = start();
     // Linux takes 128 KiB for an argument; with too little memory, it is refused in the same way.
     const tooLong = hookOf(`true ${"x".repeat(2 ** 22)}`);
@@ -214,8 +212,8 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("that runs when its runner ends has time to finish", async (context) => {
-    const { folder, start, hookOf, traces, trace } = scene(context);
+  it("that runs when its runner ends has time to finish", async () => {
+    const { folder, start, hookOf, traces, trace } = scene();
     const [begun, held] = [join(folder, "begun"), join(folder, "held")];
     writeFileSync(held, "");
     const hook = hookOf(
@@ -231,8 +229,8 @@ describe("a hook", () => {
     assert.ok(runner.isIdle);
   });
 
-  it("whose check still runs when its runner ends is not begun", async (context) => {
-    const { folder, start, hookOf, traces, trace } = scene(context);
+  it("whose check still runs when its runner ends is not begun", async () => {
+    const { folder, start, hookOf, traces, trace } = scene();
     const [begun, held] = [join(folder, "begun"), join(folder, "held")];
     writeFileSync(held, "");
     const check = `touch ${shellWord(begun)}; while test -e ${shellWord(held)}; do sleep 0.01; done`;
@@ -245,8 +243,8 @@ describe("a hook", () => {
     assert.deepEqual(traces(), []);
   });
 
-  it("that was interrupted by the end of its runner is run by the next one, and is no failure", async (context) => {
-    const { folder, start, idle, hookOf, time, traces, trace, lines } = scene(context);
+  it("that was interrupted by the end of its runner is run by the next one, and is no failure", async () => {
+    const { folder, start, idle, hookOf, time, traces, trace, lines } = scene();
     const begun = join(folder, "begun");
     const hook = hookOf(`${trace.command}; test -e ${shellWord(begun)} || { touch ${shellWord(begun)}; sleep 60; }`);
     const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
@@ -263,8 +261,8 @@ describe("a hook", () => {
     assert.equal(traces().length, 2);
   });
 
-  it("is killed with all its child processes when it takes too long", async (context) => {
-    const { start, hookOf } = scene(context);
+  it("is killed with all its child processes when it takes too long", async () => {
+    const { start, hookOf } = scene();
     const runner = start();
     const hook = { ...hookOf("sleep 60 & sleep 60"), timeoutMilliseconds: 50 };
     runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook });
@@ -273,8 +271,8 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("is killed when the file of the log grows by more than 16 MiB while it runs", async (context) => {
-    const { start, hookOf } = scene(context);
+  it("is killed when the file of the log grows by more than 16 MiB while it runs", async () => {
+    const { start, hookOf } = scene();
     const sizes = [2 ** 30, 2 ** 30 + 2 ** 24];
     const runner = start(() => sizes.shift() ?? 2 ** 30 + 2 ** 24 + 1);
     runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: hookOf("sleep 60") });
@@ -284,8 +282,8 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("runs again when the record of finished hooks is damaged or cannot be read", async (context) => {
-    const { folder, start, idle, trace, traces } = scene(context);
+  it("runs again when the record of finished hooks is damaged or cannot be read", async () => {
+    const { folder, start, idle, trace, traces } = scene();
     const file = join(folder, "hooks.json");
     const damages: readonly (() => void)[] = [
       () => writeFileSync(file, '{"/f": ', { mode: 0o600 }),

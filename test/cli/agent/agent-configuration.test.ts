@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { parseYamlSettings } from "../../../src/machinery/command-line/settings/parse-yaml-settings.ts";
 import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
 import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const header = "apiVersion: signet.platform.io/v1\nkind: AgentConfiguration\n";
 const everything = `${header}
@@ -285,9 +286,8 @@ test("the times of a configuration file are refused when they are too short or t
   }
 });
 
-test("the password of a store is read when it is needed, and refused unless Java takes it and no other user can read it", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-password-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+test("the password of a store is read when it is needed, and refused unless Java takes it and no other user can read it", () => {
+  const folder = temporaryFolder();
   const file = join(folder, "password");
   const [{ outputs } = assert.fail()] = parseAgentConfiguration(everything, folder).certificates;
   const store = outputs[2];

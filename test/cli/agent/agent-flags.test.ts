@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { AgentSettings } from "../../../src/agent/agent-settings.ts";
@@ -16,6 +15,7 @@ import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { newPair } from "../../agent/new-pair.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const server = "https://server.example:6443";
 
@@ -70,9 +70,8 @@ describe("the flags of an agent", () => {
     });
   });
 
-  it("name the files after whose change all settings are read again", async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-agent-"));
-    context.after(() => rmSync(folder, { recursive: true }));
+  it("name the files after whose change all settings are read again", async () => {
+    const folder = temporaryFolder();
     const [certificate, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
     const { certificatePem, keyPem } = newPair();
     writeFileSync(certificate, certificatePem);
@@ -150,9 +149,8 @@ describe("the flags of an agent", () => {
 });
 
 describe("the connection to a server", () => {
-  it("reads tokens and CAs from their files at each use", (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
-    context.after(() => rmSync(folder, { recursive: true }));
+  it("reads tokens and CAs from their files at each use", () => {
+    const folder = temporaryFolder();
     const [caFile, bootstrapTokenFile] = [join(folder, "ca.pem"), join(folder, "token")];
     const [one, other] = [newPair().certificatePem, `${newPair().certificatePem}\n`];
     writeFileSync(caFile, one);
@@ -170,9 +168,8 @@ describe("the connection to a server", () => {
     assert.equal(caCertificates(), other);
   });
 
-  it("is configured by a kubeconfig, and flags take precedence", (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
-    context.after(() => rmSync(folder, { recursive: true }));
+  it("is configured by a kubeconfig, and flags take precedence", () => {
+    const folder = temporaryFolder();
     const kubeconfig = join(folder, "kubeconfig");
     writeFileSync(
       kubeconfig,

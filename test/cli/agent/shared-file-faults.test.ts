@@ -1,19 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
 import type { AgentCommandLine } from "../../../src/cli/agent/agent-flags.ts";
 import { parseTrustBundleFile } from "../../../src/cli/agent/parse-agent-flags.ts";
 import { sharedFileFaults } from "../../../src/cli/agent/shared-file-faults.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folderFor = (context: TestContext): string => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "signet-shared-")));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-};
+const newFolder = (): string => realpathSync(temporaryFolder());
 
 interface Question {
   readonly folder: string;
@@ -33,8 +28,8 @@ function faultsOf({ folder, files, trustBundles = [], flags = {} }: Question): s
 }
 
 describe("the agent writes no file", () => {
-  it("that it reads: its configuration, a password, or what introduces it, also where a link leads to it", (context) => {
-    const folder = folderFor(context);
+  it("that it reads: its configuration, a password, or what introduces it, also where a link leads to it", () => {
+    const folder = newFolder();
     writeFileSync(join(folder, "real.yaml"), "");
     symlinkSync("real.yaml", join(folder, "agent.yaml"));
     const files = [{ pem: "agent.yaml" }, { pem: "real.yaml" }];
@@ -53,8 +48,8 @@ describe("the agent writes no file", () => {
     ]);
   });
 
-  it("that it keeps in its data directory", (context) => {
-    const folder = folderFor(context);
+  it("that it keeps in its data directory", () => {
+    const folder = newFolder();
     const files = [{ pem: "data/pki/web-current.pem" }, { pem: "data/web.pem" }, { folder: "data/pki" }];
     const trustBundles = ["data/hooks.json", "data/owner.lock", "data/ca.pem"];
     assert.deepEqual(faultsOf({ folder, files, trustBundles, flags: { dataDir: join(folder, "data") } }), [
@@ -67,14 +62,14 @@ describe("the agent writes no file", () => {
     ]);
   });
 
-  it("but writes into the folders beside its data directory", (context) => {
-    const folder = folderFor(context);
+  it("but writes into the folders beside its data directory", () => {
+    const folder = newFolder();
     const files = [{ pem: "more/pki" }, { pem: "data2/hooks.json" }];
     assert.deepEqual(faultsOf({ folder, files, flags: { dataDir: join(folder, "data") } }), []);
   });
 
-  it("for two settings, also where links lead to the same folder", (context) => {
-    const folder = folderFor(context);
+  it("for two settings, also where links lead to the same folder", () => {
+    const folder = newFolder();
     mkdirSync(join(folder, "real"));
     symlinkSync("real", join(folder, "link"));
     const files = [{ pem: "real/web.pem" }, { folder: "real/tls" }, { folder: "link/tls", key: "other.key" }];
@@ -86,8 +81,8 @@ describe("the agent writes no file", () => {
     assert.throws(() => faultsOf({ folder, files }), /real\/tls is the file of certificates\[0\]\.files\[1\]/);
   });
 
-  it("except that a trust bundle may keep the server's CA up to date", (context) => {
-    const folder = folderFor(context);
+  it("except that a trust bundle may keep the server's CA up to date", () => {
+    const folder = newFolder();
     const flags = { caFile: join(folder, "ca.pem") };
     assert.deepEqual(faultsOf({ folder, files: [], trustBundles: ["ca.pem"], flags }), []);
     assert.deepEqual(faultsOf({ folder, files: [{ pem: "ca.pem" }], flags }), [

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
@@ -12,9 +11,9 @@ import { resolveFlags } from "../../../src/machinery/command-line/settings/flag.
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-authorization-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const fileOf = (name: string, content: unknown): string => {
   const file = join(folder, name);
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { readInputFile } from "../../../src/machinery/command-line/input-file.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 describe("the input of a command", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-input-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const flag = "from-file";
 
   it("is standard input for -", async () => {

@@ -6,11 +6,11 @@ import { chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const fileLockModule = import.meta.resolve("../../../src/machinery/files/file-lock.ts");
 

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { makeFolder } from "../../../src/machinery/files/make-folder.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 test("a folder and its parents get their mode whatever the umask is, which stays as it was", (context) => {
-  const root = mkdtempSync(join(tmpdir(), "signet-folder-"));
+  const root = temporaryFolder();
   const umask = process.umask(0o022);
-  context.after(() => {
-    process.umask(umask);
-    rmSync(root, { recursive: true });
-  });
+  context.after(() => process.umask(umask));
   for (const mask of [0o000, 0o077, 0o777]) {
     process.umask(mask);
     const folder = join(root, String(mask), "below");
@@ -21,9 +18,8 @@ test("a folder and its parents get their mode whatever the umask is, which stays
   }
 });
 
-test("no folder named ~ is made for a path that no shell has seen", (context) => {
-  const root = mkdtempSync(join(tmpdir(), "signet-folder-"));
-  context.after(() => rmSync(root, { recursive: true }));
+test("no folder named ~ is made for a path that no shell has seen", () => {
+  const root = temporaryFolder();
   for (const path of ["~", "~/x", "settings/~/x"]) {
     assert.throws(() => makeFolder(join(root, path), { mode: 0o755 }), /only a shell replaces ~.*write the whole path/);
   }

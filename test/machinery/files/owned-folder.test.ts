@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { joinFolder, ownFolder } from "../../../src/machinery/files/owned-folder.ts";
 import { showAllFilesAs } from "./show-all-files-as.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 it("a folder is not used on a file system without modes, where all users could read the keys, unless it shows others none", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const shown = showAllFilesAs(context, 0o755);
   assert.throws(() => ownFolder(folder), {
     name: "UnusableFile",
@@ -19,9 +18,8 @@ it("a folder is not used on a file system without modes, where all users could r
   ownFolder(folder).release();
 });
 
-it("a folder has one owner also when its lock was removed, until the owner ends", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+it("a folder has one owner also when its lock was removed, until the owner ends", () => {
+  const folder = temporaryFolder();
   const owner = ownFolder(folder);
   rmSync(join(folder, "owner.lock"));
   assert.throws(() => ownFolder(folder, { waitMilliseconds: 0 }), {
@@ -32,10 +30,9 @@ it("a folder has one owner also when its lock was removed, until the owner ends"
   ownFolder(folder, { waitMilliseconds: 0 }).release();
 });
 
-it("what is in the place of a folder's lock is named, not the folder", (context) => {
+it("what is in the place of a folder's lock is named, not the folder", () => {
   for (const name of ["owner.lock", "members.lock"]) {
-    const folder = mkdtempSync(join(tmpdir(), "signet-owned-"));
-    context.after(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const lock = join(folder, name);
     mkdirSync(lock);
     assert.throws(() => ownFolder(folder), {

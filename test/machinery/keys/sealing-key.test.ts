@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 describe("a sealing key", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-sealing-"));
+  const folder = temporaryFolder();
   const file = join(folder, "sealing.key");
-  after(() => rmSync(folder, { recursive: true }));
   const key = SealingKey.open(folder);
   const secret = "-----BEGIN PRIVATE KEY-----";
 
@@ -35,12 +34,10 @@ describe("a sealing key", () => {
       assert.throws(() => key.unseal(`${id}:${bytes.toString("base64")}`, "one"), /was changed/);
       assert.throws(() => key.unseal(`${id}:${bytes.subarray(0, at).toString("base64")}`, "one"), /was changed/);
     }
-    const other = mkdtempSync(join(tmpdir(), "signet-sealing-"));
     assert.throws(
-      () => SealingKey.open(other).unseal(sealed, "one"),
+      () => SealingKey.open(temporaryFolder()).unseal(sealed, "one"),
       /copy that file from a backup or another replica/,
     );
-    rmSync(other, { recursive: true });
   });
 
   it("is not used when other users can read it, and not made through a link", () => {
@@ -60,12 +57,11 @@ describe("a sealing key", () => {
   });
 
   it("is not made where something is sealed already, which a new one would not open", () => {
-    const empty = mkdtempSync(join(tmpdir(), "signet-sealing-"));
+    const empty = temporaryFolder();
     assert.throws(
       () => SealingKey.open(empty, { makesKey: false }),
       /sealing\.key is not there: .*copy it from a backup/,
     );
     assert.deepEqual(readdirSync(empty), []);
-    rmSync(empty, { recursive: true });
   });
 });

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createPublicKey, verify } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Pkcs11Key } from "../../../src/machinery/pkcs11/pkcs11-key.ts";
 import { KeyUnavailable } from "../../../src/pki/keys/signing-key.ts";
 import { fakeKeyPem } from "./fake-key.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-fake-token-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const program = join(folder, "p11-kit");
 const fake = join(import.meta.dirname, "fake-p11-kit.ts");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificates/certificate-authority.ts";
@@ -12,6 +11,7 @@ import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.
 import type { KeyType } from "../../../src/pki/keys/keys.ts";
 import { encodePkcs12, encodePkcs12TrustStore } from "../../../src/pki/key-stores/pkcs12.ts";
 import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const hasKeytool = spawnSync("keytool", ["-help"]).status === 0;
 const password = "correct horse: 17 /";
@@ -43,14 +43,9 @@ function entry(type: KeyType): KeyStoreEntry {
 }
 
 function inFile<T>(contents: Buffer, use: (file: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), "signet-store-"));
-  try {
-    const file = join(folder, "store");
-    writeFileSync(file, contents);
-    return use(file);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const file = join(temporaryFolder(), "store");
+  writeFileSync(file, contents);
+  return use(file);
 }
 
 const openssl = (...args: readonly string[]): string =>

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
 import {
   encodeRevokedEntry,
@@ -18,9 +17,9 @@ import { encodePem } from "../../../src/pki/pem.ts";
 import { PkiError } from "../../../src/pki/pki-error.ts";
 import { reasonCodes } from "../../../src/pki/revocation/revocation-reason.ts";
 import type { RevocationReason } from "../../../src/pki/revocation/revocation-reason.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-crl-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const second = 1000;
 const now = Math.floor(Date.now() / second) * second;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import { tags } from "../../../src/pki/der/der.ts";
@@ -25,9 +24,9 @@ import { PkiError } from "../../../src/pki/pki-error.ts";
 import { reasonCodes } from "../../../src/pki/revocation/revocation-reason.ts";
 import type { RevocationReason } from "../../../src/pki/revocation/revocation-reason.ts";
 import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "./ocsp-messages.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-ocsp-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const inFolder = (name: string): string => join(folder, name);
 
 const now = Math.floor(Date.now() / 1000) * 1000;

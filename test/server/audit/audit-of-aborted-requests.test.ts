@@ -8,6 +8,7 @@ import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { auditEvents } from "./audit-events.ts";
 import type { AuditEvent } from "./audit-events.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 /** With the stage RequestReceived, which says that the server has the request. */
 const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] };
@@ -94,8 +95,7 @@ for (const mode of ["blocking", "batch"] as const) {
 }
 
 describe("the audit log of a server that stops", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-stopped-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
 
   for (const protocol of protocols) {
     it(`has the outcome of a request that it cuts off (${protocol})`, async () => {

@@ -17,6 +17,7 @@ import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.
 import { put } from "../../machinery/storage/store-contract.ts";
 import { startTestServer } from "../../test-server.ts";
 import { makeDamagedStore } from "../store/damaged-store.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 it("the advice to give up an object that can't be moved names it so that a shell takes it as one word", () => {
   const advised = (key: string): string => unreadableSourceAdvice({ key, isKmsUnavailable: false });
@@ -26,9 +27,8 @@ it("the advice to give up an object that can't be moved names it so that a shell
   assert.equal(advised(`${path}/a;reboot`), `${command}'${path}/a;reboot'`);
 });
 
-it("a backup of a damaged store fails as work that cannot be done, and says once what is damaged", async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-damaged-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+it("a backup of a damaged store fails as work that cannot be done, and says once what is damaged", async () => {
+  const folder = temporaryFolder();
   mkdirSync(join(folder, "data"));
   await makeDamagedStore(join(folder, "data"));
   const location = parseServerConfig({ commandLine: { "data-dir": join(folder, "data") }, file: {} });

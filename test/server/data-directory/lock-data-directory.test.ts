@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { lockForRestore } from "../../../src/server/data-directory/lock-data-directory.ts";
 import { failAtCall } from "../../machinery/files/fail-at-call.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-it("a restore that cannot lock its folder, as on a full disk, leaves what was there", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+it("a restore that cannot lock its folder, as on a full disk, leaves what was there", () => {
+  const folder = temporaryFolder();
   const missing = join(folder, "missing");
   for (const call of [1, 2, 3]) {
     assert.throws(() => failAtCall(call, () => void lockForRestore(missing)), { name: "UsageError" });

@@ -2,24 +2,22 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { OpeningLock } from "../../../src/machinery/storage/backends/opening-lock.ts";
 import { refuseDamagedPages } from "../../../src/server/data-directory/refuse-damaged-pages.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
-import { temporaryDirectory } from "../../machinery/storage/temporary-directory.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const pageBytes = 4096;
 const mebibyte = 2 ** 20;
 
 /** A data directory whose store has so many bytes, and a damaged page of the log. */
-async function damagedStore(t: TestContext, bytes: number) {
-  const directory = temporaryDirectory();
-  t.after(() => directory.remove());
-  const store = new LmdbStore({ directory: join(directory.path, "store"), profile: "platform" });
+async function damagedStore(bytes: number) {
+  const directory = temporaryFolder();
+  const store = new LmdbStore({ directory: join(directory, "store"), profile: "platform" });
   for (let index = 0; index < 9; index += 1) await put(store, `/key-${index}`, "text".repeat(300));
   await store.close();
-  const path = join(directory.path, "store", "store.mdb");
+  const path = join(directory, "store", "store.mdb");
   const file = readFileSync(path);
   // Only the log has values.
   const position = Math.floor(file.lastIndexOf("texttext") / pageBytes) * pageBytes + 18;
@@ -36,7 +34,7 @@ async function damagedStore(t: TestContext, bytes: number) {
     writeFileSync(path, changed);
     truncateSync(path, bytes);
   };
-  return { path: directory.path, commit };
+  return { path: directory, commit };
 }
 
 describe("the check of a store before it is read", () => {
@@ -53,7 +51,7 @@ describe("the check of a store before it is read", () => {
     },
   ]) {
     it(name, async (t) => {
-      const { path, commit } = await damagedStore(t, bytes);
+      const { path, commit } = await damagedStore(bytes);
       const check = (): void => refuseDamagedPages(path, { purpose: "doctor" });
       assert.throws(check, /is damaged \(page \d+\); restore a backup/);
       const { open } = OpeningLock.prototype;

@@ -47,6 +47,7 @@ import type { TestServer } from "../../test-server.ts";
 import { waitForDefaultAccount } from "../../wait-for-default-account.ts";
 import { makeDamagedStore } from "../store/damaged-store.ts";
 import { InProcess } from "../in-process.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const day = 86_400_000;
 
@@ -55,9 +56,8 @@ test("signet doctor takes a file system that does not say what is free for no fu
   assert.equal(disk.state, "good");
 });
 
-test("signet doctor finds that the store's file has lost an object, and says what to do", async (context) => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
-  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+test("signet doctor finds that the store's file has lost an object, and says what to do", async () => {
+  const dataDirectory = temporaryFolder();
   await makeDamagedStore(dataDirectory);
 
   const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
@@ -75,9 +75,8 @@ test("signet doctor finds that the store's file has lost an object, and says wha
   );
 });
 
-test("signet doctor advises no older backup for a store that only has to be used in another way", async (context) => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
-  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+test("signet doctor advises no older backup for a store that only has to be used in another way", async () => {
+  const dataDirectory = temporaryFolder();
   const directory = join(dataDirectory, "store");
   await new LmdbStore({ directory, profile: "platform" }).close();
   const mark = join(dataDirectory, "store.in-etcd");
@@ -100,9 +99,8 @@ test("signet doctor advises no older backup for a store that only has to be used
   );
 });
 
-test("signet doctor finds Secrets that are stored in plain, and one whose key is not there", async (context) => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-doctor-"));
-  context.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+test("signet doctor finds Secrets that are stored in plain, and one whose key is not there", async () => {
+  const dataDirectory = temporaryFolder();
   const store = new LmdbStore({ directory: join(dataDirectory, "store"), profile: "platform" });
   await put(store, "/registry/secrets/default/plain", "{}");
   await put(store, "/registry/secrets/default/sealed", "signet:enc:aesgcmderived:v1:0123456789abcdef:sealed");
@@ -448,10 +446,9 @@ describe("signet doctor beside a running server", () => {
 
   it("takes what a link leads to for good when root owns it, and not when another user does", (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
-    const other = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+    const other = temporaryFolder();
     const file = join(other, "ca.crt");
     const ofStranger = join(folder, "strange.crt");
-    context.after(() => rmSync(other, { recursive: true }));
     chownSync(other, 1000, 1000);
     symlinkSync("/etc/passwd", file);
     assert.deepEqual(troubles(examinePermissions(other)), []);

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { namedFiles } from "../../../src/server/doctor/named-files.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-test("the files that settings name are those of every setting with a certificate, a key or a token", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-named-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+test("the files that settings name are those of every setting with a certificate, a key or a token", () => {
+  const folder = temporaryFolder();
   const signers = join(folder, "signers.yaml");
   writeFileSync(
     signers,

@@ -9,7 +9,7 @@ import { identity } from "../../../src/machinery/storage/encryption/value-transf
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { Store, WriteRequest, WriteResult } from "../../../src/machinery/storage/store.ts";
 import { objectsOf, rewriteStale, surveyEncryption } from "../../../src/server/encryption/stored-encryption.ts";
-import { temporaryDirectory } from "../../machinery/storage/temporary-directory.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const rules = new EncryptionRules({
   rules: [{ prefix: "/", transformers: [derivedAesGcm({ name: "key", secret: Buffer.alloc(32, 1) }), identity] }],
@@ -41,10 +41,10 @@ function watched(store: Store, write: (request: WriteRequest) => Promise<WriteRe
 
 describe("the rewriting of stale objects", () => {
   it("writes a hundred objects in one transaction", async () => {
-    const directory = temporaryDirectory();
+    const directory = temporaryFolder();
     let transactions = 0;
     const stored = new LmdbStore({
-      directory: directory.path,
+      directory,
       profile: "platform",
       onWritten: () => void (transactions += 1),
     });
@@ -59,7 +59,6 @@ describe("the rewriting of stale objects", () => {
       assert.deepEqual([objectsOf(survey, "current"), objectsOf(survey, "stale")], [250, 0]);
     } finally {
       await stored.close();
-      directory.remove();
     }
   });
 

@@ -9,9 +9,8 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { readRing, rotateTokenKey } from "../../../src/features/accounts/keys/rotate-token-key.ts";
 import { authorityFileName } from "../../../src/features/certificates/authorities/data-directory-authorities.ts";
 import { bySigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
@@ -36,12 +35,12 @@ import { resealKeys } from "../../../src/server/store/reseal-keys.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { keptStore } from "../kept-store.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const certificateAuthority = "nodeagent-client-ca";
 
 describe("a server that has lost its sealing key", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-reseal-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   let dataDirectory: string;
   let store: Store;
   beforeEach(async () => {

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { createPrivateKey } from "node:crypto";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import pino from "pino";
 import type { Logger } from "pino";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
@@ -19,6 +17,7 @@ import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts"
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 interface Opening {
   readonly dataDirectory: string;
@@ -53,9 +52,8 @@ function open(
 }
 
 describe("the serving certificate's files", () => {
-  it("are refused at the start unless they are a certificate and its key, with flag, file and what to do", async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
+  it("are refused at the start unless they are a certificate and its key, with flag, file and what to do", async () => {
+    const folder = temporaryFolder();
     const own = dataDirectoryAuthority(folder);
     const write = (name: string, contents: string): string => {
       const file = join(folder, name);
@@ -94,9 +92,8 @@ describe("the serving certificate's files", () => {
     }
   });
 
-  it("may be unreadable or not match for a while, which is logged and tried again at the next check", async (context: TestContext) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
+  it("may be unreadable or not match for a while, which is logged and tried again at the next check", async () => {
+    const folder = temporaryFolder();
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
     const own = dataDirectoryAuthority(folder);
     const [one, two] = [issuePair(own, { commonName: "signet" }), issuePair(own, { commonName: "signet" })];
@@ -131,9 +128,8 @@ describe("the serving certificate's files", () => {
 });
 
 describe("the serving certificate of the data directory", () => {
-  it("is replaced, and that is logged, when it is not valid yet because the clock was ahead", async (context: TestContext) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
+  it("is replaced, and that is logged, when it is not valid yet because the clock was ahead", async (context) => {
+    const folder = temporaryFolder();
     const right = Date.now();
     const ahead = right + 30 * 86_400_000;
     let now = right;
@@ -161,9 +157,8 @@ describe("the serving certificate of the data directory", () => {
 });
 
 describe("the certificates for server names", () => {
-  it("count as the server's names, so that no signer certifies them for others", async (context: TestContext) => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
+  it("count as the server's names, so that no signer certifies them for others", async () => {
+    const folder = temporaryFolder();
     const own = dataDirectoryAuthority(folder);
     const { certificate, key } = issuePair(own, { commonName: "named", dnsNames: ["unused.test"] });
     const [certificateFile, keyFile] = [join(folder, "named.crt"), join(folder, "named.key")];

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { followOperatorKeys } from "../../../../src/features/accounts/keys/operator-keys.ts";
 import { parseTokenSigningKey } from "../../../../src/features/accounts/tokens/token-key.ts";
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
 import type { FollowedSetting } from "../../../../src/machinery/files/followed-value.ts";
 import { newKeyPem } from "../tokens/token-scene.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 it("the operator's keys are those of the files as they are followed from, also when a file is replaced at the start", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-operator-keys-"));
@@ -34,8 +35,7 @@ it("the operator's keys are those of the files as they are followed from, also w
 });
 
 describe("a new signing key of the operator", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-operator-keys-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const [signing, verifying] = [join(folder, "signing.pem"), join(folder, "verifying.pem")];
   const [first, second, other] = [newKeyPem.ES256(), newKeyPem.ES256(), newKeyPem.ES256()] as const;
 

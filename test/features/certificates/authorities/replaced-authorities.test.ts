@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { ReplacedAuthorities } from "../../../../src/features/certificates/authorities/replaced-authorities.ts";
 import { UsageError } from "../../../../src/machinery/command-line/settings/flag.ts";
 import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { newAuthority } from "../../../end-to-end/signing-authority.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const hour = 3_600_000;
 const year = 365 * 24 * hour;
 
 describe("a CA of client certificates that was replaced", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-replaced-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const [before, now] = [newAuthority("before").certificate, newAuthority("now").certificate];
   let file: string;
   let time: number;

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { it } from "node:test";
 import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import type { FollowedKeyRecords } from "../../../../src/machinery/keys/key-records.ts";
@@ -12,10 +9,10 @@ import {
   newGeneration,
   RotatableAuthority,
 } from "../../../../src/features/certificates/authorities/rotatable-authority.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
-it("a CA of the store that cannot be used, as without a subject, is named with the command that helps", (context) => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-authority-"));
-  context.after(() => rmSync(dataDirectory, { recursive: true }));
+it("a CA of the store that cannot be used, as without a subject, is named with the command that helps", () => {
+  const dataDirectory = temporaryFolder();
   const sealingKey = SealingKey.open(dataDirectory);
   const generation = (commonName: string) => {
     const privateKey = generatePrivateKey("ECDSA P-256");

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { parseCertificateRequestPem } from "../../../../src/pki/requests/certificate-request.ts";
@@ -21,6 +20,7 @@ import { parseSignerConfiguration } from "../../../../src/features/certificates/
 import { wellKnownSigners } from "../../../../src/features/certificates/signers/well-known-signers.ts";
 import { issueCertificate } from "../../../../src/features/certificates/signers/issue.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 /** The signers of the example file, as `--signer-config` reads them. */
 const exampleFile = resolve(import.meta.dirname, "../../../../examples/signers.yaml");
@@ -112,8 +112,7 @@ const acceptableRequests = new Map<string, AcceptableRequest>([
 const authorityKeys: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "RSA 2048", "Ed25519"];
 const requestKeys: readonly KeyType[] = ["ECDSA P-256", "RSA 2048", "Ed25519"];
 const now = Math.floor(Date.now() / 1000) * 1000;
-const directory = mkdtempSync(join(tmpdir(), "signet-signers-"));
-after(() => rmSync(directory, { recursive: true }));
+const directory = temporaryFolder();
 
 const authorities = authorityKeys.map((keyType) => ({
   keyType,

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import crypto, { constants, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import type { KeyObject, SigningOptions } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { openIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
 import type { OpenedIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
@@ -18,11 +17,10 @@ import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import { forgeableRsaKey } from "../../../pki/keys/rsa-keys.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const api = ["https://api.test"];
-const folder = mkdtempSync(join(tmpdir(), "signet-oidc-"));
-const file = join(folder, "authentication.yaml");
-after(() => rmSync(folder, { recursive: true }));
+const file = join(temporaryFolder(), "authentication.yaml");
 
 const entry = (url: string, more: object = {}): object => ({
   issuer: { url, audiences: ["signet"] },

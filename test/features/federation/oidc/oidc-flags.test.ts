@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { openIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
 import { federationFlags, federationSettings } from "../../../../src/features/federation/settings.ts";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
@@ -12,10 +11,10 @@ import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const api = ["https://api.test"];
-const folder = mkdtempSync(join(tmpdir(), "signet-oidc-flags-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 type Given = Readonly<Record<string, string | readonly string[]>>;
 const settingsOf = (given: Given) =>

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import https from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
@@ -16,6 +15,7 @@ import { TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog } from "../issuer-scene.ts";
 import { openTlsSite } from "../tls-site.ts";
 import type { TlsSite } from "../tls-site.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 type Algorithm = "RS256" | "PS256" | "ES384";
 
@@ -75,9 +75,7 @@ async function tokenFrom(site: TlsSite): Promise<string> {
 }
 
 const api = ["https://api.test"];
-const folder = mkdtempSync(join(tmpdir(), "signet-oidc-"));
-const file = join(folder, "authentication.yaml");
-after(() => rmSync(folder, { recursive: true }));
+const file = join(temporaryFolder(), "authentication.yaml");
 
 function writeConfiguration(...jwt: readonly object[]): void {
   writeFileSync(

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { chainWriters } from "../../../../src/machinery/audit/chain/chain-writers.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 describe("the writers of a chain", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-chain-writers-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
 
   it("are gone until one joins, and once all of them have left", () => {
     const [one, two, three] = [1, 2, 3].map(() => chainWriters(join(folder, "writers.lock")));

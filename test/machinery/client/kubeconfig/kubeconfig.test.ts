@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseKubeconfig, readKubeconfig } from "../../../../src/machinery/client/kubeconfig/kubeconfig.ts";
 import { KubeconfigError } from "../../../../src/machinery/client/kubeconfig/kubeconfig-error.ts";
 import { formatKubeconfig } from "../../../../src/machinery/client/kubeconfig/new-kubeconfig.ts";
 import { issueTestCertificates } from "../../storage/etcd/etcd-certificates.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const pem = (content: string): string => `-----BEGIN ${content}-----`;
 
@@ -177,10 +177,9 @@ test("a kubeconfig's proxy is used, and refused without being shown when it is n
 });
 
 test("the files of $KUBECONFIG are merged: the first one with a value wins, and missing files are ignored", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
+  const folder = temporaryFolder();
   const before = process.env["KUBECONFIG"];
   context.after(() => {
-    rmSync(folder, { recursive: true });
     if (before === undefined) delete process.env["KUBECONFIG"];
     else process.env["KUBECONFIG"] = before;
   });
@@ -202,9 +201,8 @@ test("the files of $KUBECONFIG are merged: the first one with a value wins, and 
   assert.throws(() => readKubeconfig(), /^KubeconfigError: cannot read kubeconfig .*loop: /);
 });
 
-test("a kubeconfig is read in UTF-16 too, as Windows PowerShell writes what a command prints", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+test("a kubeconfig is read in UTF-16 too, as Windows PowerShell writes what a command prints", () => {
+  const folder = temporaryFolder();
   const file = join(folder, "config");
   const littleEndian = Buffer.from(`\ufeff${inline("token: ü")}`, "utf16le");
   for (const bytes of [littleEndian, Buffer.from(littleEndian).swap16(), Buffer.from(`\ufeff${inline("token: ü")}`)]) {
@@ -218,9 +216,8 @@ test("another context than the current one can be chosen", () => {
   assert.equal(parseKubeconfig(text, { path: "x", context: "signet" }).namespace, "team");
 });
 
-test("a kubeconfig that is followed is refused while its CA is half written, or only one of a certificate and its key is new", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
-  context.after(() => rmSync(folder, { recursive: true }));
+test("a kubeconfig that is followed is refused while its CA is half written, or only one of a certificate and its key is new", () => {
+  const folder = temporaryFolder();
   const file = join(folder, "config");
   const cluster = "server: https://h, certificate-authority: ca.crt";
   writeFileSync(file, inline("client-certificate: client.crt, client-key: client.key", cluster));

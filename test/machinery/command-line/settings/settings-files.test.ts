@@ -1,27 +1,22 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { readCertificates, readSettingsFile } from "../../../../src/machinery/command-line/settings/settings-files.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
-function fileIn(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return join(folder, "ca.pem");
-}
+const newFile = (): string => join(temporaryFolder(), "ca.pem");
 
 describe("a file that a flag names", () => {
-  it("is read without the byte order mark that programs of Windows begin it with", (context) => {
-    const file = fileIn(context);
+  it("is read without the byte order mark that programs of Windows begin it with", () => {
+    const file = newFile();
     writeFileSync(file, "\uFEFF-----BEGIN CERTIFICATE-----\n");
     assert.equal(readSettingsFile("from-file", file), "-----BEGIN CERTIFICATE-----\n");
   });
 
-  it("is refused where the key of one of its certificates is too weak to use", (context) => {
-    const file = fileIn(context);
+  it("is refused where the key of one of its certificates is too weak to use", () => {
+    const file = newFile();
     const certificate = (key: string): string =>
       execFileSync(
         "openssl",

@@ -15,7 +15,7 @@ import { EncryptionRules } from "../../../../src/machinery/storage/encryption/en
 import type { LogRequest, Store } from "../../../../src/machinery/storage/store.ts";
 import { damageWrite } from "../../storage/backends/damage-write.ts";
 import { put } from "../../storage/store-contract.ts";
-import { temporaryDirectory } from "../../storage/temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 import { toyRegistry } from "../toy-resource.ts";
 import type { Toy } from "../toy-resource.ts";
 
@@ -94,14 +94,13 @@ function watch(registry: ResourceRegistry<Toy>, query: string) {
 }
 
 describe("a watch from before the start of its server", () => {
-  const directory = temporaryDirectory();
   const opened: Store[] = [];
   after(async () => {
     for (const store of opened) await store.close();
-    directory.remove();
   });
+  const directory = temporaryFolder();
   const openStore = (): LmdbStore => {
-    const store = new LmdbStore({ directory: `${directory.path}/${opened.length}`, profile: "platform" });
+    const store = new LmdbStore({ directory: `${directory}/${opened.length}`, profile: "platform" });
     opened.push(store);
     return store;
   };
@@ -170,7 +169,7 @@ describe("a watch from before the start of its server", () => {
 
   for (const how of ["lost", "changed"] as const) {
     it(`ends with a 410 when a write since then is ${how}: its client lists again, and misses nothing`, async () => {
-      const path = `${directory.path}/${opened.length}`;
+      const path = `${directory}/${opened.length}`;
       const written = new WrittenStore(openStore());
       for (const name of ["a", "b", "a"]) await written.write({ name, color: "red" });
       await damageWrite(path, { key: keyOf("b"), how });

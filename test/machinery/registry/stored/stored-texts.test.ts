@@ -10,7 +10,7 @@ import { derivedAesGcm } from "../../../../src/machinery/storage/encryption/aes-
 import { EncryptedStore } from "../../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../../src/machinery/storage/encryption/encryption-rules.ts";
 import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
-import { temporaryDirectory } from "../../storage/temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 import { apiError, toyRegistry } from "../toy-resource.ts";
 import type { Toy } from "../toy-resource.ts";
 
@@ -22,12 +22,8 @@ function valueOf(name: string, color: string): Buffer {
 }
 
 describe("the texts of objects that are in the store", async () => {
-  const directory = temporaryDirectory();
-  const store = new LmdbStore({ directory: directory.path, profile: "platform" });
-  after(async () => {
-    await store.close();
-    directory.remove();
-  });
+  const store = new LmdbStore({ directory: temporaryFolder(), profile: "platform" });
+  after(() => store.close());
   let reads = 0;
   const texts = new StoredTexts({
     valueAt(write) {

@@ -4,16 +4,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { DiskRoom, freeBytesIn, NoRoomOnDisk } from "../../../../src/machinery/storage/backends/disk-room.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
-
-const withDirectory = (test: (path: string) => void) => (): void => {
-  const directory = temporaryDirectory();
-  try {
-    test(directory.path);
-  } finally {
-    directory.remove();
-  }
-};
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 /** Says what the check finds after a commit that failed, in a process whose files may have 4 MiB. */
 const limited = `
@@ -47,41 +38,35 @@ function foundByLimited(path: string): string {
 }
 
 describe("the room for commits on a disk", () => {
-  it(
-    "is what the file system says is free",
-    withDirectory((path) => {
-      const room = new DiskRoom(path);
-      room.check({ bytes: 0, pages: 0 });
-      const free = freeBytesIn(path) ?? 0;
-      for (const size of [
-        { bytes: 2 * free, pages: 0 },
-        { bytes: 0, pages: (2 * free) / 4096 },
-      ]) {
-        assert.throws(
-          () => room.check(size),
-          (error: Error) =>
-            error instanceof NoRoomOnDisk && /^a write may take \d+ KiB, and \d+ KiB are free$/.test(error.message),
-        );
-      }
-    }),
-  );
+  it("is what the file system says is free", () => {
+    const path = temporaryFolder();
+    const room = new DiskRoom(path);
+    room.check({ bytes: 0, pages: 0 });
+    const free = freeBytesIn(path) ?? 0;
+    for (const size of [
+      { bytes: 2 * free, pages: 0 },
+      { bytes: 0, pages: (2 * free) / 4096 },
+    ]) {
+      assert.throws(
+        () => room.check(size),
+        (error: Error) =>
+          error instanceof NoRoomOnDisk && /^a write may take \d+ KiB, and \d+ KiB are free$/.test(error.message),
+      );
+    }
+  });
 
-  it(
-    "is tried out after a commit that failed, until there is enough, because quotas and limits are not free space",
-    withDirectory((path) => {
-      assert.equal(foundByLimited(path), "room,EFBIG,EFBIG,room,room\n");
-      assert.deepEqual(readdirSync(path), []);
-    }),
-  );
+  it("is tried out after a commit that failed, until there is enough, because quotas and limits are not free space", () => {
+    const path = temporaryFolder();
+    assert.equal(foundByLimited(path), "room,EFBIG,EFBIG,room,room\n");
+    assert.deepEqual(readdirSync(path), []);
+  });
 
-  it(
-    "is tried out behind the end of the store's file, where the next pages will be",
-    withDirectory((path) => {
-      writeFileSync(join(path, "store.mdb"), Buffer.alloc(3_900_000));
-      assert.equal(foundByLimited(path), "room,EFBIG,EFBIG,EFBIG,EFBIG\n");
-      assert.deepEqual(readdirSync(path), ["store.mdb"]);
-    }),
-  );
+  it("is tried out behind the end of the store's file, where the next pages will be", () => {
+    const path = temporaryFolder();
+    writeFileSync(join(path, "store.mdb"), Buffer.alloc(3_900_000));
+    assert.equal(foundByLimited(path), "room,EFBIG,EFBIG,EFBIG,EFBIG\n");
+    assert.deepEqual(readdirSync(path), ["store.mdb"]);
+  });
 
   it("is unknown, and not refused, where the file system does not say", () => {
     const nowhere = "/nonexistent/folder";

@@ -5,14 +5,14 @@ import { before, describe, it } from "node:test";
 import { findDamagedPage } from "../../../../src/machinery/storage/backends/find-damaged-page.ts";
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { put } from "../store-contract.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const pageBytes = 4096;
 
 /** The file of a store with several pages of keys, long values, and lists of free pages. */
 async function storeFile(): Promise<Buffer> {
-  const directory = temporaryDirectory();
-  const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+  const directory = temporaryFolder();
+  const store = new LmdbStore({ directory, profile: "platform" });
   try {
     for (let round = 0; round < 3; round += 1) {
       const keys = Array.from({ length: 100 }, (_, index) => `/key-${index}`);
@@ -26,10 +26,9 @@ async function storeFile(): Promise<Buffer> {
       await store.compact(store.latestRevision());
     }
     await put(store, "/last", "{}");
-    return readFileSync(join(directory.path, "store.mdb"));
+    return readFileSync(join(directory, "store.mdb"));
   } finally {
     await store.close();
-    directory.remove();
   }
 }
 

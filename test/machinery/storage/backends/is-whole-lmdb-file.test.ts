@@ -5,22 +5,21 @@ import { describe, it } from "node:test";
 import { isWholeLmdbFile } from "../../../../src/machinery/storage/backends/is-whole-lmdb-file.ts";
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { put } from "../store-contract.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 /** A store's file after each of some commits, each longer than the one before. */
 async function growingFile(commits: number): Promise<readonly Buffer[]> {
-  const directory = temporaryDirectory();
-  const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+  const directory = temporaryFolder();
+  const store = new LmdbStore({ directory, profile: "platform" });
   try {
     const states: Buffer[] = [];
     while (states.length < commits) {
       await put(store, `/key-${states.length}`, "x".repeat(200_000));
-      states.push(readFileSync(join(directory.path, "store.mdb")));
+      states.push(readFileSync(join(directory, "store.mdb")));
     }
     return states;
   } finally {
     await store.close();
-    directory.remove();
   }
 }
 

@@ -25,7 +25,7 @@ import { StoreDamaged } from "../../../../src/machinery/storage/store.ts";
 import type { Entry, Head } from "../../../../src/machinery/storage/store.ts";
 import { damageWrite } from "./damage-write.ts";
 import { put, takeChanges } from "../store-contract.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const openBrace = "{".charCodeAt(0);
 const zeros = Buffer.alloc(50);
@@ -83,8 +83,8 @@ describe("a damaged LMDB store", () => {
       ) => Promise<void>,
     ) =>
     async (): Promise<void> => {
-      const directory = temporaryDirectory();
-      const path = join(directory.path, "store");
+      const directory = temporaryFolder();
+      const path = join(directory, "store");
       const store = new LmdbStore({ directory: path, profile: "platform" });
       try {
         const old = await put(store, "/a/1", '{"a":"old"}');
@@ -94,7 +94,6 @@ describe("a damaged LMDB store", () => {
         await test(store, { old, last, directory: path });
       } finally {
         await store.close();
-        directory.remove();
       }
     };
   const found = {
@@ -313,35 +312,31 @@ describe("a damaged LMDB store", () => {
 
 describe("an LMDB store whose revision is damaged", () => {
   it("is not opened: it would leave out its newest writes, and replace them", async () => {
-    const directory = temporaryDirectory();
-    const options = { directory: join(directory.path, "store"), profile: "platform" };
+    const directory = temporaryFolder();
+    const options = { directory: join(directory, "store"), profile: "platform" };
     const set = async (name: string, counter: number): Promise<void> => {
       const environment = openEnvironment(options);
       await environment.meta.put(name, Buffer.alloc(0), counter);
       await closeEnvironment(environment);
     };
-    try {
-      for (const name of ["revision", "compacted", "swept"]) {
-        const store = new LmdbStore(options);
-        const revision = await put(store, `/${name}/a`, "{}");
-        await put(store, `/${name}/b`, "{}");
-        await store.close();
-        await set(name, name === "revision" ? revision : revision + 2);
-        assert.throws(() => new LmdbStore(options), {
-          message: /store\.mdb is damaged \(its revision\); restore a backup/,
-        });
-        rmSync(options.directory, { recursive: true });
-      }
-    } finally {
-      directory.remove();
+    for (const name of ["revision", "compacted", "swept"]) {
+      const store = new LmdbStore(options);
+      const revision = await put(store, `/${name}/a`, "{}");
+      await put(store, `/${name}/b`, "{}");
+      await store.close();
+      await set(name, name === "revision" ? revision : revision + 2);
+      assert.throws(() => new LmdbStore(options), {
+        message: /store\.mdb is damaged \(its revision\); restore a backup/,
+      });
+      rmSync(options.directory, { recursive: true });
     }
   });
 });
 
 describe("an LMDB store of format 1, whose records have no checksum", () => {
   it("is read as it is, and has format 2 from the first write on", async () => {
-    const directory = temporaryDirectory();
-    const path = join(directory.path, "store");
+    const directory = temporaryFolder();
+    const path = join(directory, "store");
     const options = { directory: path, profile: "platform" };
     const format = (version: number): string => JSON.stringify({ version, profile: "platform" });
     const environment = openEnvironment(options);
@@ -363,7 +358,6 @@ describe("an LMDB store of format 1, whose records have no checksum", () => {
     } finally {
       await store.close();
       await closeEnvironment(environment);
-      directory.remove();
     }
   });
 });

@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import fs, { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { removeUnsafeLock } from "../../../../src/machinery/storage/backends/lmdb-files.ts";
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const storeModule = import.meta.resolve("../../../../src/machinery/storage/backends/lmdb.ts");
 const lockIn = (directory: string): string => join(directory, "store.mdb-lock");
@@ -24,19 +24,8 @@ async function storeWithValues(directory: string): Promise<void> {
 }
 
 describe("the files of the embedded store", () => {
-  let made: ReturnType<typeof temporaryDirectory>[] = [];
-  const newDirectory = (): string => {
-    const directory = temporaryDirectory();
-    made.push(directory);
-    return directory.path;
-  };
-  afterEach(() => {
-    for (const directory of made) directory.remove();
-    made = [];
-  });
-
   it("need no more space on a full disk: the mapped lock file has no holes", async () => {
-    const directory = newDirectory();
+    const directory = temporaryFolder();
     await storeWithValues(directory);
     assert.ok(isWithoutHoles(lockIn(directory)));
     assert.deepEqual(readdirSync(directory).sort(), ["opening.lock", "store.mdb", "store.mdb-lock"]);
@@ -44,7 +33,7 @@ describe("the files of the embedded store", () => {
   });
 
   it("are flushed with the folders that name them when the store is new, so that a power cut does not leave an empty folder", async (t) => {
-    const parent = newDirectory();
+    const parent = temporaryFolder();
     const flushed: number[] = [];
     t.mock.method(fs, "fsyncSync", (descriptor: number) => void flushed.push(fs.fstatSync(descriptor).ino));
     syncBuiltinESMExports();
@@ -61,7 +50,7 @@ describe("the files of the embedded store", () => {
   });
 
   it("get a new lock file in place of one with holes, which earlier versions made", async () => {
-    const directory = newDirectory();
+    const directory = temporaryFolder();
     await storeWithValues(directory);
     removeUnsafeLock(directory);
     assert.ok(readdirSync(directory).includes("store.mdb-lock"), "a whole one stays");
@@ -76,7 +65,7 @@ describe("the files of the embedded store", () => {
   });
 
   it("are refused with an error when they are cut short or another program's, and never end the process by a signal", async () => {
-    const whole = newDirectory();
+    const whole = temporaryFolder();
     await storeWithValues(whole);
     const open = `import { LmdbStore } from "${storeModule}";
       try { new LmdbStore({ directory: process.argv[1], profile: "platform" }); } catch (error) { console.log(error.message); }`;
@@ -87,7 +76,7 @@ describe("the files of the embedded store", () => {
       (store) => writeFileSync(store, "a text"),
     ];
     for (const damage of damages) {
-      const directory = newDirectory();
+      const directory = temporaryFolder();
       cpSync(whole, directory, { recursive: true });
       damage(join(directory, "store.mdb"));
       const words = ["--input-type=module", "--eval", open, directory];
@@ -119,7 +108,7 @@ describe("the files of the embedded store", () => {
   const opening = openingUnder("-n 256");
 
   it("are refused with an error when LMDB cannot open one of them, which would end the process by a signal", async () => {
-    const whole = newDirectory();
+    const whole = temporaryFolder();
     await storeWithValues(whole);
     const damages: readonly ((lock: string) => void)[] = [
       (lock) => chmodSync(lock, 0o400),
@@ -127,7 +116,7 @@ describe("the files of the embedded store", () => {
       (lock) => void spawnSync("mkfifo", [lock]),
     ];
     for (const [index, damage] of damages.entries()) {
-      const directory = newDirectory();
+      const directory = temporaryFolder();
       cpSync(whole, directory, { recursive: true });
       if (index > 0) rmSync(lockIn(directory));
       damage(lockIn(directory));
@@ -139,7 +128,7 @@ describe("the files of the embedded store", () => {
   });
 
   it("are refused with an error when the process may not have the address space to map them", async () => {
-    const directory = newDirectory();
+    const directory = temporaryFolder();
     await storeWithValues(directory);
     for (const gibibytes of [16, 64]) {
       const { signal, stdout } = openingUnder(`-v ${gibibytes * 2 ** 20}`)(directory, "0");
@@ -152,7 +141,7 @@ describe("the files of the embedded store", () => {
   });
 
   it("are refused with an error, or opened, when the process may open only a few more files", async () => {
-    const directory = newDirectory();
+    const directory = temporaryFolder();
     await storeWithValues(directory);
     const outcomes = Array.from({ length: 8 }, (_, free) => opening(directory, "0", String(free)));
     for (const [free, { signal, stdout }] of outcomes.entries()) {

@@ -11,7 +11,7 @@ import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreUnavailable } from "../../../../src/machinery/storage/store.ts";
 import { eventually } from "../../../end-to-end/eventually.ts";
 import { put, takeChanges } from "../store-contract.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 import { everyKey } from "../../../../src/machinery/storage/key-range.ts";
 
 const peer = join(import.meta.dirname, "lmdb-peer.ts");
@@ -21,8 +21,8 @@ const run = async (directory: string, name: string, count: number): Promise<stri
 
 describe("several processes on one LMDB file", () => {
   it("share one revision sequence without a lost write, a gap or a doubled change", async () => {
-    const directory = temporaryDirectory();
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const store = new LmdbStore({ directory, profile: "platform" });
     try {
       const seen: number[] = [];
       const watch = store.watch({
@@ -33,7 +33,7 @@ describe("several processes on one LMDB file", () => {
       const own = (async (): Promise<void> => {
         for (let index = 0; index < 60; index++) await put(store, `/own/${index}`, "own");
       })();
-      const reports = await Promise.all([run(directory.path, "one", 60), run(directory.path, "two", 60), own]);
+      const reports = await Promise.all([run(directory, "one", 60), run(directory, "two", 60), own]);
 
       const latest = store.latestRevision();
       assert.equal(latest, 1 + 60 + 2 * (60 + 60));
@@ -55,16 +55,15 @@ describe("several processes on one LMDB file", () => {
       }
     } finally {
       await store.close();
-      directory.remove();
     }
   });
 
   it("see each other's writes as soon as they look", async () => {
-    const directory = temporaryDirectory();
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const store = new LmdbStore({ directory, profile: "platform" });
     try {
       const changes = takeChanges(store, { afterRevision: 1, count: 2 });
-      await run(directory.path, "one", 1);
+      await run(directory, "one", 1);
       assert.equal(store.latestRevision(), 3);
       store.catchUp();
       assert.deepEqual(
@@ -73,19 +72,18 @@ describe("several processes on one LMDB file", () => {
       );
     } finally {
       await store.close();
-      directory.remove();
     }
   });
 
   it("reuse pages again after a compaction when one was killed while it read", async () => {
-    const directory = temporaryDirectory();
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
-    const environment = openEnvironment({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const store = new LmdbStore({ directory, profile: "platform" });
+    const environment = openEnvironment({ directory, profile: "platform" });
     try {
       await put(store, "/a", "1");
       const killed = `
         import { openEnvironment } from "${environmentModule}";
-        openEnvironment({ directory: ${JSON.stringify(directory.path)}, profile: "platform" });
+        openEnvironment({ directory: ${JSON.stringify(directory)}, profile: "platform" });
         process.kill(process.pid, "SIGKILL");`;
       // Not spawnSync: the commit's lock ends on a timer of this process, and the other one waits for it.
       const reader = spawn(process.execPath, ["--input-type=module", "--eval", killed]);
@@ -97,37 +95,32 @@ describe("several processes on one LMDB file", () => {
     } finally {
       await closeEnvironment(environment);
       await store.close();
-      directory.remove();
     }
   });
 
   it("lose nothing that was acknowledged when one is killed", async () => {
-    const directory = temporaryDirectory();
-    try {
-      const child = spawn(process.execPath, [join(import.meta.dirname, "lmdb-victim.ts"), directory.path]);
-      let printed = "";
-      for await (const chunk of child.stdout) {
-        printed += String(chunk);
-        if (printed.length > 3000) child.kill("SIGKILL");
-      }
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-      assert.equal(child.signalCode, "SIGKILL");
-
-      const store = new LmdbStore({ directory: directory.path, profile: "platform" });
-      const acknowledged = printed.slice(0, printed.lastIndexOf("\n")).split("\n");
-      const { entries } = await store.range(everyKey);
-      const found = new Map(entries.map(({ key, value, modRevision }) => [`${key} ${modRevision}`, value]));
-      for (const line of acknowledged) assert.equal(found.get(line)?.length, 5000, line);
-      const changes = await takeChanges(store, { afterRevision: 1, count: store.latestRevision() - 1 });
-      assert.deepEqual(
-        changes.map(({ revision }) => revision),
-        changes.map((_change, index) => index + 2),
-      );
-      assert.equal(await put(store, "/after", "1"), changes.length + 2);
-      await store.close();
-    } finally {
-      directory.remove();
+    const directory = temporaryFolder();
+    const child = spawn(process.execPath, [join(import.meta.dirname, "lmdb-victim.ts"), directory]);
+    let printed = "";
+    for await (const chunk of child.stdout) {
+      printed += String(chunk);
+      if (printed.length > 3000) child.kill("SIGKILL");
     }
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    assert.equal(child.signalCode, "SIGKILL");
+
+    const store = new LmdbStore({ directory, profile: "platform" });
+    const acknowledged = printed.slice(0, printed.lastIndexOf("\n")).split("\n");
+    const { entries } = await store.range(everyKey);
+    const found = new Map(entries.map(({ key, value, modRevision }) => [`${key} ${modRevision}`, value]));
+    for (const line of acknowledged) assert.equal(found.get(line)?.length, 5000, line);
+    const changes = await takeChanges(store, { afterRevision: 1, count: store.latestRevision() - 1 });
+    assert.deepEqual(
+      changes.map(({ revision }) => revision),
+      changes.map((_change, index) => index + 2),
+    );
+    assert.equal(await put(store, "/after", "1"), changes.length + 2);
+    await store.close();
   });
 });
 
@@ -147,20 +140,16 @@ const isLinux = { skip: process.platform !== "linux" && "LMDB's lock file has an
 
 describe("a store that as many processes have open as LMDB has places for", isLinux, () => {
   it("is refused with an error that does not call it damaged", async () => {
-    const directory = temporaryDirectory();
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const store = new LmdbStore({ directory, profile: "platform" });
     try {
       const revision = store.latestRevision();
-      const lock = join(directory.path, "store.mdb-lock");
+      const lock = join(directory, "store.mdb-lock");
       await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", fillReaders, lock]);
-      await assert.rejects(
-        run(directory.path, "one", 1),
-        /Error: too many processes have the store open; end some of them/,
-      );
+      await assert.rejects(run(directory, "one", 1), /Error: too many processes have the store open; end some of them/);
       assert.equal(store.latestRevision(), revision);
     } finally {
       await store.close();
-      directory.remove();
     }
   });
 });
@@ -203,12 +192,12 @@ describe("a store that a process of another container has open, with the number 
   const isPossible = { skip: !mayUnshare && "this user can't have processes of the same number" };
 
   it("is refused at once, in words that say where to run the command, and stays open there", isPossible, async () => {
-    const directory = temporaryDirectory();
-    await new LmdbStore({ directory: directory.path, profile: "platform" }).close();
-    const holder = spawn("unshare", inContainer(holdOpen, directory.path), { stdio: ["pipe", "pipe", "inherit"] });
+    const directory = temporaryFolder();
+    await new LmdbStore({ directory, profile: "platform" }).close();
+    const holder = spawn("unshare", inContainer(holdOpen, directory), { stdio: ["pipe", "pipe", "inherit"] });
     try {
       await once(holder.stdout, "data");
-      const { stdout, stderr } = await promisify(execFile)("unshare", inContainer(openTwice, directory.path));
+      const { stdout, stderr } = await promisify(execFile)("unshare", inContainer(openTwice, directory));
       assert.equal(stderr, "");
       const refusal =
         /^a process of another container, which has the same number \(1\) as this one, has the store open: run /u;
@@ -219,32 +208,30 @@ describe("a store that a process of another container has open, with the number 
     } finally {
       holder.stdin.end();
       await once(holder, "exit");
-      directory.remove();
     }
   });
 });
 
 describe("a store that a killed process had open, with the number of this one", isLinux, () => {
   it("opens while others have it open, as for a server that is the first process of its container again", async () => {
-    const directory = temporaryDirectory();
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const store = new LmdbStore({ directory, profile: "platform" });
     try {
       await put(store, "/a", "1");
-      const words = ["--input-type=module", "--eval", openWithNumberOfKilled, directory.path];
+      const words = ["--input-type=module", "--eval", openWithNumberOfKilled, directory];
       const { stdout, stderr } = await promisify(execFile)(process.execPath, words);
       assert.equal(stderr, "");
-      assert.equal(stdout, `platform\n${directory.path}\n`);
+      assert.equal(stdout, `platform\n${directory}\n`);
     } finally {
       await store.close();
-      directory.remove();
     }
   });
 });
 
 describe("a batch of writes that always loses to other processes", () => {
   it("is refused in the end, after several retries with pauses", async () => {
-    const directory = temporaryDirectory();
-    const environment = openEnvironment({ directory: directory.path, profile: "platform" });
+    const directory = temporaryFolder();
+    const environment = openEnvironment({ directory, profile: "platform" });
     try {
       let pauses = 0;
       let losses = 0;
@@ -262,7 +249,6 @@ describe("a batch of writes that always loses to other processes", () => {
       assert.equal(queue.committingRevision, undefined);
     } finally {
       await closeEnvironment(environment);
-      directory.remove();
     }
   });
 });
@@ -280,26 +266,22 @@ const losing = (meta: LmdbEnvironment["meta"]): LmdbEnvironment["meta"] =>
 
 describe("an LMDB store that may not grow", () => {
   it("refuses writes as unavailable, writes nothing in part, and stays readable", async () => {
-    const directory = temporaryDirectory();
-    try {
-      // In blocks of 512 bytes. It is not bash, which warns of a locale that the machine lacks.
-      const limit = 'ulimit -f 8000; exec "$0" "$@"';
-      const script = join(import.meta.dirname, "lmdb-full.ts");
-      const words = ["-c", limit, process.execPath, script, directory.path];
-      const { stdout, stderr } = await promisify(execFile)("sh", words);
-      assert.equal(stderr, "", "lmdb prints nothing of its own");
-      const report: unknown = JSON.parse(stdout);
-      assert.ok(typeof report === "object" && report !== null && "written" in report && "refusals" in report);
-      assert.deepEqual(report.refusals, [StoreUnavailable.name]);
-      const store = new LmdbStore({ directory: directory.path, profile: "platform" });
-      assert.deepEqual(
-        (await store.range(everyKey)).entries.map(({ key }) => key),
-        report.written,
-      );
-      assert.equal(await put(store, "/later", "1"), store.latestRevision());
-      await store.close();
-    } finally {
-      directory.remove();
-    }
+    const directory = temporaryFolder();
+    // In blocks of 512 bytes. It is not bash, which warns of a locale that the machine lacks.
+    const limit = 'ulimit -f 8000; exec "$0" "$@"';
+    const script = join(import.meta.dirname, "lmdb-full.ts");
+    const words = ["-c", limit, process.execPath, script, directory];
+    const { stdout, stderr } = await promisify(execFile)("sh", words);
+    assert.equal(stderr, "", "lmdb prints nothing of its own");
+    const report: unknown = JSON.parse(stdout);
+    assert.ok(typeof report === "object" && report !== null && "written" in report && "refusals" in report);
+    assert.deepEqual(report.refusals, [StoreUnavailable.name]);
+    const store = new LmdbStore({ directory, profile: "platform" });
+    assert.deepEqual(
+      (await store.range(everyKey)).entries.map(({ key }) => key),
+      report.written,
+    );
+    assert.equal(await put(store, "/later", "1"), store.latestRevision());
+    await store.close();
   });
 });

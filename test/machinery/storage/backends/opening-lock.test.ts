@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -10,7 +11,6 @@ import { storedProfile } from "../../../../src/machinery/storage/backends/lmdb-e
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { OpeningLock } from "../../../../src/machinery/storage/backends/opening-lock.ts";
 import { put } from "../store-contract.ts";
-import { temporaryDirectory } from "../temporary-directory.ts";
 
 const value = Buffer.from("1");
 const opener = join(import.meta.dirname, "../../../reliability/store-opener.ts");
@@ -22,17 +22,17 @@ for (const lock = new SqliteLock(process.argv[1]); lock.lockShared(); lock.unloc
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`;
 
 describe("the lock between commits and openings of a store", () => {
-  let directory: ReturnType<typeof temporaryDirectory>;
+  let directory: string;
   /** As another process has the lock. */
   let other: SqliteLock;
-  const file = (): string => join(directory.path, "opening.lock");
+  const file = (): string => join(directory, "opening.lock");
   beforeEach(() => {
-    directory = temporaryDirectory();
+    directory = mkdtempSync(join(tmpdir(), "signet-test-"));
     other = new SqliteLock(file());
   });
   afterEach(() => {
     other.release();
-    directory.remove();
+    rmSync(directory, { recursive: true });
   });
 
   async function isWaiting(work: Promise<unknown>): Promise<boolean> {
@@ -49,7 +49,7 @@ describe("the lock between commits and openings of a store", () => {
     "a compaction": (store) => store.compact(2),
   })) {
     it(`lets ${name} wait while another process opens the store`, async () => {
-      const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+      const store = new LmdbStore({ directory, profile: "platform" });
       await put(store, "/a", "1");
       // The lock of the write is given back soon.
       while (!other.lockExclusive({ waitMilliseconds: 0 })) await nextTurn();
@@ -62,11 +62,11 @@ describe("the lock between commits and openings of a store", () => {
   }
 
   it("lets an opening wait for running commits, and later commits wait for the opening", async () => {
-    await new LmdbStore({ directory: directory.path, profile: "platform" }).close();
+    await new LmdbStore({ directory, profile: "platform" }).close();
     const lock = new OpeningLock(file());
     const running = Promise.withResolvers<void>();
     const first = lock.commit(() => running.promise);
-    const child = spawn(process.execPath, [opener, directory.path, "1"], { stdio: "inherit" });
+    const child = spawn(process.execPath, [opener, directory, "1"], { stdio: "inherit" });
     const ended = once(child, "exit");
     assert.deepEqual(
       await once(spawn(process.execPath, ["--input-type=module", "--eval", untilRefused, file()]), "exit"),
@@ -94,7 +94,7 @@ describe("the lock between commits and openings of a store", () => {
   });
 
   it("lets a close wait for the commits of others", async () => {
-    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const store = new LmdbStore({ directory, profile: "platform" });
     assert.ok(other.lockShared());
     const closed = store.close();
     assert.ok(await isWaiting(closed));
@@ -103,37 +103,37 @@ describe("the lock between commits and openings of a store", () => {
   });
 
   it("does not block a process that opens a store which it has open already", async () => {
-    const [one, two] = [0, 1].map(() => new LmdbStore({ directory: directory.path, profile: "platform" }));
+    const [one, two] = [0, 1].map(() => new LmdbStore({ directory, profile: "platform" }));
     assert.ok(one !== undefined && two !== undefined);
     const revision = await put(one, "/a", "1");
     assert.equal(two.latestRevision(), revision);
-    assert.equal(storedProfile(directory.path), "platform");
-    assert.throws(() => new LmdbStore({ directory: directory.path, profile: "kubernetes" }), /not kubernetes/);
+    assert.equal(storedProfile(directory), "platform");
+    assert.throws(() => new LmdbStore({ directory, profile: "kubernetes" }), /not kubernetes/);
     await one.close();
     await put(two, "/a", "2");
     const closed = two.close();
-    const meanwhile = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const meanwhile = new LmdbStore({ directory, profile: "platform" });
     await closed;
     assert.equal(meanwhile.latestRevision(), revision + 1);
     await meanwhile.close();
-    const again = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const again = new LmdbStore({ directory, profile: "platform" });
     assert.equal(again.latestRevision(), revision + 1);
     await again.close();
   });
 
   it("leaves LMDB its own locks", { skip: !existsSync("/proc/locks") }, async () => {
     const locks = (): string[] => {
-      const { ino } = statSync(join(directory.path, "store.mdb-lock"));
+      const { ino } = statSync(join(directory, "store.mdb-lock"));
       return readFileSync("/proc/locks", "utf8")
         .split("\n")
         .filter((line) => line.includes(`:${ino} `) && line.includes(` ${process.pid} `));
     };
-    const one = new LmdbStore({ directory: directory.path, profile: "platform" });
+    const one = new LmdbStore({ directory, profile: "platform" });
     one.latestRevision();
     const held = locks().length;
     assert.ok(held > 0);
-    const two = new LmdbStore({ directory: directory.path, profile: "platform" });
-    assert.equal(storedProfile(directory.path), "platform");
+    const two = new LmdbStore({ directory, profile: "platform" });
+    assert.equal(storedProfile(directory), "platform");
     await two.close();
     assert.equal(locks().length, held);
     await one.close();

@@ -116,7 +116,7 @@ export class LeaderElection {
           log.info({ lease: leaseName, identity }, "elected");
           onElected();
         }
-      } else if (this.#isLeading) await this.#stepDown();
+      } else await this.#stepDown();
       this.#outage.succeeded();
     } catch (error) {
       this.#outage.failed(error);

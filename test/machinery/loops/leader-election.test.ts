@@ -11,6 +11,8 @@ class Scene {
   lease: Lease | undefined;
   isDown = false;
   refusesWrites = false;
+  /** The server answers no request before this. */
+  answersAfter: Promise<void> | undefined;
   now = Date.parse("2026-03-04T05:06:07Z");
   #elapsed = 0;
   #version = 0;
@@ -22,7 +24,8 @@ class Scene {
     update: async (lease: Lease) => this.#answer(() => this.#write(lease, lease.metadata.resourceVersion)),
   };
 
-  #answer<T>(answer: () => T): T {
+  async #answer<T>(answer: () => T): Promise<T> {
+    await this.answersAfter;
     if (this.isDown) throw new Error("connection refused");
     return answer();
   }
@@ -117,6 +120,36 @@ describe("a leader election", () => {
     await scene.pass(5);
     assert.deepEqual(other.events, ["elected"]);
     assert.equal(scene.lease?.spec.leaseTransitions, 1);
+  });
+
+  it("passes the lease on only when the work of its holder has ended", async () => {
+    const scene = new Scene();
+    const ended = Promise.withResolvers<void>();
+    const one = scene.candidate("one", { onDeposed: () => ended.promise });
+    one.election.start();
+    await settle();
+    const stopped = one.election.stop();
+    await settle();
+    assert.deepEqual(one.events, ["elected", "deposed"]);
+    assert.equal(scene.lease?.spec.holderIdentity, "one");
+    ended.resolve();
+    await stopped;
+    assert.equal(scene.lease?.spec.holderIdentity, "");
+  });
+
+  it("gives back the lease that a candidate takes while it stops, and the candidate takes it no more", async () => {
+    const scene = new Scene();
+    const answered = Promise.withResolvers<void>();
+    scene.answersAfter = answered.promise;
+    const one = scene.candidate("one");
+    one.election.start();
+    await settle();
+    const stopped = one.election.stop();
+    answered.resolve();
+    await stopped;
+    await scene.pass(60);
+    assert.ok(!one.isLeading());
+    assert.equal(scene.lease?.spec.holderIdentity, "");
   });
 
   it("keeps the time since when a holder has the lease while it renews, and not beyond", async () => {
@@ -272,6 +305,36 @@ describe("a leader election", () => {
     assert.deepEqual(one.events, ["elected", "deposed"]);
     await scene.pass(60);
     assert.deepEqual([one.isLeading(), other.isLeading()], [false, true]);
+  });
+
+  it("gives no lease to a candidate whose work of an earlier term goes on", async () => {
+    const scene = new Scene();
+    const one = scene.candidate("one", { onDeposed: () => new Promise(() => {}) });
+    one.election.start();
+    await settle();
+    scene.isDown = true;
+    await scene.pass(11);
+    const held = scene.lease;
+    scene.isDown = false;
+    await scene.pass(30);
+    assert.equal(scene.lease, held);
+  });
+
+  it("elects a leader that renews only after it was deposed once the work of its term has ended", async () => {
+    const scene = new Scene();
+    const ended = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    const one = scene.candidate("one", { onDeposed: () => ended.promise });
+    one.election.start();
+    await scene.pass(5);
+    scene.answersAfter = answered.promise;
+    await scene.pass(10);
+    answered.resolve();
+    await settle();
+    assert.deepEqual(one.events, ["elected", "deposed"]);
+    ended.resolve();
+    await settle();
+    assert.deepEqual(one.events, ["elected", "deposed", "elected"]);
   });
 
   it("deposes a leader that is elected after slow work of its earlier term, when it cannot renew", async () => {

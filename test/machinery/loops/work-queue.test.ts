@@ -113,21 +113,31 @@ test("a key that is scheduled twice is processed after the shorter delay", () =>
   assert.deepEqual(waits(), [100]);
 });
 
-test("a stopped queue finishes running items, drops waiting ones and accepts no more", async () => {
+test("a stopped queue finishes running items, drops waiting and delayed ones and accepts no more", async () => {
   const open = gate();
+  const { schedule, waits } = manualSchedule();
   const done: string[] = [];
+  const count = new QueueCounts().of("loop");
   const queue = new WorkQueue({
     concurrency: 1,
+    schedule,
+    count,
     async reconcile(key) {
       await open.promise;
       done.push(key);
     },
     onError: (_, error) => assert.fail(String(error)),
   });
-  queue.add("a");
-  queue.add("b");
-  const stopped = queue.stop();
+  // The second time, the key is being processed.
+  for (const key of ["a", "a", "b"]) queue.add(key);
+  queue.addAfter("later", 100);
+  let isStopped = false;
+  const stopped = queue.stop().then(() => (isStopped = true));
   queue.add("c");
+  queue.addAfter("c", 100);
+  assert.deepEqual([waits(), count.depth], [[], 0]);
+  await new Promise(setImmediate);
+  assert.equal(isStopped, false);
   open.resolve();
   await stopped;
   assert.deepEqual(done, ["a"]);

@@ -24,7 +24,7 @@ export const processIdentity = (): string =>
 /** Whether the process with this name has certainly ended: it ran on this system and no longer exists. */
 export function hasProcessEnded(identity: string): boolean {
   const [, system, pid] = /_([0-9a-f]{12})_(\d{1,10})_[0-9a-f]{8}$/.exec(identity) ?? [];
-  if (system === undefined || system !== systemId() || Number(pid) === process.pid) return false;
+  if (system === undefined || system !== systemId()) return false;
   try {
     process.kill(Number(pid), 0);
     return false;

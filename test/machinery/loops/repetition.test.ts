@@ -56,3 +56,58 @@ test("a failure is tried again when the server asks for it, but no later than af
     assert.deepEqual(waits, [expected]);
   }
 });
+
+test("a success makes the wait after the next failure short again", async () => {
+  const stopping = new AbortController();
+  const outcomes = [false, false, true, false];
+  const waits: number[] = [];
+  const failures: unknown[] = [];
+  const repetition = new Repetition(
+    () => (outcomes[waits.length] === true ? Promise.resolve() : Promise.reject(new Error(`try ${waits.length}`))),
+    {
+      intervalMilliseconds: 10_000,
+      backoff: { firstMilliseconds: 1000, longestMilliseconds: 7000 },
+      random: () => 1,
+      async sleep(milliseconds) {
+        if (waits.push(milliseconds) === outcomes.length) stopping.abort();
+      },
+      onFailure: (error) => failures.push(error),
+    },
+  );
+  await repetition.run(stopping.signal);
+  assert.deepEqual(waits, [1000, 2000, 9600, 1000]);
+  assert.deepEqual(failures.map(String), ["Error: try 0", "Error: try 1", "Error: try 3"]);
+});
+
+test("a call ends one wait, and the next wait is whole again", async () => {
+  const stopping = new AbortController();
+  const areEnded: boolean[] = [];
+  const repetition: Repetition = new Repetition(async () => {}, {
+    intervalMilliseconds: 10_000,
+    random: () => 0,
+    async sleep(_milliseconds, signal) {
+      if (areEnded.length === 0) repetition.now();
+      if (areEnded.push(signal.aborted) === 2) stopping.abort();
+    },
+    onFailure: () => assert.fail("nothing fails"),
+  });
+  await repetition.run(stopping.signal);
+  assert.deepEqual(areEnded, [true, false]);
+});
+
+test("a failure after the end is not told", async () => {
+  const stopping = new AbortController();
+  const repetition = new Repetition(
+    async () => {
+      stopping.abort();
+      throw new Error("the connection was closed");
+    },
+    {
+      intervalMilliseconds: 10_000,
+      random: () => 0,
+      sleep: () => assert.fail("it has ended"),
+      onFailure: () => assert.fail("it has ended"),
+    },
+  );
+  await repetition.run(stopping.signal);
+});

@@ -45,6 +45,20 @@ function overtakeNextWrite({ store }: ToyBox, other: () => Promise<unknown>): vo
   };
 }
 
+/** Lets another writer create the objects of the next creates first. Returns the names of these objects. */
+function takeNames({ store }: ToyBox, count: number): readonly string[] {
+  const write = store.write.bind(store);
+  const names: string[] = [];
+  store.write = async (request) => {
+    if (names.length < count) {
+      names.push(request.key.slice(request.key.lastIndexOf("/") + 1));
+      await write(request);
+    }
+    return write(request);
+  };
+  return names;
+}
+
 describe("a create", () => {
   it("sets what the server owns and keeps what the client sent", async () => {
     const box = await toyBox();
@@ -85,20 +99,41 @@ describe("a create", () => {
   it("refuses an existing name, and reports when that object is being deleted", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
-    await assert.rejects(box.add("bear"), apiError(409, "already exists"));
+    await assert.rejects(box.add("bear"), { code: 409, message: 'toys.toys.example.com "bear" already exists' });
     await remove(box);
     await assert.rejects(box.add("bear"), apiError(409, "object is being deleted: "));
   });
 
-  it("tries other generated names before it gives up", async () => {
-    const { registry, caller, decoded } = await toyBox();
-    const made = await createObject(registry, {
-      object: decoded({ metadata: { generateName: "bear-" } }),
-      namespace: "box",
-      manager: "test",
-      caller,
-    });
-    assert.match(made.object.metadata.name ?? "", /^bear-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  it("tries seven other generated names when others have taken them, and then gives up", async () => {
+    for (const taken of [0, 7, 8]) {
+      const box = await toyBox();
+      const { registry, caller, decoded } = box;
+      const names = takeNames(box, taken);
+      const creation = createObject(registry, {
+        object: decoded({ metadata: { generateName: "bear-" } }),
+        namespace: "box",
+        manager: "test",
+        caller,
+      });
+      if (taken === 8) {
+        const words = "already exists, the server was not able to generate a unique name for the object";
+        await assert.rejects(creation, apiError(409, words));
+        await assert.rejects(creation, {
+          details: { group: "toys.example.com", kind: "toys", name: names[7], retryAfterSeconds: 1 },
+        });
+      } else {
+        const { name = "" } = (await creation).object.metadata;
+        assert.match(name, /^bear-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+        assert.ok(!names.includes(name));
+      }
+      assert.equal(new Set(names).size, taken);
+    }
+  });
+
+  it("tries no other generated name when something else is wrong", async () => {
+    const box = await toyBox();
+    const invalid = box.add("", { metadata: { generateName: "bear-" }, color: "invisible" });
+    await assert.rejects(invalid, (error: Error) => !error.message.includes("unique name"));
   });
 
   it("runs admission before and after validation", async () => {

@@ -339,6 +339,41 @@ describe("a patch", () => {
   });
 });
 
+describe("a change", () => {
+  for (const [title, change] of [
+    ["update", (box: ToyBox) => put(box, { metadata: { name: "bear" }, color: "red" })],
+    ["patch", (box: ToyBox) => patch(box, '{"color":"red"}')],
+    ["deletion", (box: ToyBox) => remove(box)],
+    [
+      "marking of a deletion",
+      (box: ToyBox) =>
+        deleteObject(box.registry, {
+          ...where,
+          options: { isDryRun: false },
+          caller: box.caller,
+          mark: (toy) => ({ ...toy, state: "broken" }),
+        }),
+    ],
+  ] as const) {
+    it(`such as the ${title} of an object ends with a conflict when others change the object before each attempt`, async () => {
+      const box = await toyBox();
+      const { store } = box;
+      await box.add("bear");
+      const write = store.write.bind(store);
+      let others = 0;
+      const busy: typeof write = async (request) => {
+        store.write = write;
+        await patch(box, `{"metadata":{"labels":{"others":"${++others}"}}}`);
+        store.write = busy;
+        return write(request);
+      };
+      store.write = busy;
+      await assert.rejects(change(box), apiError(409, "others change the object all the time"));
+      assert.equal(others, 256);
+    });
+  }
+});
+
 describe("a delete", () => {
   it("answers the last state with the version of the deletion", async () => {
     const box = await toyBox();
@@ -359,6 +394,19 @@ describe("a delete", () => {
       return write(request);
     };
     await assert.rejects(remove(box), apiError(404));
+  });
+
+  it("is done when somebody removes the object that it has marked before it removes it", async () => {
+    const box = await toyBox({ definition: { ...toys, gracePeriodSeconds: () => 0 } });
+    const { object } = await box.add("bear");
+    const write = box.store.write.bind(box.store);
+    box.store.write = async (request) => {
+      if (request.value === undefined) await write(request);
+      return write(request);
+    };
+    const removed = await remove(box);
+    assert.deepEqual([removed.isRemoved, removed.object.object.metadata.uid], [true, object.metadata.uid]);
+    assert.notEqual(removed.object.object.metadata.deletionTimestamp, undefined);
   });
 
   it("removes or marks what another writer has made of the object meanwhile", async () => {
